@@ -6,8 +6,6 @@
 //! sent again after the restart, as a client would. `CAUDAL_KILLS` sets the number of rounds, 3 by
 //! default.
 
-mod older;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -20,7 +20,6 @@ mod batch;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
-#[cfg(test)]
 mod checks;
 #[cfg(test)]
 mod cli;
@@ -44,6 +43,8 @@ mod exports;
 mod fees;
 #[cfg(test)]
 mod folder;
+#[cfg(test)]
+mod format;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
@@ -98,7 +99,6 @@ mod postgres;
 mod reconciliation;
 #[cfg(test)]
 mod refilled;
-#[cfg(test)]
 #[cfg(test)]
 mod statements;
 #[cfg(test)]

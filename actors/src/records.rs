@@ -8,7 +8,6 @@ pub mod marks;
 pub mod projection;
 pub mod reads;
 pub mod rest;
-mod short;
 
 #[cfg(test)]
 mod tests;
@@ -60,10 +59,10 @@ pub const AUDIT: u8 = 15;
 /// Requests of one person that another one decides.
 pub const APPROVALS: u8 = 16;
 
-/// The format of a record: named fields of MessagePack.
+/// The format of a record: named fields of MessagePack, with names of one letter in records that are written often.
 const NAMED: u8 = 1;
-/// The same with short forms of its names; see [`short`].
-const SHORT: u8 = 2;
+/// Room for most records, in bytes.
+const ROOM: usize = 384;
 
 /// The largest part of an answer's body in one entry, in bytes.
 pub const ANSWER_PART_BYTES: usize = 512 << 10;
@@ -112,68 +111,27 @@ pub const fn account_stream(realm: RealmId, account: AccountNo, kind: u8) -> Str
     }
 }
 
-/// Encodes a record: a byte for the format, then MessagePack with the names of fields or their short forms.
+/// Encodes a record: a byte for the format, then MessagePack with the names of fields.
 ///
 /// # Errors
 /// [`StoreError::Invalid`] when serde refuses a value. The size is not checked here.
 pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
-    encoded(record, false)
-}
-
-/// The same without the fields of structs that have no value, so that there is less to read again. For records whose
-/// readers take a missing field as none, and whose bytes need not stay the same for ever.
-///
-/// # Errors
-/// As [`encode`].
-pub fn encode_sparse<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
-    encoded(record, true)
-}
-
-fn encoded<T: Serialize>(record: &T, sparse: bool) -> Result<Vec<u8>, StoreError> {
-    // with room for most records
-    let mut bytes = Vec::with_capacity(384);
-    bytes.push(SHORT);
-    short::write(record, bytes, sparse).map_or_else(|| encode_by_names(record), Ok)
-}
-
-/// Encodes by names, which also works for records without a short form.
-fn encode_by_names<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
-    let mut named = Vec::with_capacity(512);
-    rmp_serde::encode::write_named(&mut named, record)
+    let mut bytes = Vec::with_capacity(ROOM);
+    bytes.push(NAMED);
+    rmp_serde::encode::write_named(&mut bytes, record)
         .map_err(|why| StoreError::Invalid(format!("a record could not be encoded: {why}")))?;
-    let mut bytes = Vec::with_capacity(named.len());
-    bytes.push(SHORT);
-    Ok(match short::shorten(&named, &mut bytes) {
-        Some(()) => bytes,
-        None => [&[NAMED], named.as_slice()].concat(),
-    })
+    Ok(bytes)
 }
 
-/// Decodes a record of any format, also one from before fields with a default were added.
+/// Decodes a record.
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] when the bytes are empty, of an unknown format, or no such record.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
-    let short = match bytes {
-        [SHORT, record @ ..] => short::read(record),
-        _ => None,
-    };
-    short.map_or_else(|| decode_by_names(bytes), Ok)
-}
-
-/// Decodes by names, and reports what is wrong with a record.
-fn decode_by_names<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     let corrupt = |why: String| StoreError::Corrupt(why.into());
-    let read = |named: &[u8]| {
-        rmp_serde::from_slice(named)
-            .map_err(|why| corrupt(format!("a record could not be decoded: {why}")))
-    };
     match bytes.split_first() {
-        Some((&NAMED, named)) => read(named),
-        Some((&SHORT, record)) => {
-            let named = short::expand(record);
-            read(&named.ok_or_else(|| corrupt("a short record could not be read".into()))?)
-        }
+        Some((&NAMED, named)) => rmp_serde::from_slice(named)
+            .map_err(|why| corrupt(format!("a record could not be decoded: {why}"))),
         Some((format, _)) => Err(corrupt(format!("a record has the unknown format {format}"))),
         None => Err(corrupt("a record is empty".into())),
     }

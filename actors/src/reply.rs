@@ -132,8 +132,6 @@ pub struct Scope {
     pub path: String,
     /// A hash of each field of the body.
     pub fields: BTreeMap<String, Digest>,
-    /// Other hashes under which older answers may have kept a field, for the fields that have one.
-    pub spelled: BTreeMap<String, Digest>,
 }
 
 impl Scope {
@@ -161,11 +159,7 @@ impl Scope {
     pub fn differing(&self, kept: &Answer) -> Vec<String> {
         let names: std::collections::BTreeSet<_> =
             self.fields.keys().chain(kept.fields.keys()).collect();
-        let differs = |name: &&&String| {
-            let before = kept.fields.get(**name);
-            let spelled = before.is_some() && self.spelled.get(**name) == before;
-            self.fields.get(**name) != before && !spelled
-        };
+        let differs = |name: &&&String| self.fields.get(**name) != kept.fields.get(**name);
         names
             .iter()
             .filter(differs)

@@ -195,7 +195,6 @@ fn keyed(key: &str) -> Keyed<AccountView> {
             method: "POST".into(),
             path: "/v1/accounts".into(),
             fields: BTreeMap::new(),
-            spelled: BTreeMap::new(),
         },
         render: Box::new(|outcome| {
             let (status, body) = match outcome {

@@ -9,17 +9,21 @@ use crate::money::{Amount, Money};
 
 /// The direction of a movement (`sentido`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// Money comes in: available and total grow.
+    #[serde(rename = "c")]
     Credit,
     /// Money goes out: available and total fall.
+    #[serde(rename = "d")]
     Debit,
     /// Money is set apart: available falls, held grows.
+    #[serde(rename = "h")]
     Hold,
     /// Money that was set apart returns: held falls, available grows.
+    #[serde(rename = "r")]
     Release,
     /// Money that was set apart leaves: held and total fall.
+    #[serde(rename = "x")]
     ConfirmHold,
 }
 
@@ -82,9 +86,11 @@ impl FromStr for Direction {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Balance {
     /// Money that can be spent, in centavos, at least 0.
+    #[serde(rename = "a")]
     pub available: Money,
     /// Money that open holds and open transfers set apart, in centavos, at least 0. It still
     /// belongs to the holder.
+    #[serde(rename = "h")]
     pub held: Money,
 }
 

@@ -13,25 +13,25 @@ use crate::cvu::Cbu;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counterparty {
     /// Tax id (CUIT, CUIL or CDI), if the bank gives one; its check digit is not verified.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub cuit: Option<String>,
     /// The person's or firm's name, as the bank or the tenant wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// CBU or CVU, 22 digits; not verified if the bank gave it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub cbu: Option<String>,
     /// The alias by which the order or the bank named it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// The name of the bank or PSP, if the bank gave one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub bank: Option<String>,
     /// The id of the movement on the rail (COELSA).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub coelsa_id: Option<String>,
     /// What the money is for: a code of [`crate::bank::Concept`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub concept: Option<String>,
 }
 

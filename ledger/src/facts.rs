@@ -147,10 +147,13 @@ pub struct Registration {
     /// The account's own holder: the first of the holders.
     pub holder: Holder,
     /// The tenant's own code of it, unique in the realm.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The holder's e-mail address.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// The holder's phone number.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
     /// The tenant's own key-value data.
     pub metadata: BTreeMap<String, String>,
@@ -170,6 +173,7 @@ pub struct Registration {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LedgerFact {
     /// A voucher was posted.
+    #[serde(rename = "p")]
     Posted(Voucher),
 }
 
@@ -178,6 +182,7 @@ pub enum LedgerFact {
 #[serde(rename = "LedgerFact")]
 pub enum LedgerFactRef<'a> {
     /// A voucher was posted.
+    #[serde(rename = "p")]
     Posted(&'a Voucher),
 }
 
@@ -283,18 +288,25 @@ pub enum PlatformFact {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BankCall {
     /// The operation as the gateway calls it, for instance `create_cvu`.
+    #[serde(rename = "o")]
     pub operation: String,
     /// The reference by which the bank recognises a repeated request.
+    #[serde(rename = "r")]
     pub reference: String,
     /// The request without personal data, as JSON text.
+    #[serde(rename = "q")]
     pub request: String,
     /// The HTTP status; `None` when there was no answer.
+    #[serde(rename = "s", skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The answer's body, cut at a limit.
+    #[serde(rename = "b")]
     pub body: String,
     /// The time from sending the request to the answer, in milliseconds.
+    #[serde(rename = "m")]
     pub millis: u64,
     /// The request id of the call that caused it.
+    #[serde(rename = "c")]
     pub correlation: String,
 }
 
@@ -302,25 +314,32 @@ pub struct BankCall {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// The `Idempotency-Key` of the request.
+    #[serde(rename = "k")]
     pub key: String,
     /// The HTTP method of the request.
+    #[serde(rename = "m")]
     pub method: String,
     /// The path of the request, as sent.
+    #[serde(rename = "p")]
     pub path: String,
     /// For each field of the body, a hash of its value: a repeat with another body is told which fields differ.
+    #[serde(rename = "f")]
     pub fields: BTreeMap<String, Digest>,
     /// The HTTP status of the answer; 0 while the bank's outcome is unknown.
+    #[serde(rename = "s")]
     pub status: u16,
     /// The body of the answer as JSON text, or its beginning (see [`Self::rest`]).
+    #[serde(rename = "b")]
     pub body: String,
     /// When it was answered.
+    #[serde(rename = "t")]
     pub at: Timestamp,
     /// The account whose opening will complete the answer, while `status` is 0 because the outcome at the bank is
     /// unknown.
-    #[serde(default)]
+    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub account: Option<AccountNo>,
     /// Where the rest of a long body is: the sequence of the first entry that has it, and the number of such entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<(u64, u64)>,
 }
 

@@ -51,7 +51,11 @@ macro_rules! data {
         #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
         #[serde(default)]
         pub struct $name {
-            $($(#[$doc])+ pub $field: $type,)+
+            $(
+                $(#[$doc])+
+                #[serde(skip_serializing_if = "Bring::is_nothing")]
+                pub $field: $type,
+            )+
         }
 
         #[doc = concat!("The fields of [`", stringify!($name), "`] that a change clears.")]
@@ -93,6 +97,10 @@ macro_rules! data {
             fn clear(&mut self, marks: &$marks) {
                 $(self.$field.clear(&marks.$field);)+
             }
+
+            fn is_nothing(&self) -> bool {
+                *self == Self::default()
+            }
         }
 
         impl Marks for $marks {
@@ -113,6 +121,9 @@ pub trait Bring {
 
     /// Clears the marked fields.
     fn clear(&mut self, marks: &Self::Marks);
+
+    /// Whether there is no data.
+    fn is_nothing(&self) -> bool;
 }
 
 /// Marks of the fields that a change clears.
@@ -145,6 +156,10 @@ impl<T: Clone> Bring for Option<T> {
         if *marked {
             *self = None;
         }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.is_none()
     }
 }
 
@@ -206,13 +221,10 @@ data! {
         /// Postal code, at most [`POSTAL_CODE_MAX`] characters.
         postal_code: Option<String>,
         /// The long postal code (CPA), at most [`POSTAL_CODE_MAX`] characters.
-        #[serde(skip_serializing_if = "Option::is_none")]
         cpa: Option<String>,
         /// The name of the town, at most [`LINE_MAX`] characters.
-        #[serde(skip_serializing_if = "Option::is_none")]
         city_name: Option<String>,
         /// The name of the province, at most [`LINE_MAX`] characters.
-        #[serde(skip_serializing_if = "Option::is_none")]
         province_name: Option<String>,
     }
 }

@@ -16,17 +16,23 @@ pub use total::{TotalLimits, TotalLimitsChange, TotalUsage};
 #[serde(default)]
 pub struct Limits {
     /// The most that one movement may take out, in centavos.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_per_transaction: Option<Money>,
     /// The most that may go out in a business day, in centavos.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_amount: Option<Money>,
     /// The most movements out in a business day.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_count: Option<u64>,
     /// The most that may go out in a calendar month, in centavos.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub monthly_amount: Option<Money>,
     /// The most movements out in a calendar month.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub monthly_count: Option<u64>,
     /// The largest total, in centavos, to which a tenant's credit or an internal transfer may raise the balance. It
     /// never refuses money from the bank.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_balance: Option<Money>,
 }
 

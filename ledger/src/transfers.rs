@@ -184,56 +184,72 @@ pub const OPEN_TRANSFERS_MAX: usize = 10_000;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Transfer {
     /// The sequence of its first voucher on the sending account.
+    #[serde(rename = "n")]
     pub sequence: u64,
     /// The tag of that voucher's id.
-    #[serde(default, skip_serializing_if = "Tag::is_none")]
+    #[serde(rename = "i", default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
     /// The receiving account if it is in the same realm; the transfer is then final at once.
+    #[serde(rename = "r", skip_serializing_if = "Option::is_none")]
     pub receiver: Option<(AccountNo, Cvu)>,
     /// Its state.
+    #[serde(rename = "s")]
     pub status: TransferStatus,
     /// The sending CVU.
+    #[serde(rename = "f")]
     pub from: Cvu,
     /// The destination as ordered.
+    #[serde(rename = "o")]
     pub to: Destination,
     /// The amount, in centavos, without charges.
+    #[serde(rename = "a")]
     pub amount: Amount,
     /// The charges for the sending account, in centavos; charged when the transfer completes.
+    #[serde(rename = "c")]
     pub charges: Charges,
     /// The purpose of the money.
+    #[serde(rename = "k")]
     pub concept: Concept,
     /// A line for people.
+    #[serde(rename = "w", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The tenant's own id, idempotent among the realm's transfers.
+    #[serde(rename = "x")]
     pub external_id: ExternalId,
     /// The bank's own id.
+    #[serde(rename = "b", skip_serializing_if = "Option::is_none")]
     pub bank_id: Option<String>,
     /// The id on the rail (COELSA), once it has one.
+    #[serde(rename = "q", skip_serializing_if = "Option::is_none")]
     pub coelsa_id: Option<String>,
     /// Why it was rejected.
+    #[serde(rename = "j", skip_serializing_if = "Option::is_none")]
     pub rejection: Option<TransferRejection>,
     /// The amount that has come back, in centavos.
+    #[serde(rename = "v")]
     pub reversed: Money,
     /// The bank's differing record under its reference; only a person can end the transfer then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<Box<Dispute>>,
     /// The reference by which the bank knows it; without one, it is derived from its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<OriginId>,
     /// For a transfer that only the bank remembered: the movement that the bank reported, and its
     /// time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Box<Recovered>>,
     /// When it was requested.
+    #[serde(rename = "t")]
     pub created_at: Timestamp,
     /// When it last changed.
+    #[serde(rename = "u")]
     pub updated_at: Timestamp,
     /// Who ended it and why, if it was a person and not the bank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Box<Decision>>,
     /// The owner of the destination: for an account of the realm its holder, for any other account
     /// as the bank answered before the transfer was sent; `None` while it is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Box<Counterparty>>,
 }
 
@@ -297,8 +313,10 @@ pub enum TransferFact {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferRecord {
     /// The sequence of the transfer's first voucher: its number in the account.
+    #[serde(rename = "t")]
     pub transfer: u64,
     /// The fact.
+    #[serde(rename = "f")]
     pub fact: TransferFact,
 }
 

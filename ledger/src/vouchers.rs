@@ -15,21 +15,27 @@ use crate::voucher_types::{TypeCode, VoucherType};
 
 /// The kind of thing that a voucher belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum ReferenceType {
     /// A voucher that the tenant posted.
+    #[serde(rename = "a")]
     Adjustment,
     /// A hold and its steps.
+    #[serde(rename = "h")]
     Hold,
     /// A transfer through the bank.
+    #[serde(rename = "t")]
     Transfer,
     /// A transfer inside the realm.
+    #[serde(rename = "p")]
     P2p,
     /// Money that arrived from the bank.
+    #[serde(rename = "c")]
     CashIn,
     /// A fee or its tax.
+    #[serde(rename = "f")]
     Fee,
     /// Remuneration of balances. The service posts none; the type is reserved.
+    #[serde(rename = "r")]
     Remuneration,
 }
 
@@ -63,8 +69,10 @@ impl ReferenceType {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GivesBack {
     /// The time at which the returning money was counted.
+    #[serde(rename = "c")]
     pub counted_at: Timestamp,
     /// Whether nothing of it has left, so that it no longer counts as a movement.
+    #[serde(rename = "w")]
     pub whole: bool,
 }
 
@@ -72,55 +80,64 @@ pub struct GivesBack {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Voucher {
     /// The CVU whose money moved.
+    #[serde(rename = "c")]
     pub cvu: Cvu,
     /// Counts the account's movements from 1, without gaps.
+    #[serde(rename = "n")]
     pub sequence: u64,
     /// The direction of the money.
+    #[serde(rename = "d")]
     pub direction: Direction,
     /// The amount, in centavos.
+    #[serde(rename = "a")]
     pub amount: Amount,
     /// The balance after it.
+    #[serde(rename = "b")]
     pub after: Balance,
     /// The code of the type, kept even when the type is removed.
+    #[serde(rename = "t")]
     pub type_code: TypeCode,
     /// The name of the type at the time of posting.
+    #[serde(rename = "l")]
     pub type_name: String,
-    /// The number of the type at the time of posting, for a tenant's own type; vouchers of the first program versions
-    /// have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The number of the type at the time of posting, for a tenant's own type.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     pub type_number: Option<u64>,
     /// The tenant's own id of the movement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<ExternalId>,
     /// The kind of thing that it belongs to.
+    #[serde(rename = "k")]
     pub reference_type: ReferenceType,
     /// The id of that thing, if it is not the voucher itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub reference_id: Option<String>,
     /// A line for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The tenant's own date of the movement (wallet `fechaExterna`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
     pub external_date: Option<NaiveDate>,
     /// That date as it was sent, if not as `YYYY-MM-DD`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     pub external_date_sent: Option<String>,
     /// When the hold that it opens ends by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// For a release: the usage of limits that it gives back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub gives_back: Option<GivesBack>,
     /// The tag of the history to which its id belongs.
-    #[serde(default, skip_serializing_if = "Tag::is_none")]
+    #[serde(rename = "i", default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
     /// The other side, as far as known at the time of posting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub counterparty: Option<Box<Counterparty>>,
     /// When it was posted; never goes back within an account.
+    #[serde(rename = "u")]
     pub at: Timestamp,
     /// The hash chain up to and including this movement: [`Self::hash_after`] the previous one.
+    #[serde(rename = "h")]
     pub hash: Digest,
 }
 

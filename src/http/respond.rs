@@ -158,15 +158,12 @@ pub fn asker_for<T: 'static>(
             request_id,
         });
     };
-    let Fingerprint {
-        fields, spelled, ..
-    } = fields()?;
+    let fields = fields()?;
     let scope = Scope {
         key,
         method: request.method().to_string(),
         path: request.path().to_owned(),
         fields,
-        spelled,
     };
     // The actor renders the answer in its turn, on another thread: so the request's context goes along.
     let shown = current::request();
@@ -353,9 +350,7 @@ pub fn if_match(request: &HttpRequest) -> Option<Versions> {
     let any = tags.iter().any(|tag| tag == "*");
     let version = |tag: &String| {
         let version = tag.strip_prefix('"')?.strip_suffix('"')?;
-        // The first versions of the program appended the count of movements.
-        let profile = version.split_once('-').map_or(version, |(it, _)| it);
-        profile.parse().ok()
+        version.parse().ok()
     };
     (!any).then(|| tags.iter().filter_map(version).collect())
 }

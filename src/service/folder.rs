@@ -408,12 +408,7 @@ pub fn open(
     };
     let store = DurableStore::open(path, options, projection)?;
     if known.is_none() {
-        let noted = note(data, &store.id());
-        // A folder of an older version may be on a full disk, and is still served.
-        noted.or_else(|why| {
-            tracing::warn!(%why, "{STORE_ID} could not be written; the next start tries again");
-            if had { Ok(()) } else { Err(why) }
-        })?;
+        note(data, &store.id())?;
     }
     let records = store.records();
     Ok((store, records))

@@ -47,6 +47,7 @@ pub use durable::{
 pub use error::OpenError;
 pub use faulty::FaultyStore;
 pub use files::{Faults, make_folder};
+pub use journal::format::DISK_FORMAT;
 pub use memory::MemoryStore;
 pub use rows::STREAM_TAG;
 pub use tally::{Scale, Tally};

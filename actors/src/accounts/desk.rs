@@ -255,27 +255,14 @@ impl Desk {
         if !self.vitals.settled_all() || self.vitals.doubtful() || self.account.sequence == 0 {
             return;
         }
-        match self.rows_at_rest() {
-            Ok(rows) if rows.is_empty() => {}
-            Ok(rows) => self.shared.store.note(rows),
+        let same = self.account.profile_seq == self.left.profile_seq();
+        if same && self.account.sequence == self.left.sequence {
+            return;
+        }
+        match self.row_at_rest() {
+            Ok(row) => self.shared.store.note(row.into_iter().collect()),
             Err(why) => tracing::warn!(%why, "an account could not be left as a row"),
         }
-    }
-
-    fn rows_at_rest(&mut self) -> Result<Vec<Row>, StoreError> {
-        let same = self.account.profile_seq == self.left.profile_seq();
-        if same && self.account.sequence == self.left.sequence && !self.left.before {
-            return Ok(Vec::new());
-        }
-        let mut rows: Vec<_> = self.row_at_rest()?.into_iter().collect();
-        if std::mem::take(&mut self.left.before) {
-            let of_before = [keys::snapshot, keys::stand].into_iter();
-            rows.extend(of_before.map(|key| Row {
-                key: key(self.shared.realm, self.account.number),
-                value: None,
-            }));
-        }
-        Ok(rows)
     }
 
     /// Applies movements that were decided in a sitting, and gives the page that makes them durable.

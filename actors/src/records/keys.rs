@@ -27,7 +27,7 @@ pub use kinds::{UNREAD, kind_of};
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use realms::{externals, internals, orders};
-pub use rests::{SINGLE, rest, rest_of, snapshot, stand};
+pub use rests::{SINGLE, rest, rest_of};
 pub use scoped::SCOPED;
 
 const CVU: u8 = 0x10;

@@ -5,9 +5,6 @@
 //! digest as four words, and the sums that left in its day and month, unless nothing did. The stand changes with every
 //! movement and the profile hardly ever, so a loaded account keeps the profile as it lies in the row.
 //!
-//! Earlier versions wrote two rows: the whole account, written when its profile had changed, and its [`Stand`]. These
-//! are read if there is no row of this kind, and removed when one is written.
-//!
 //! **Order.** The row names its last movement, and is ignored if its stream does not have that movement
 //! ([`Projection::rests`](caudal_storage::Projection::rests)). So a reader need not check this.
 //!
@@ -140,8 +137,6 @@ pub struct Left {
     pub profile: Option<Arc<Profile>>,
     /// The last movement in the row; 0 without a row.
     pub sequence: u64,
-    /// Whether there are rows of the older kinds.
-    pub before: bool,
 }
 
 impl Left {

@@ -1,4 +1,4 @@
-//! Bytes on disk stay for ever: records of every released version can be read.
+//! Bytes on disk stay for ever: records of disk format 1 can be read.
 //!
 //! `fixtures.txt` has one record on each line: the name of a sample below, and its bytes. A line is never changed. When
 //! today's bytes of a sample differ, a line is added, and both remain readable.
@@ -6,7 +6,6 @@
 mod cases;
 mod money;
 mod people;
-mod short;
 mod variants;
 mod wallet;
 mod webhooks;
@@ -395,7 +394,6 @@ where
     for bytes in &kept {
         assert_eq!(&decode::<T>(&unhex(bytes)).unwrap(), sample, "{name}");
     }
-    short::both_ways(name, sample);
     let today = hex(&encode(sample).unwrap());
     if !kept.contains(&today.as_str()) {
         missing.push(format!("{name} {today}"));
@@ -471,15 +469,15 @@ fn records_of_every_version_are_read() {
 
 #[test]
 fn other_formats_and_rubbish_are_refused_not_guessed() {
-    let more = [
-        &[2][..],
-        &[2, 0xc1],
-        &[2, 0xc1, 255],
-        &[2, 0x81, 0x00],
-        &[2, 0x81, 0x7f, 0xc0],
+    for bytes in [
+        &[][..],
+        &[0],
+        &[1],
+        &[1, 0xc1],
+        &[2],
+        &[2, 0x80],
         &[3, 0x80],
-    ];
-    for bytes in [&[][..], &[0], &[1], &[1, 0xc1]].into_iter().chain(more) {
+    ] {
         assert!(decode::<LedgerFact>(bytes).is_err(), "{bytes:?}");
     }
 }

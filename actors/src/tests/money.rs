@@ -369,7 +369,6 @@ fn counted(key: &str) -> Asker<Vec<ItemOutcome>> {
                 method: "POST".into(),
                 path: "/bulk".into(),
                 fields: BTreeMap::new(),
-                spelled: BTreeMap::new(),
             },
             render: Box::new(render),
         }),

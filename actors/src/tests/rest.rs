@@ -12,13 +12,11 @@ use super::full_store::FullStore;
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
 use crate::records::rest::{self, Left, Profile, Stand};
-use crate::records::{encode_sparse, keys, reads};
+use crate::records::{keys, reads};
 
 const ACCOUNTS: u64 = 4;
 
 type Key = fn(RealmId, AccountNo) -> Vec<u8>;
-/// The older rows, from which an account is loaded that has no other row.
-const BEFORE: [Key; 2] = [keys::snapshot, keys::stand];
 
 fn left(store: &dyn caudal_storage::Store, account: u64, key: Key) -> Option<Vec<u8>> {
     store.get(&key(REALM, AccountNo(account))).unwrap()
@@ -51,7 +49,7 @@ fn same(store: &dyn caudal_storage::Store, account: u64) -> u64 {
     full.replayed - quick.replayed
 }
 
-/// Replaces the row by one that a disk, an older program or a mistake may leave, and loads by it.
+/// Replaces the row by one that a disk or a mistake may leave, and loads by it.
 fn spoil(store: &FaultyStore, account: u64, dice: &mut Dice) {
     let good = row_of(store, account);
     let whole = || {
@@ -73,31 +71,6 @@ fn spoil(store: &FaultyStore, account: u64, dice: &mut Dice) {
     for value in bad {
         put(store, account, keys::rest, value);
         same(store, account);
-    }
-    // Without it the older rows are read, whatever they hold.
-    put(store, account, keys::rest, None);
-    let stand = |account: &Account| Some(Stand::of(account)?.row(account.number).unwrap());
-    let sparse = |account: &Account| Some(encode_sparse(account).unwrap());
-    let [of_whole, of_stand] = [sparse(&whole()), stand(&whole())];
-    let bad = [
-        None,
-        Some(Vec::new()),
-        Some(b"\x01nonsense".to_vec()),
-        of_whole.as_ref().map(half),
-        sparse(&ahead),
-        other(keys::snapshot),
-    ];
-    for value in bad.into_iter().chain([of_whole]) {
-        put(store, account, keys::snapshot, value);
-        same(store, account);
-    }
-    let half = of_stand.as_ref().map(half);
-    for value in [half, stand(&ahead), other(keys::stand), of_stand] {
-        put(store, account, keys::stand, value);
-        same(store, account);
-    }
-    for key in BEFORE {
-        put(store, account, key, None);
     }
     put(store, account, keys::rest, good);
 }
@@ -228,49 +201,7 @@ async fn an_account_leaves_a_row_when_it_has_moved_or_its_profile_has_changed() 
     assert_eq!(same(store, 1), 2);
 }
 
-#[actix::test]
-async fn rows_of_before_are_read_and_give_way_to_the_one_row() {
-    let harness = Harness::new(8, 1, 0, Arc::<TestBank>::default()).await;
-    let store = harness.store.as_ref();
-    let target = || Target::Account(AccountNo(1));
-    for (n, whole) in [(1, true), (2, false), (3, true)] {
-        harness.post(1, "IN", 5, &format!("m{n}")).await.unwrap();
-        nap().await;
-        assert!(harness.engine.passivate(REALM, target()).await.unwrap());
-        nap().await;
-        // As an older program would have left it: the whole account, or only its later stand.
-        put(store, 1, keys::rest, None);
-        let full = reads::load_in_full(store, REALM, AccountNo(1)).unwrap();
-        let account = full.unwrap().account;
-        let value = match whole {
-            true => encode_sparse(&account).unwrap(),
-            false => Stand::of(&account).unwrap().row(AccountNo(1)).unwrap(),
-        };
-        put(store, 1, BEFORE[usize::from(!whole)], Some(value));
-        assert_eq!(same(store, 1), n, "nothing is replayed");
-        let loaded = reads::load(store, REALM, AccountNo(1)).unwrap().unwrap();
-        assert!(loaded.left.before && loaded.left.profile.is_none());
-        // Being read is enough.
-        harness.balance(1).await;
-        nap().await;
-        assert!(harness.engine.passivate(REALM, target()).await.unwrap());
-        nap().await;
-        assert!(row_of(store, 1).is_some());
-        assert_eq!(BEFORE.map(|key| left(store, 1, key)), [None, None]);
-        assert_eq!(same(store, 1), n);
-        if n == 1 {
-            put(
-                store,
-                1,
-                keys::snapshot,
-                Some(encode_sparse(&account).unwrap()),
-            );
-        }
-    }
-    harness.verified().await;
-}
-
-/// A field that an older program did not know would stay missing in the row of an account that rests for years.
+/// What a row lacks would stay missing for as long as the account rests.
 #[actix::test]
 async fn a_verification_finds_rows_at_rest_that_say_otherwise_than_the_streams() {
     let harness = Harness::new(7, 1, 0, Arc::<TestBank>::default()).await;

@@ -198,10 +198,13 @@ pub struct Account {
     /// All holders, the account's own first; only itself until an identity was set.
     pub holders: Vec<Holder>,
     /// The tenant's own code, unique in the realm.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The holder's e-mail address.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// The holder's phone number.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
     /// The tenant's own key-value data.
     pub metadata: BTreeMap<String, String>,
@@ -210,24 +213,30 @@ pub struct Account {
     /// Whether the wallet account is enabled.
     pub enabled: bool,
     /// Its CVU, once the bank gave one; kept when it is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cvu: Option<Cvu>,
     /// The alias of its CVU, while it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub alias: Option<Alias>,
     /// The state of the account, which decides what may happen to its money.
     pub status: Status,
     /// The suspension, while suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
     /// The account's own limits; the others are inherited.
     pub limits: Limits,
     /// The request that waits for the bank.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
     /// The bank's answer when it refused to open the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<BankRefusal>,
     /// When it was registered.
     pub created_at: Timestamp,
     /// When its profile last changed.
     pub updated_at: Timestamp,
     /// When it was closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
     /// When its CVU was last opened again after it had been closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,6 +248,7 @@ pub struct Account {
     /// The hash chain up to its last movement.
     pub hash: Digest,
     /// When it last moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_movement_at: Option<Timestamp>,
     /// What went out in the day and the month of the last movement that counted towards limits.
     pub usage: Usage,
@@ -249,10 +259,10 @@ pub struct Account {
     #[serde(default)]
     pub names: Names,
     /// What the tenant calls the CVU.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cvu_name: Option<String>,
     /// The last enrolment in remuneration. Its value is not part of the balance.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolment: Option<Enrolment>,
     /// The references of all enrolments of the account.
     #[serde(default)]

@@ -254,7 +254,6 @@ async fn step(
         method: "POST".to_owned(),
         path: "/story".to_owned(),
         fields: BTreeMap::new(),
-        spelled: BTreeMap::new(),
     };
     let asker = Asker {
         keyed: Some(Keyed {

@@ -137,27 +137,16 @@ pub fn fingerprint(sent: &[u8]) -> Result<Fingerprint, ApiError> {
     let mode = Canonical::default().text(if atomic { "atomic" } else { "independent" });
     let mode = mode.digest();
     let mut all = Canonical::default();
-    // An unreadable item is compared as a value; the first versions compared it as it was spelled.
-    let mut before = None;
     for (index, sent) in items.into_iter().enumerate() {
         give_way(index);
         match item(sent) {
-            Ok(order) => {
-                before = before.map(|it: Canonical| canonical(it.text("order"), &order));
-                all = canonical(all.text("order"), &order);
-            }
-            Err(_) => {
-                let unread = |it: Canonical, text: &str| it.text("unreadable").text(text);
-                before = Some(unread(before.unwrap_or_else(|| all.clone()), sent.get()));
-                all = unread(all, &body::canonical(sent.get()));
-            }
+            Ok(order) => all = canonical(all.text("order"), &order),
+            // an unreadable item is compared as a value
+            Err(_) => all = all.text("unreadable").text(&body::canonical(sent.get())),
         }
     }
-    let all = all.digest();
-    let mut print = Fingerprint::default();
-    print.add("mode", mode, mode);
-    print.add("items", all, before.map_or(all, Canonical::digest));
-    Ok(print)
+    let fields = [("mode", mode), ("items", all.digest())];
+    Ok(fields.map(|(name, hash)| (name.to_owned(), hash)).into())
 }
 
 fn canonical(all: Canonical, order: &Adjustment) -> Canonical {

@@ -1,7 +1,7 @@
 //! The identity of the store in a folder.
 //!
-//! **Shape.** Text: the id of the journal, with which its hash chain begins; on the next line, if the folder was
-//! restored as a new history, the id of that history. In every other folder the two ids are the same.
+//! **Shape.** Text: the disk format; the id of the journal, with which its hash chain begins; on the next line, if the
+//! folder was restored as a new history, the id of that history. In every other folder the two ids are the same.
 //!
 //! **Order.** Creation: `IDENTITY.new` in an empty folder, then the journal with its first segment, then the rename to
 //! `IDENTITY`. So a folder with `IDENTITY` always had a journal, and a folder that has records but no `IDENTITY` has
@@ -18,13 +18,13 @@ use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::journal::check::{Trust, check, segment_numbers};
-use crate::journal::format::StoreId;
+use crate::journal::format::{DISK_FORMAT, StoreId};
 use crate::journal::names::segment_name;
 use crate::journal::prepare::prepare;
 use crate::log::LogId;
 
 const UNFINISHED: &str = "IDENTITY.new";
-const FIRST_LINE: &str = "caudal store, format 1";
+const FIRST_LINE: &str = "caudal store, format ";
 /// The largest file that is read, in bytes.
 const TEXT_MAX: u64 = 4096;
 
@@ -46,7 +46,7 @@ impl From<LogId> for Identity {
 impl Identity {
     /// The content of the file.
     pub(crate) fn text(&self) -> String {
-        let mut head = format!("{FIRST_LINE}\nid {}\n", hex(&self.log));
+        let mut head = format!("{FIRST_LINE}{DISK_FORMAT}\nid {}\n", hex(&self.log));
         if self.history != self.log {
             head.push_str(&format!("history {}\n", hex(&self.history)));
         }
@@ -85,7 +85,8 @@ impl DurableStore {
 /// Reads the identity in a folder; `None` when the file does not exist. Reads at most 4 KiB.
 ///
 /// # Errors
-/// `Corrupt` when the file differs from what was written or has a newer format, `Io` when it cannot be read.
+/// `NotAStore` when the folder has another format, `Corrupt` when the file differs from what was written, `Io` when it
+/// cannot be read.
 pub(crate) fn read(folder: &Folder) -> Result<Option<Identity>, OpenError> {
     let path = folder.path().join(IDENTITY);
     let content = match read_text(folder, IDENTITY) {
@@ -93,10 +94,21 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<Identity>, OpenError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(OpenError::io("reading", &path, e)),
     };
-    let identity = std::str::from_utf8(&content).ok();
-    identity.and_then(Identity::parse).map(Some).ok_or_else(|| {
-        OpenError::damaged(&path, 0, "it is not what was written, or of a newer format")
-    })
+    let content = std::str::from_utf8(&content).unwrap_or_default();
+    let format = content
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix(FIRST_LINE));
+    let format = format.and_then(|format| format.parse::<u32>().ok());
+    if let Some(format) = format.filter(|format| *format != DISK_FORMAT) {
+        return Err(OpenError::NotAStore(format!(
+            "{} has disk format {format}, and this program reads format {DISK_FORMAT}. Nothing was changed; use the program \
+             that wrote it",
+            folder.path().display()
+        )));
+    }
+    let identity = Identity::parse(content).map(Some);
+    identity.ok_or_else(|| OpenError::damaged(&path, 0, "it is not what was written"))
 }
 
 fn read_text(folder: &Folder, name: &str) -> io::Result<Vec<u8>> {

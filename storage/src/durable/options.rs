@@ -113,7 +113,7 @@ pub struct StoreOptions {
     /// Creates a store where there is none. Without it, an empty or missing folder is refused.
     pub create: bool,
     /// Says that the store had a witness of the end of its journal: a store without one is refused. If false, a store
-    /// of an older version gets one.
+    /// without one gets one, as after a restore.
     pub witnessed: bool,
     /// How many bytes of journal and index the background check reads per second; 0 turns it off.
     pub check_bytes_per_second: u64,

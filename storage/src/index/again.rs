@@ -65,7 +65,7 @@ pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Troub
             .ok_or_else(|| format!("{} fails its checksum", place()))?;
         match (kind, block < info.bloom_start) {
             (k, true) if k == Kind::Fences.byte() => fences.extend_from_slice(payload),
-            (k, false) if Filter::is_part(k) => bloom.add(k, payload),
+            (k, false) if k == Kind::Filter.byte() => bloom.add(payload),
             _ => return Err(format!("{} is of another kind", place()).into()),
         }
         Ok(())

@@ -29,7 +29,7 @@ use crate::folder::Folder;
 use crate::index::cache::BlockCache;
 use crate::index::trouble::Trouble;
 use crate::sync::{lock, read};
-use apart::Own;
+use file::RunFile;
 use one::One;
 
 pub(crate) use leaves::{Keyed, STRETCH};
@@ -61,13 +61,11 @@ pub(crate) enum Kind {
     /// First keys of the row blocks, with their numbers.
     Fences,
     /// A part of the Bloom filter.
-    Bloom,
+    Filter,
     /// Rows, sorted by key, compressed.
     CompressedRows,
     /// The kinds of rows whose prefixes the Bloom filter has.
     Scopes,
-    /// A part of a Bloom filter made of lines.
-    Lines,
 }
 
 impl Kind {
@@ -77,10 +75,9 @@ impl Kind {
             Self::Rows => 1,
             Self::Piece => 2,
             Self::Fences => 3,
-            Self::Bloom => 4,
+            Self::Filter => 4,
             Self::CompressedRows => 5,
             Self::Scopes => 6,
-            Self::Lines => 7,
         }
     }
 }
@@ -131,7 +128,7 @@ pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u
 pub(crate) struct BlockStore {
     main: One,
     /// Runs with files of their own.
-    apart: RwLock<BTreeMap<u64, Arc<Own>>>,
+    apart: RwLock<BTreeMap<u64, Arc<RunFile>>>,
     /// A run with at least this many keys has a file of its own.
     apart_keys: u64,
     /// One thread at a time writes to sled.
@@ -194,7 +191,7 @@ impl BlockStore {
     pub(crate) fn put(&self, blocks: &mut Vec<Keyed>) -> Result<(), Trouble> {
         let run = blocks.first().and_then(|(key, _)| parse_key(key));
         match run.and_then(|(run, _)| self.apart(run)).as_deref() {
-            Some(own) => own.put(blocks, &self.files),
+            Some(file) => file.put(blocks, &self.files),
             None => self.put_in_leaves(blocks),
         }
     }
@@ -226,7 +223,7 @@ impl BlockStore {
         self.files.look().map_err(|e| Trouble::looking(&e))?;
         let parsed = parse_key(key);
         match parsed.and_then(|(run, block)| Some((self.apart(run)?, block))) {
-            Some((own, block)) => own.get(key, block),
+            Some((file, block)) => file.get(block),
             None => self.main.get(key),
         }
     }
@@ -250,7 +247,7 @@ impl BlockStore {
         visit: Visit<'_>,
     ) -> Result<(), Trouble> {
         match self.apart(run).as_deref() {
-            Some(own) => own.scan(run, blocks, visit),
+            Some(file) => file.scan(blocks, visit),
             None => self.main.scan(run, blocks, visit),
         }
     }
@@ -258,7 +255,7 @@ impl BlockStore {
     /// Bytes of the files.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let apart: Vec<_> = read(&self.apart).values().cloned().collect();
-        let apart = apart.iter().filter_map(|own| own.bytes());
+        let apart = apart.iter().map(|file| file.bytes());
         self.main.bytes().into_iter().chain(apart).sum()
     }
 }

@@ -1,16 +1,13 @@
 //! A Bloom filter per run, so that most runs are not searched for keys they do not have.
 //!
 //! **Shape.** Lines of 512 bits, the amount that a processor fetches from memory at once: the [`PROBES`] bits of a key
-//! are in one line, so a run that does not have the key usually costs one memory access, whatever its size. In the
-//! filter of an older run the seven bits of a key are spread over the whole filter; the kind of the block says which
-//! form it is. Such filters are read until their runs are merged away.
+//! are in one line, so a run that does not have the key usually costs one memory access, whatever its size.
 //!
 //! **Bounds.** [`BITS_YOUNG`] bits per key in the many young runs: fewer than one false positive in a thousand lookups
 //! of missing keys. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in
 //! 250. There are no false negatives. Hash and probes are part of the format on disk and do not change.
 
 use crate::fetch::fetch;
-use crate::index::blocks::Kind;
 use crate::num::{u64_of, usize_of};
 
 /// Bits per key in runs up to level [`YOUNG`].
@@ -31,8 +28,6 @@ const TOGETHER: usize = 64;
 const PARTS: usize = 64;
 /// How many keys are collected for a part before they are added to it (at most 2 MiB for all parts).
 const TO_A_PART: usize = 4096;
-/// Bits of each key in a filter of an older run.
-const SPREAD_PROBES: u64 = 7;
 
 /// One line of a filter, aligned so that one memory access fetches all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,17 +42,9 @@ impl Line {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Bits {
-    /// Each key has its bits in one line.
-    Lines(Vec<Line>),
-    /// Each key has its bits anywhere, as in older runs.
-    Spread(Vec<u64>),
-}
-
 /// The set of keys that a run may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bloom(Bits);
+pub(crate) struct Bloom(Vec<Line>);
 
 /// A stable 64-bit hash of a key.
 pub(crate) fn hash(key: &[u8]) -> u64 {
@@ -102,13 +89,6 @@ fn line_of(lines: &[Line], hash: u64) -> Option<&Line> {
     lines.get(usize_of(below(hash, u64_of(lines.len()))))
 }
 
-/// Word and bit of one probe of a key in an older filter with this many words.
-fn spread(hash: u64, n: u64, words: usize) -> (usize, u64) {
-    let step = hash.rotate_right(17) | 1;
-    let bit = below(hash.wrapping_add(step.wrapping_mul(n)), u64_of(words) << 6);
-    (usize_of(bit >> 6), 1 << (bit & 63))
-}
-
 impl Bloom {
     /// An empty filter for this many keys in a run of this level.
     pub(crate) fn new(keys: u64, level: u8) -> Self {
@@ -117,48 +97,27 @@ impl Bloom {
             _ => BITS_DEEP,
         };
         let lines = keys.saturating_mul(bits).div_ceil(LINE_BITS).max(1);
-        Self(Bits::Lines(vec![Line::default(); usize_of(lines)]))
+        Self(vec![Line::default(); usize_of(lines)])
     }
 
     /// The bytes on disk: the words, big-endian.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let bytes = |words: &[u64]| -> Vec<u8> {
-            let words = words.iter();
-            words.flat_map(|word| word.to_be_bytes()).collect()
-        };
-        match &self.0 {
-            Bits::Lines(lines) => lines.iter().flat_map(|line| bytes(&line.0)).collect(),
-            Bits::Spread(words) => bytes(words),
-        }
+        let words = self.0.iter().flat_map(|line| line.0.iter());
+        words.flat_map(|word| word.to_be_bytes()).collect()
     }
 
     /// The size in bytes, in memory and on disk.
     pub(crate) fn bytes(&self) -> u64 {
-        match &self.0 {
-            Bits::Lines(lines) => u64_of(lines.len()) * (LINE_BITS / 8),
-            Bits::Spread(words) => u64_of(words.len()) * 8,
-        }
+        u64_of(self.0.len()) * (LINE_BITS / 8)
     }
 
     /// Adds a key by its hash.
     pub(crate) fn add(&mut self, hash: u64) {
-        let set = |word: Option<&mut u64>, bit| {
-            if let Some(word) = word {
-                *word |= bit;
-            }
-        };
-        match &mut self.0 {
-            Bits::Lines(lines) => {
-                let line = below(hash, u64_of(lines.len()));
-                if let Some(Line(words)) = lines.get_mut(usize_of(line)) {
-                    let probes = in_line(hash).into_iter();
-                    probes.for_each(|(word, bit)| set(words.get_mut(word), bit));
-                }
-            }
-            Bits::Spread(words) => {
-                for n in 0..SPREAD_PROBES {
-                    let (word, bit) = spread(hash, n, words.len());
-                    set(words.get_mut(word), bit);
+        let line = below(hash, u64_of(self.0.len()));
+        if let Some(Line(words)) = self.0.get_mut(usize_of(line)) {
+            for (word, bit) in in_line(hash) {
+                if let Some(word) = words.get_mut(word) {
+                    *word |= bit;
                 }
             }
         }
@@ -166,13 +125,7 @@ impl Bloom {
 
     /// Whether the key may be in the run.
     pub(crate) fn may_have(&self, hash: u64) -> bool {
-        match &self.0 {
-            Bits::Lines(lines) => line_of(lines, hash).is_none_or(|line| line.may_have(hash)),
-            Bits::Spread(words) => (0..SPREAD_PROBES).all(|n| {
-                let (word, bit) = spread(hash, n, words.len());
-                words.get(word).is_none_or(|word| word & bit != 0)
-            }),
-        }
+        line_of(&self.0, hash).is_none_or(|line| line.may_have(hash))
     }
 
     /// Adds the numbers of those keys, given with their hashes, that are not in the run.
@@ -180,11 +133,7 @@ impl Bloom {
     /// In a filter larger than a processor's caches, asking about a key mostly waits for its line. So the lines of
     /// [`TOGETHER`] keys are fetched first.
     pub(crate) fn denies(&self, asked: &[(usize, u64)], denied: &mut Vec<usize>) {
-        let Bits::Lines(lines) = &self.0 else {
-            let no = asked.iter().filter(|(_, hash)| !self.may_have(*hash));
-            denied.extend(no.map(|(key, _)| *key));
-            return;
-        };
+        let lines = &self.0;
         for asked in asked.chunks(TOGETHER) {
             let words = asked.iter().filter_map(|(_, hash)| {
                 let Line([word, ..]) = line_of(lines, *hash)?;
@@ -242,31 +191,21 @@ impl Filling {
 impl Bloom {
     /// Clears a bit of a key, which other keys may share.
     pub(crate) fn forget(&mut self, hash: u64) {
-        if let Bits::Lines(lines) = &mut self.0 {
-            let line = usize_of(below(hash, u64_of(lines.len())));
-            let [(word, bit), ..] = in_line(hash);
-            lines[line].0[word] &= !bit;
-        }
+        let line = usize_of(below(hash, u64_of(self.0.len())));
+        let [(word, bit), ..] = in_line(hash);
+        self.0[line].0[word] &= !bit;
     }
 }
 
 /// A filter whose blocks are being read.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
-    kind: Option<u8>,
     bytes: Vec<u8>,
-    mixed: bool,
 }
 
 impl Filter {
-    /// Whether a block of this kind is a part of a filter.
-    pub(crate) fn is_part(kind: u8) -> bool {
-        kind == Kind::Bloom.byte() || kind == Kind::Lines.byte()
-    }
-
     /// Adds the next part.
-    pub(crate) fn add(&mut self, kind: u8, part: &[u8]) {
-        self.mixed |= self.kind.replace(kind).is_some_and(|before| before != kind);
+    pub(crate) fn add(&mut self, part: &[u8]) {
         self.bytes.extend_from_slice(part);
     }
 
@@ -275,20 +214,14 @@ impl Filter {
         u64_of(self.bytes.len())
     }
 
-    /// The filter; `None` when there are no parts, or they are of two kinds or cut short.
+    /// The filter; `None` when there are no parts, or they are cut short.
     pub(crate) fn whole(&self) -> Option<Bloom> {
         let mut words = Vec::with_capacity(self.bytes.len() / 8);
         for chunk in self.bytes.chunks(8) {
             words.push(u64::from_be_bytes(*chunk.first_chunk()?));
         }
-        if words.is_empty() || self.mixed {
-            return None;
-        }
-        if self.kind == Some(Kind::Bloom.byte()) {
-            return Some(Bloom(Bits::Spread(words)));
-        }
         let (lines, rest) = words.as_chunks::<WORDS>();
-        let lines = lines.iter().copied().map(Line).collect();
-        rest.is_empty().then_some(Bloom(Bits::Lines(lines)))
+        let whole = !lines.is_empty() && rest.is_empty();
+        whole.then(|| Bloom(lines.iter().copied().map(Line).collect()))
     }
 }

@@ -205,7 +205,7 @@ impl<'a> RunBuilder<'a> {
         self.info.fence_start = self.write_long(&fences.bytes, Kind::Fences)?;
         let bloom = std::mem::replace(&mut self.filter, Filling::new(0, 0)).whole();
         self.info.bloom_bytes = bloom.bytes();
-        self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Lines)?;
+        self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Filter)?;
         self.store.put(&mut self.batch)?;
         let digest = self.digest.finish();
         let from = digest.as_ref().iter();

@@ -6,7 +6,6 @@ use crate::api::StoreError;
 use crate::index::SortedRows;
 use crate::index::block::{Block, Stored};
 use crate::index::blocks::{Kind, block_key, unseal};
-use crate::index::bloom::Filter;
 use crate::index::compression::decompress;
 use crate::index::trouble::Trouble;
 use crate::num::u64_of;
@@ -52,7 +51,7 @@ impl IndexBytes {
         } else {
             let sum = match kind {
                 k if k == Kind::Fences.byte() => &mut self.fences,
-                k if Filter::is_part(k) => &mut self.filters,
+                k if k == Kind::Filter.byte() => &mut self.filters,
                 _ => &mut self.others,
             };
             *sum += length;

@@ -293,8 +293,8 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
         digest.update(&crc.to_be_bytes());
         if kind == Kind::Fences.byte() {
             fences.extend_from_slice(payload);
-        } else if Filter::is_part(kind) {
-            bloom.add(kind, payload);
+        } else if kind == Kind::Filter.byte() {
+            bloom.add(payload);
         } else if kind == Kind::Scopes.byte() {
             scopes = Scopes::from_bytes(payload).ok_or("the kinds of a run are unreadable")?;
         }

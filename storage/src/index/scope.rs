@@ -9,8 +9,7 @@
 //! **Bounds.** One filter key for each prefix in a run. The block has [`BYTES`] bytes.
 //!
 //! **Failure.** The run itself says which prefixes its filter has, so kinds may be added without a new version of the
-//! rows: scans that an older run's filter does not cover open that run until it is merged. An earlier program version
-//! skips this block, and the runs that it writes have none.
+//! rows: scans that a run's filter does not cover open that run until it is merged.
 
 use crate::index::blocks::{BlockStore, Kind, block_key, unseal};
 use crate::index::trouble::Trouble;
@@ -81,7 +80,7 @@ impl Scopes {
         let value = store.get(&block_key(run, block))?;
         let found = value.as_deref().and_then(|value| {
             let (kind, _, payload) = unseal(value, run, block)?;
-            // in an older run this block has rows or a piece of a large value
+            // a run of no kinds has rows or a piece of a large value in this block
             (kind == Kind::Scopes.byte()).then(|| Self::from_bytes(payload))?
         });
         Ok(found.unwrap_or(Self::NONE))

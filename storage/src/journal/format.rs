@@ -39,7 +39,9 @@ const SEGMENT_MAGIC: [u8; 8] = *b"CAUDALJ1";
 pub(crate) const RECORD_MAGIC: [u8; 4] = *b"CdR1";
 const HEADER_MARK: [u8; 4] = [0xC3, 0x5A, 0x96, 0xE7];
 const TRAILER_MARK: [u8; 4] = [0xA5, 0xD3, 0x69, 0x7E];
-const FORMAT: u32 = 1;
+/// The form of everything in a store's folder: `IDENTITY` names it, and a folder of another form is refused with its
+/// number. It changes with any file, record, row or run that an earlier program cannot read.
+pub const DISK_FORMAT: u32 = 1;
 
 /// The SHA-256 of all parts, one after the other.
 pub(crate) fn sha256(parts: &[&[u8]]) -> Hash {
@@ -75,7 +77,7 @@ impl SegmentHeader {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(usize_of32(SEGMENT_HEADER));
         b.extend_from_slice(&SEGMENT_MAGIC);
-        b.extend_from_slice(&FORMAT.to_be_bytes());
+        b.extend_from_slice(&DISK_FORMAT.to_be_bytes());
         b.extend_from_slice(&self.number.to_be_bytes());
         b.extend_from_slice(&self.size.to_be_bytes());
         b.extend_from_slice(&self.id);
@@ -102,10 +104,10 @@ impl SegmentHeader {
         let crc = c.u32().ok_or(short)?;
         let header = Self { number, size, id };
         let expected = header.encode();
-        if format == FORMAT && expected != block {
+        if format == DISK_FORMAT && expected != block {
             return Err("the segment header fails its checksum");
         }
-        if format != FORMAT {
+        if format != DISK_FORMAT {
             let covered = block.get(..36).unwrap_or_default();
             return Err(if crc == crc32c::crc32c(covered) {
                 "the segment was written by a newer format than this program knows"

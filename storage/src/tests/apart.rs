@@ -1,5 +1,4 @@
-//! Large runs have files of their own, which are removed once nothing refers to the run; those of older versions are
-//! read.
+//! Large runs have files of their own, which are removed once nothing refers to the run.
 
 use std::fs;
 use std::path::Path;
@@ -22,9 +21,10 @@ fn each_run_has_its_files_until_it_is_merged_away_and_all_is_read_as_before() {
     for round in 0..4 {
         let store = apart(base.path()).unwrap();
         let found = names(base.path());
-        for remains in ["run-999998", "run-999999.blocks"] {
-            assert!(!found.contains(remains), "round {round}: {found:?}");
-        }
+        assert!(
+            !found.contains("run-999999.blocks"),
+            "round {round}: {found:?}"
+        );
         history.check(store.as_ref());
         history.write(store.as_ref(), 500, &mut rng);
         wait_until("each run has its file and no other is left", || {
@@ -36,9 +36,7 @@ fn each_run_has_its_files_until_it_is_merged_away_and_all_is_read_as_before() {
             0 => store.close().unwrap(),
             _ => drop(store),
         }
-        // The remains of runs that were being written at a crash, the first by an older version.
-        fs::create_dir(base.path().join("index/run-999998")).unwrap();
-        fs::write(base.path().join("index/run-999998/db"), b"half").unwrap();
+        // The remains of a run that was being written at a crash.
         fs::write(base.path().join("index/run-999999.blocks"), b"half").unwrap();
     }
     let store = open(base.path()).unwrap();
@@ -146,79 +144,6 @@ fn files_of_another_run_of_the_same_number_and_shape_are_not_believed() {
     history.check(store.as_ref());
 }
 
-/// Gives each run of a closed store a sled of its own instead of its file, as versions before 2026-11-25 wrote it; the
-/// earliest of them without a digest.
-fn as_before(dir: &Path, digest: bool) {
-    for name in names(dir) {
-        let path = dir.join("index").join(&name);
-        let bytes = fs::read(&path).unwrap();
-        let (table, tail) = bytes.split_at(bytes.len() - 40);
-        let blocks = u32::from_be_bytes(tail[..4].try_into().unwrap());
-        let (mut rest, lengths) = table.split_at(table.len() - 2 * blocks as usize);
-        fs::remove_file(&path).unwrap();
-        let name = name.strip_suffix(".blocks").unwrap();
-        let run: u64 = name.strip_prefix("run-").unwrap().parse().unwrap();
-        let sled = sled::Config::new().path(dir.join("index").join(name));
-        let sled = sled.mode(sled::Mode::HighThroughput).open().unwrap();
-        for (n, length) in (0u32..).zip(lengths.chunks(2)) {
-            let length = u16::from_be_bytes(length.try_into().unwrap());
-            let (block, after) = rest.split_at(length.into());
-            let key = [&run.to_be_bytes()[..], &n.to_be_bytes()].concat();
-            sled.insert(key, block).unwrap();
-            rest = after;
-        }
-        assert!(rest.is_empty());
-        if digest {
-            sled.insert(b"\xFFdigest", &tail[4..36]).unwrap();
-        }
-        sled.flush().unwrap();
-    }
-}
-
-#[test]
-fn a_run_of_an_older_version_is_read_until_it_is_merged_away() {
-    let base = tempfile::tempdir().unwrap();
-    let mut history = one_run(base.path(), 1);
-    let mut rng = Rng(28);
-    let store = apart(base.path()).unwrap();
-    let known = store.checks().opening_index_bytes;
-    store.close().unwrap();
-    drop(store);
-    let older = names(base.path());
-    as_before(base.path(), true);
-    let store = apart(base.path()).unwrap();
-    let checks = store.checks();
-    assert!(!store.stats().index_rebuilt);
-    assert_eq!(checks.opening_index_bytes, known, "{checks:?}");
-    history.check(store.as_ref());
-    history.write(store.as_ref(), 900, &mut rng);
-    let folders = || older.iter().map(|name| name.trim_end_matches(".blocks"));
-    wait_until("what the older version wrote is merged", || {
-        let names = names(base.path());
-        folders().all(|name| !names.contains(name))
-    });
-    history.check(store.as_ref());
-    store.close().unwrap();
-    drop(store);
-    history.check(open(base.path()).unwrap().as_ref());
-}
-
-#[test]
-fn a_run_of_an_older_version_that_does_not_say_what_it_is_is_read_whole() {
-    let base = tempfile::tempdir().unwrap();
-    let history = one_run(base.path(), 1);
-    let store = apart(base.path()).unwrap();
-    let known = store.checks().opening_index_bytes;
-    store.close().unwrap();
-    drop(store);
-    as_before(base.path(), false);
-    let store = apart(base.path()).unwrap();
-    let checks = store.checks();
-    assert!(!store.stats().index_rebuilt);
-    assert!(checks.opening_index_bytes > known, "{known}, {checks:?}");
-    history.check(store.as_ref());
-}
-
 #[test]
 fn what_lies_under_the_name_of_a_run_hides_none_that_is_in_sled() {
     let base = tempfile::tempdir().unwrap();
@@ -235,10 +160,9 @@ fn what_lies_under_the_name_of_a_run_hides_none_that_is_in_sled() {
     history.check(store.as_ref());
     store.close().unwrap();
     drop(store);
-    let ways: [fn(&Path); 3] = [
+    let ways: [fn(&Path); 2] = [
         |path| fs::write(path, b"").unwrap(),
         |path| fs::create_dir(path).unwrap(),
-        |path| fs::create_dir(path.with_extension("")).unwrap(),
     ];
     for way in ways {
         in_the_way().for_each(|path| drop(fs::remove_file(path)));

@@ -2,7 +2,6 @@
 
 use crate::api::{CommitNo, Position};
 use crate::conformance::{commit, entry, stream};
-use crate::index::blocks::Kind;
 use crate::index::bloom::{Bloom, Filling, Filter, hash};
 use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
@@ -136,7 +135,7 @@ fn a_filter_never_denies_and_seldom_errs() {
             denied(&bloom, (0..keys + 100_000).map(|n| hash(&key(n)))),
             100_000 - wrong
         );
-        assert_eq!(read_filter(Kind::Lines, &bloom.to_bytes()), Some(bloom));
+        assert_eq!(read_filter(&bloom.to_bytes()), Some(bloom));
     }
     // on disk, so it may never change
     assert_eq!(hash(b"caudal"), 15_188_282_677_679_908_958);
@@ -153,42 +152,26 @@ fn denied(bloom: &Bloom, hashes: impl Iterator<Item = u64>) -> usize {
     together.len()
 }
 
-/// Reads a filter from blocks of a kind.
-fn read_filter(kind: Kind, bytes: &[u8]) -> Option<Bloom> {
+/// Reads a filter from its blocks.
+fn read_filter(bytes: &[u8]) -> Option<Bloom> {
     let mut filter = Filter::default();
-    bytes
-        .chunks(40)
-        .for_each(|part| filter.add(kind.byte(), part));
+    bytes.chunks(40).for_each(|part| filter.add(part));
     filter.whole()
 }
 
-/// Both forms on disk, with the same keys.
 #[test]
-fn a_filter_of_before_is_read_as_it_was_and_the_bytes_of_one_are_these_for_ever() {
+fn the_bytes_of_a_filter_are_these_for_ever() {
     const KEYS: [&[u8]; 3] = [b"a", b"bc", b"caudal"];
     let lines = "0000301002002000020000000000020000000800000804000020000000010000\
                  0000000000000002000004000000100000000000000800000000002428000008";
-    let mut new = Bloom::new(3, 0);
-    KEYS.iter().for_each(|key| new.add(hash(key)));
-    assert_eq!(hex(&new.to_bytes()), lines);
-    let spread = 0x0a34_2930_2810_508f_u64.to_be_bytes();
-    let mut before = read_filter(Kind::Bloom, &spread).unwrap();
-    for filter in [&new, &before] {
-        assert!(KEYS.iter().all(|key| filter.may_have(hash(key))));
-        assert!(!filter.may_have(hash(b"d")) && !filter.may_have(hash(b"ef")));
-        let asked = [KEYS.as_slice(), &[b"d", b"ef"]].concat();
-        assert_eq!(denied(filter, asked.iter().map(|key| hash(key))), 2);
-    }
-    assert_eq!((before.bytes(), before.to_bytes()), (8, spread.to_vec()));
-    KEYS.iter().for_each(|key| before.add(hash(key)));
-    assert_eq!(before.to_bytes(), spread, "they were there");
-    assert_eq!(read_filter(Kind::Lines, &spread), None, "less than a line");
-    assert_eq!(read_filter(Kind::Lines, &[0; 65]), None, "a word is cut");
-    assert_eq!(read_filter(Kind::Lines, &[]), None);
-    let mut mixed = Filter::default();
-    mixed.add(Kind::Bloom.byte(), &[0; 64]);
-    mixed.add(Kind::Lines.byte(), &[0; 64]);
-    assert_eq!(mixed.whole(), None);
+    let mut filter = Bloom::new(3, 0);
+    KEYS.iter().for_each(|key| filter.add(hash(key)));
+    assert_eq!(hex(&filter.to_bytes()), lines);
+    let asked = [KEYS.as_slice(), &[b"d", b"ef"]].concat();
+    assert_eq!(denied(&filter, asked.iter().map(|key| hash(key))), 2);
+    assert_eq!(read_filter(&[0; 8]), None, "less than a line");
+    assert_eq!(read_filter(&[0; 65]), None, "a word is cut");
+    assert_eq!(read_filter(&[]), None);
 }
 
 #[test]

@@ -146,6 +146,25 @@ fn missing_parts_are_refused_and_never_started_empty() {
 }
 
 #[test]
+fn a_folder_of_another_disk_format_is_refused_with_its_number() {
+    let base = tempfile::tempdir().unwrap();
+    filled(base.path(), 5);
+    let file = base.path().join("IDENTITY");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("caudal store, format 1\n"), "{text}");
+    fs::write(&file, text.replacen("format 1", "format 2", 1)).unwrap();
+    let before = contents(base.path());
+    let refused = open(base.path()).unwrap_err();
+    assert!(matches!(refused, OpenError::NotAStore(_)), "{refused}");
+    let why = refused.to_string();
+    assert!(
+        why.contains("disk format 2") && why.contains("format 1"),
+        "{why}"
+    );
+    assert!(before == contents(base.path()), "it was changed");
+}
+
+#[test]
 fn another_stores_segment_is_refused() {
     let base = tempfile::tempdir().unwrap();
     filled(&base.path().join("a"), 300);

@@ -47,8 +47,7 @@ pub(super) fn open_apart(path: &Path, apart_keys: u64) -> Result<Arc<DurableStor
     DurableStore::open(path, options, Arc::new(Words))
 }
 
-/// The names of the files of runs that have one of their own, and of folders that older versions gave them; none
-/// where there is no index.
+/// The names of the files of runs that have one of their own; none where there is no index.
 pub(super) fn runs_apart(dir: &Path) -> BTreeSet<String> {
     let Ok(names) = fs::read_dir(dir.join("index")) else {
         return BTreeSet::new();

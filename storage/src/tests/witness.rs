@@ -157,7 +157,7 @@ fn a_witness_that_is_missing_is_made_or_missed() {
         error.to_string().contains("WITNESS: it is missing"),
         "{error}"
     );
-    // a store of an older version gets a witness
+    // a restored store gets a witness
     history.check(open(base.path()).unwrap().as_ref());
     assert!(file.is_file());
     DurableStore::open(base.path(), known, Arc::new(Words)).unwrap();

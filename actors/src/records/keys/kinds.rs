@@ -1,6 +1,6 @@
 //! The kinds of index rows, by their first byte: their names, for counting their bytes, and which ones are only written.
 
-use super::rests::{REST, SNAPSHOT, STAND};
+use super::rests::REST;
 use super::*;
 
 /// The kinds of rows that vouchers and accounts write and no entry reads while it is projected.
@@ -19,7 +19,6 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         INTERNAL | INTERNAL_COUNT => "a realm's own movements",
         DIRECTORY => "directory",
         REST => "accounts at rest",
-        SNAPSHOT | STAND => "accounts at rest, of before",
         HOLD | OPEN_HOLD | HOLD_END => "holds",
         TRANSFER | OPEN_TRANSFER | TRANSFER_EXTERNAL | TRANSFER_LIST | TRANSFER_COUNT
         | TRANSFER_CALL | TRANSFER_LEFT | ORIGIN => "transfers",

@@ -4,8 +4,6 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::key;
 
-pub(super) const SNAPSHOT: u8 = 0x1a;
-pub(super) const STAND: u8 = 0x45;
 pub(super) const REST: u8 = 0x46;
 
 /// The kinds of rows that are looked up one by one: mostly for an account that was not used for a long time, so its
@@ -24,16 +22,6 @@ pub fn rest_of(row: &[u8]) -> Option<(RealmId, AccountNo)> {
     Some((RealmId(u32::from_be_bytes(*realm)), AccountNo(account)))
 }
 
-/// Realm, account → the account as of some commit, as earlier versions than [`rest`] left it.
-pub fn snapshot(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(SNAPSHOT, realm, &[&account.0.to_be_bytes()])
-}
-
-/// Realm, account → the stand of its movements at some later commit, also of earlier versions.
-pub fn stand(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(STAND, realm, &[&account.0.to_be_bytes()])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,7 +35,5 @@ mod tests {
             assert_eq!(rest_of(&key[..cut]), None, "{cut}");
         }
         assert_eq!(rest_of(&[key.as_slice(), &[0]].concat()), None);
-        assert_eq!(rest_of(&snapshot(at.0, at.1)), None);
-        assert_eq!(rest_of(&stand(at.0, at.1)), None);
     }
 }

@@ -2,8 +2,7 @@
 //! streams, of which there are mostly none.
 //!
 //! **Bounds.** For an account at rest one row is read; the filters of the index tell that its streams have nothing
-//! later. For an account that was not at rest since there are such rows, up to two older rows are read instead, and the
-//! row of its last movement, which confirms them.
+//! later.
 
 use std::sync::Arc;
 
@@ -14,8 +13,8 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{Index, StoreError};
 
 use super::{fold, money};
-use crate::records::rest::{self, Left, Stand};
-use crate::records::{LEDGER, PROFILE, account_stream, decode, keys};
+use crate::records::rest::{self, Left, Profile};
+use crate::records::{LEDGER, PROFILE, account_stream, keys};
 
 /// An account without its movements, folded from its profile only.
 pub fn profile(
@@ -50,6 +49,9 @@ fn fold_profile(
     })
 }
 
+/// An account in its row at rest, and its profile as it is stored there.
+type AtRest = (Box<Account>, Profile);
+
 /// An account as it was loaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loaded {
@@ -71,25 +73,14 @@ pub fn account(
     Ok(loaded.map(|loaded| (*loaded.account, loaded.replayed)))
 }
 
-/// The rows that an account has left at rest.
-#[derive(Debug, Default)]
-struct Rows {
-    /// The whole account, as of the last change of its profile or earlier.
-    whole: Option<Box<Account>>,
-    /// The stand of later movements.
-    stand: Option<Stand>,
-    /// The profile in the row, and whether the row is of an older kind.
-    left: Left,
-}
-
-/// An account as of the last commit: its rows at rest, and the later entries of its streams.
+/// An account as of the last commit: its row at rest, and the later entries of its streams.
 pub fn load(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<Loaded>, StoreError> {
-    let rows = at_rest(store, realm, number)?;
-    load_from(store, realm, number, rows)
+    let row = at_rest(store, realm, number)?;
+    load_from(store, realm, number, row)
 }
 
 /// The same from its streams only.
@@ -98,27 +89,23 @@ pub fn load_in_full(
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<Loaded>, StoreError> {
-    load_from(store, realm, number, Rows::default())
+    load_from(store, realm, number, None)
 }
 
-/// Whether any of the accounts from `first` to `last` has left rows at rest, as a look-up by their keys would find them.
+/// Whether any of the accounts from `first` to `last` has left a row at rest, as a look-up by their keys would find it.
 pub fn any_at_rest(
     store: &dyn Index,
     realm: RealmId,
     (first, last): (AccountNo, AccountNo),
 ) -> Result<bool, StoreError> {
-    for key in [keys::rest, keys::snapshot, keys::stand] {
-        let mut to = key(realm, last);
-        to.push(0);
-        if !store.walk(&key(realm, first), &to, 1)?.is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let mut to = keys::rest(realm, last);
+    to.push(0);
+    let found = store.walk(&keys::rest(realm, first), &to, 1)?;
+    Ok(!found.is_empty())
 }
 
-/// An account that has left no rows at rest, made of its profile and its `history`, without reading its movements;
-/// `None` if it has left some, or does not exist. `profile` is its folded profile, if known, and is taken if it is
+/// An account that has left no row at rest, made of its profile and its `history`, without reading its movements;
+/// `None` if it has left one, or does not exist. `profile` is its folded profile, if known, and is taken if it is
 /// used. `looks` tells whether to look for such rows: it need not where there are [none](any_at_rest).
 pub fn standing(
     store: &dyn Index,
@@ -126,11 +113,7 @@ pub fn standing(
     (profile, history): (&mut Option<Box<Account>>, &History),
     (number, looks): (AccountNo, bool),
 ) -> Result<Option<Box<Account>>, StoreError> {
-    let rows = match looks {
-        true => at_rest(store, realm, number)?,
-        false => Rows::default(),
-    };
-    if rows.whole.is_some() || rows.stand.is_some() {
+    if looks && at_rest(store, realm, number)?.is_some() {
         return Ok(None);
     }
     let mut found = profile.take();
@@ -148,81 +131,31 @@ pub fn standing(
     Ok(Some(account))
 }
 
-/// The row that an account has left at some time. It is a hint: an unreadable row counts as none.
-fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
+/// What an account has left in its row at some time: itself, and its profile as it is stored there. The row is a hint: an
+/// unreadable one counts as none.
+fn at_rest(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<AtRest>, StoreError> {
     let row = store.get(&keys::rest(realm, number))?;
-    let Some((whole, profile)) = row.and_then(|row| rest::parse(number, &row)) else {
-        return of_before(store, realm, number);
-    };
-    let left = Left {
-        profile: Some(Arc::new(profile)),
-        ..Left::default()
-    };
-    Ok(Rows {
-        whole: Some(whole),
-        stand: None,
-        left,
-    })
-}
-
-/// The rows that an account left before there was one row for all of it. Rows with a fact that its stream does not have
-/// count as none, too.
-fn of_before(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
-    let whole = store.get(&keys::snapshot(realm, number))?;
-    let stand = store.get(&keys::stand(realm, number))?;
-    let left = Left {
-        before: whole.is_some() || stand.is_some(),
-        ..Left::default()
-    };
-    let whole = whole.and_then(|row| decode::<Box<Account>>(&row).ok());
-    let whole = whole.filter(|account| account.number == number);
-    let stand = stand.and_then(|row| Stand::parse(number, &row));
-    let moved = whole.as_ref().map_or(0, |account| account.sequence);
-    let has = |kind, seq| store.has(account_stream(realm, number, kind), seq);
-    // A stream has no gaps, so if it has the later movement it also has the earlier one.
-    if let Some(stand) = stand.filter(|stand| stand.sequence > moved)
-        && has(LEDGER, stand.sequence)?
-    {
-        let whole = whole.filter(|_| moved > 0);
-        return Ok(Rows {
-            whole,
-            stand: Some(stand),
-            left,
-        });
-    }
-    let known = match whole.as_ref().map(|account| account.profile_seq) {
-        None => false,
-        Some(seq) if moved == 0 => has(PROFILE, seq)?,
-        Some(_) => has(LEDGER, moved)?,
-    };
-    Ok(Rows {
-        whole: whole.filter(|_| known),
-        stand: None,
-        left,
-    })
+    Ok(row.and_then(|row| rest::parse(number, &row)))
 }
 
 fn load_from(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
-    rows: Rows,
+    row: Option<AtRest>,
 ) -> Result<Option<Loaded>, StoreError> {
-    let Rows {
-        whole: mut found,
-        stand,
-        left,
-    } = rows;
+    let (mut found, profile) = row.unzip();
     fold_profile(store, realm, number, &mut found)?;
     let Some(mut account) = found else {
         return Ok(None);
     };
-    if let Some(stand) = stand {
-        stand.resume(&mut account);
-    }
     let left = Left {
+        profile: profile.map(Arc::new),
         sequence: account.sequence,
-        ..left
     };
     let (mut replayed, mut broken) = (0_u64, None);
     let stream = account_stream(realm, number, LEDGER);

@@ -17,25 +17,14 @@
 //! **Remnants.** If a run's file could not be created, the run is in sled under the same number, and a file of that name
 //! may still exist. So if sled has the first block of a run, the run is there, whatever has its name.
 //!
-//! **Older versions** kept a large run in a sled of its own, in the folder `index/run-<number>`, with its digest. Such
-//! runs are read until they are merged away. An older version in turn does not find a run's file, and rebuilds the
-//! index.
-//!
 //! **Failure.** As with sled: if a file is missing or damaged, the index is rebuilt.
 
 use std::fs;
 use std::io::ErrorKind;
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
-
-use sled::IVec;
 
 use super::file::RunFile;
-use super::one::One;
-use super::{BlockStore, INDEX, Keyed, Visit, block_key};
-use crate::files::Files;
+use super::{BlockStore, INDEX, block_key};
 use crate::folder::Folder;
 use crate::index::trouble::Trouble;
 use crate::journal::format::Hash;
@@ -45,82 +34,19 @@ use crate::sync::{read, write};
 const NAME: &str = "run-";
 /// What the names of their files end with.
 const BLOCKS: &str = ".blocks";
-/// The key of a run's digest in a sled of its own; it sorts after all blocks.
-const DIGEST_KEY: &[u8] = b"\xFFdigest";
-/// Bytes of sled's cache for a run in a sled of its own.
-const CACHE: u64 = 1 << 20;
-/// How often such a sled flushes by itself; a long interval, because nothing is written there.
-const FLUSH: Duration = Duration::from_secs(30);
-
-/// What holds the blocks of one run alone.
-#[derive(Debug)]
-pub(super) enum Own {
-    /// A plain file.
-    File(RunFile),
-    /// A sled, by an older version.
-    Sled(One),
-}
-
-impl Own {
-    /// As [`BlockStore::put`].
-    pub(super) fn put(&self, blocks: &mut Vec<Keyed>, files: &Files) -> Result<(), Trouble> {
-        match self {
-            Self::File(file) => file.put(blocks, files),
-            Self::Sled(_) => Err("a run of an older version is only read".into()),
-        }
-    }
-
-    /// As [`BlockStore::get`].
-    pub(super) fn get(&self, key: &[u8], block: u32) -> Result<Option<IVec>, Trouble> {
-        match self {
-            Self::File(file) => file.get(block),
-            Self::Sled(one) => one.get(key),
-        }
-    }
-
-    /// As [`BlockStore::scan`].
-    pub(super) fn scan(
-        &self,
-        run: u64,
-        blocks: Range<u32>,
-        visit: Visit<'_>,
-    ) -> Result<(), Trouble> {
-        match self {
-            Self::File(file) => file.scan(blocks, visit),
-            Self::Sled(one) => one.scan(run, blocks, visit),
-        }
-    }
-
-    /// Its name in the index's folder.
-    fn name(&self, run: u64) -> String {
-        match self {
-            Self::File(_) => name(run),
-            Self::Sled(_) => format!("{NAME}{run}"),
-        }
-    }
-
-    /// Bytes on disk; `None` when the system does not say.
-    pub(super) fn bytes(&self) -> Option<u64> {
-        match self {
-            Self::File(file) => Some(file.bytes()),
-            Self::Sled(one) => one.bytes(),
-        }
-    }
-}
-
 fn name(run: u64) -> String {
     format!("{NAME}{run}{BLOCKS}")
 }
 
-/// The run that a name in the index's folder belongs to, of a file or of an older version's folder.
+/// The run that a name in the index's folder belongs to.
 fn number(name: &str) -> Option<u64> {
     let number = name.strip_prefix(NAME)?;
-    number.strip_suffix(BLOCKS).unwrap_or(number).parse().ok()
+    number.strip_suffix(BLOCKS)?.parse().ok()
 }
 
 impl BlockStore {
-    /// What holds the blocks of a run alone, if they are not in sled.
-    pub(super) fn apart(&self, run: u64) -> Option<Arc<Own>> {
+    /// The file of a run, if its blocks are not in sled.
+    pub(super) fn apart(&self, run: u64) -> Option<Arc<RunFile>> {
         read(&self.apart).get(&run).cloned()
     }
 
@@ -128,8 +54,8 @@ impl BlockStore {
         self.store.folder(INDEX).map_err(|e| Trouble::looking(&e))
     }
 
-    fn keep(&self, run: u64, own: Own) {
-        write(&self.apart).insert(run, Arc::new(own));
+    fn keep(&self, run: u64, file: RunFile) {
+        write(&self.apart).insert(run, Arc::new(file));
     }
 
     fn create_apart(&self, run: u64) -> Result<(), Trouble> {
@@ -137,20 +63,14 @@ impl BlockStore {
         let created = self.files.create_unreserved(&index, &name(run));
         let file = created.and_then(|file| self.files.sync_folder(&index).map(|()| file));
         let file = file.map_err(|e| Trouble::looking(&e))?;
-        self.keep(run, Own::File(RunFile::new(file)));
+        self.keep(run, RunFile::new(file));
         Ok(())
     }
 
     fn open_apart(&self, index: &Folder, run: u64, named: &str) -> Result<(), Trouble> {
-        let own = if named.ends_with(BLOCKS) {
-            let file = self.files.open(index, named);
-            Own::File(RunFile::open(file.map_err(|e| Trouble::looking(&e))?)?)
-        } else {
-            let folder = index.folder(named).map_err(|e| Trouble::looking(&e))?;
-            let dir = self.store.steady_path().join(INDEX).join(named);
-            Own::Sled(One::open(&dir, &folder, (CACHE, FLUSH), &self.files)?)
-        };
-        self.keep(run, own);
+        let file = self.files.open(index, named);
+        let file = RunFile::open(file.map_err(|e| Trouble::looking(&e))?)?;
+        self.keep(run, file);
         Ok(())
     }
 
@@ -207,22 +127,16 @@ impl BlockStore {
     /// `Write` when the system refuses.
     pub(crate) fn identify(&self, run: u64, digest: &Hash) -> Result<(), Trouble> {
         match self.apart(run).as_deref() {
-            Some(Own::File(file)) => file.finish(digest, &self.files),
-            Some(Own::Sled(_)) | None => Ok(()),
+            Some(file) => file.finish(digest, &self.files),
+            None => Ok(()),
         }
     }
 
     /// Whether the files of a run belong to the run with this digest. A run in the main sled always belongs to the
     /// manifest beside it.
-    ///
-    /// # Errors
-    /// As [`BlockStore::get`].
-    pub(crate) fn is_of(&self, run: u64, digest: &Hash) -> Result<bool, Trouble> {
-        Ok(match self.apart(run).as_deref() {
-            Some(Own::File(file)) => file.digest().as_ref() == Some(digest),
-            Some(Own::Sled(one)) => one.get(DIGEST_KEY)?.as_deref() == Some(digest),
-            None => true,
-        })
+    pub(crate) fn is_of(&self, run: u64, digest: &Hash) -> bool {
+        let file = self.apart(run);
+        file.is_none_or(|file| file.digest().as_ref() == Some(digest))
     }
 
     /// Makes all blocks of a run durable.
@@ -231,8 +145,7 @@ impl BlockStore {
     /// As [`Self::sync`].
     pub(crate) fn sync_run(&self, run: u64) -> Result<(), Trouble> {
         match self.apart(run).as_deref() {
-            Some(Own::File(file)) => file.sync(&self.files),
-            Some(Own::Sled(_)) => Ok(()),
+            Some(file) => file.sync(&self.files),
             None => self.sync(),
         }
     }
@@ -243,18 +156,10 @@ impl BlockStore {
     /// # Errors
     /// When sled or the system refuses; the blocks before the failed one are removed.
     pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), Trouble> {
-        let Some(own) = write(&self.apart).remove(&run) else {
+        if write(&self.apart).remove(&run).is_none() {
             return (0..blocks).try_for_each(|block| self.remove_one(run, block));
-        };
-        let name = own.name(run);
-        // sled writes its remaining data when it is closed; errors there affect nobody
-        if catch_unwind(AssertUnwindSafe(|| drop(own))).is_err() {
-            tracing::warn!(
-                run,
-                "a run that is over could not be closed as it should be"
-            );
         }
-        self.remove_named(&name);
+        self.remove_named(&name(run));
         Ok(())
     }
 
@@ -282,8 +187,15 @@ mod tests {
     #[test]
     fn a_run_has_its_name_and_no_other_name_is_one() {
         assert_eq!(number(&name(17)), Some(17));
-        assert_eq!(number("run-17"), Some(17));
-        for other in ["db", "run-", "run-x", "run-1.tmp", "blobs", "run-.blocks"] {
+        for other in [
+            "db",
+            "run-",
+            "run-17",
+            "run-x",
+            "run-1.tmp",
+            "blobs",
+            "run-.blocks",
+        ] {
             assert_eq!(number(other), None, "{other}");
         }
     }
