@@ -21,8 +21,8 @@ use crate::support::bank::Bank;
 /// A hardware address that nobody in the network has.
 const NOBODY: &str = "02:00:00:00:00:fe";
 
-/// How long clients do not reach the owner.
-const CUT_OFF: Duration = Duration::from_secs(3);
+/// How many requests break off before clients reach the owner again.
+const CUT_OFF: usize = 8;
 
 /// Networks of the nodes, joined by one that also has the database, the bank and the clients, which run here.
 struct Net {
@@ -197,7 +197,7 @@ async fn event(site: &Site, net: &Net, cut: Cut) -> Duration {
             site.more(64).await;
         }
         // Nobody takes over: clients wait until the owner is reached again.
-        Cut::Clients => tokio::time::sleep(CUT_OFF).await,
+        Cut::Clients => site.breaks(CUT_OFF).await,
     }
     net.mend(owner, cut);
     site.more(64).await;

@@ -2,7 +2,7 @@
 //! synchronous standby.
 //!
 //! **Shape.** Each node is a `caudal serve` process of its own, so that it can be killed; each server is a process,
-//! too. The sandbox bank, which all nodes share, is in this process.
+//! too, and so is HAProxy before the nodes, where it is installed. The sandbox bank, which all nodes share, is in this process.
 //!
 //! **Order.** Start: servers, bank, nodes, the demo tenant. Stop: followers, the owner, bank, servers.
 //!
@@ -11,6 +11,7 @@
 //! because the node may be waiting for a server. Everything ends with this process, however it ends; if it is killed,
 //! the folder stays.
 
+mod balancer;
 mod nodes;
 mod tell;
 
@@ -35,6 +36,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::super::Exit;
 use super::super::process;
 use super::super::terminal::{self, Hangup, Signals, say};
+use balancer::Balancer;
 use nodes::{News, Node, Secrets};
 
 /// The number of nodes.
@@ -69,6 +71,7 @@ pub struct Plan {
 
 /// All processes of the cluster. Fields are dropped in order, so the first ones end first.
 struct Cluster {
+    balancer: Option<Balancer>,
     nodes: Vec<Node>,
     servers: Vec<Server>,
     /// The index of the server that takes writes.
@@ -123,6 +126,7 @@ impl Cluster {
         let secrets = Secrets::new()?;
         let bank = bank(&folder.path, plan.bank_listen, &secrets.notices)?;
         let mut cluster = Self {
+            balancer: None,
             nodes: Vec::new(),
             servers: vec![primary, standby],
             primary: 0,
@@ -137,8 +141,10 @@ impl Cluster {
             folder,
         };
         line.set_message("starting the nodes");
-        for n in 0..NODES {
+        let mut places = [plan.listen; NODES];
+        for (n, place) in places.iter_mut().enumerate() {
             let listen = fixed(apart(plan.listen, n)?)?;
+            *place = listen;
             let admin_listen = apart(plan.admin_listen, n)?;
             let node = Node::new(&cluster.folder.path, n, listen, admin_listen);
             cluster.nodes.push(node);
@@ -147,6 +153,8 @@ impl Cluster {
         for node in &mut cluster.nodes {
             node.takes_requests().await?;
         }
+        let free = SocketAddr::new(plan.listen.ip(), 0);
+        cluster.balancer = Balancer::start(&cluster.folder.path, fixed(free)?, places)?;
         line.set_message("making the demo tenant");
         cluster.tenant = Some(nodes::introduce(&cluster.nodes, &cluster.secrets).await?);
         cluster.follow_owner().await?;

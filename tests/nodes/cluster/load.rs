@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
@@ -49,7 +48,7 @@ impl Load {
         let clients = (0..count).map(|n| {
             let cvu = accounts[n % accounts.len()].clone();
             let client = Client::new("", Some(&nodes.key));
-            tokio::spawn(post(
+            tokio::task::spawn_local(post(
                 Arc::clone(&seen),
                 Arc::clone(&nodes.urls),
                 client,
@@ -91,8 +90,6 @@ impl Load {
 
 /// Statuses of answers that no retry changes.
 const REFUSED: [u16; 4] = [400, 401, 403, 404];
-/// The pause of a client that knows of no owner.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Posts one voucher after another.
 async fn post(
@@ -109,31 +106,26 @@ async fn post(
     client.url = next(&mut at);
     while !seen.over.load(Ordering::Acquire) {
         let id = format!("load-{}", fresh());
-        loop {
-            let answer = client.voucher(&cvu, "IN", "1.00", &id).key(&id);
-            match answer.answer().await {
-                Some(answer) if answer.status == 201 => break,
+        wait_until("a voucher is acknowledged", SOON, async || {
+            let call = client.voucher(&cvu, "IN", "1.00", &id).key(&id);
+            match call.answer().await {
+                Some(answer) if answer.status == 201 => return Some(()),
                 Some(answer) if REFUSED.contains(&answer.status) => panic!("{}", answer.text),
                 Some(answer) if answer.json["code"] == "not_owner" => {
                     let owner = answer.headers.get("caudal-owner");
-                    let same = owner.is_none_or(|owner| *owner == *client.url);
-                    if same {
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                    client.url = match owner {
-                        Some(owner) => owner.to_str().unwrap().to_owned(),
-                        None => next(&mut at),
-                    };
+                    let owner = owner.map(|owner| owner.to_str().unwrap().to_owned());
+                    client.url = owner.unwrap_or_else(|| next(&mut at));
                 }
                 Some(answer) => seen.errors.lock().unwrap().push(answer.text),
                 None => {
                     let broke = format!("{} broke off", client.url);
                     seen.errors.lock().unwrap().push(broke);
                     client.url = next(&mut at);
-                    tokio::time::sleep(PAUSE).await;
                 }
             }
-        }
+            None
+        })
+        .await;
         let mut done = seen.acknowledged.lock().unwrap();
         done.insert((cvu.clone(), id));
         seen.count.fetch_add(1, Ordering::AcqRel);

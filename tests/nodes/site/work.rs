@@ -99,6 +99,15 @@ impl Site {
         .await;
     }
 
+    /// Waits until `more` further requests broke off.
+    pub async fn breaks(&self, more: usize) {
+        let until = self.known.refusals().1 + more;
+        wait_until("requests break off", LONG, async || {
+            (self.known.refusals().1 >= until).then_some(())
+        })
+        .await;
+    }
+
     /// The longest time from `since` on in which nothing was acknowledged.
     pub fn pause(&self, since: Instant) -> Duration {
         let known = self.known.acknowledged.lock().unwrap();
@@ -114,9 +123,6 @@ impl Site {
     }
 }
 
-/// The pause of a client that was refused and knows nobody else to ask.
-const PAUSE: Duration = Duration::from_millis(20);
-
 /// Posts one voucher after another, each until it is acknowledged. That includes the last one: a voucher that is
 /// given up could still reach the log while the nodes are being compared.
 async fn post(known: Arc<Known>, tenant: Tenant, worker: usize) {
@@ -129,9 +135,7 @@ async fn post(known: Arc<Known>, tenant: Tenant, worker: usize) {
         }
         let id = format!("{worker}-{n}-{}", fresh());
         let cvu = &tenant.cvus[(worker + n) % tenant.cvus.len()];
-        let since = Instant::now();
-        let voucher = loop {
-            assert!(since.elapsed() < LONG, "{id} is never acknowledged");
+        let voucher = wait_until("a voucher is acknowledged", LONG, async || {
             let call = client.voucher(cvu, "IN", "1.00", &id).key(&id).raw();
             let answer = call.timeout(PATIENCE).send().await.ok();
             let owner = answer.as_ref().and_then(|it| {
@@ -146,7 +150,7 @@ async fn post(known: Arc<Known>, tenant: Tenant, worker: usize) {
                 None => None,
             };
             match body {
-                Some((201, body)) => break body["id"].as_str().unwrap().to_owned(),
+                Some((201, body)) => return Some(body["id"].as_str().unwrap().to_owned()),
                 Some((409 | 503, body)) if body["code"] != "outcome_unknown" => {
                     known.refused.fetch_add(1, Ordering::AcqRel);
                 }
@@ -156,13 +160,11 @@ async fn post(known: Arc<Known>, tenant: Tenant, worker: usize) {
                 }
                 Some((status, body)) => panic!("{status}: {body}"),
             }
-            let other = owner.filter(|owner| *owner != client.url);
-            if other.is_none() {
-                tokio::time::sleep(PAUSE).await;
-                at += 1;
-            }
-            client.url = other.unwrap_or_else(|| known.next(at));
-        };
+            at += 1;
+            client.url = owner.unwrap_or_else(|| known.next(at));
+            None
+        })
+        .await;
         let mut done = known.done.lock().unwrap();
         done.insert(id, (cvu.clone(), voucher));
         known.acknowledged.lock().unwrap().push(Instant::now());

@@ -40,6 +40,7 @@ impl Cluster {
         let file = json!({
             "nodes": nodes.collect::<Value>(),
             "servers": servers.collect::<Value>(),
+            "balancerUrl": self.balancer.as_ref().map(|it| it.url.clone()),
             "bankUrl": self.bank_url,
             "tenantId": tenant.map(|tenant| tenant.id.clone()),
             "testKey": tenant.map(|tenant| tenant.test_key.clone()),
@@ -85,6 +86,7 @@ impl Cluster {
         let (Some(first), Some(database)) = (first, self.servers.get(self.primary)) else {
             return Ok(());
         };
+        let balancer = &self.balancer;
         let of = |name: &str| format!(r#"$(sed -n 's/.*"{name}": *"\([^"]*\)".*/\1/p' {kept})"#);
         let (mut key, mut admin_key) = (of("testKey"), of("adminKey"));
         // Output that does not go to a terminal is probably stored.
@@ -105,7 +107,7 @@ impl Cluster {
   keys          in {kept}
   the log       psql '{database}'
 
-Open an account at the node that owns the log:
+Open an account {whither}:
 
   KEY={key}
   curl -sS {url}/v1/accounts -H "x-api-key: $KEY" -H 'content-type: application/json' \
@@ -124,7 +126,11 @@ What happens is told below; each request has a line in the log of its node, besi
             folder = self.folder.path.display(),
             table = self.table(),
             bank_url = self.bank_url,
-            url = first.url,
+            url = balancer.as_ref().map_or(&first.url, |it| &it.url),
+            whither = match balancer {
+                Some(_) => "through HAProxy, which finds the node that owns the log",
+                None => "at the node that owns the log",
+            },
             admin_url = first.admin_url,
             database = Server::url(&[database], USER),
         ))
