@@ -274,7 +274,6 @@ impl Settings {
             shard: Shard::new(self.shard).unwrap_or_default(),
             engine: engine::EngineOptions {
                 arbiters: self.actors.threads,
-                spread: self.actors.spread,
                 pace,
                 webhooks: schedule,
                 keys_kept: DAY.checked_mul(self.idempotency_days).unwrap_or(KEYS_KEPT),

@@ -27,7 +27,6 @@ mod profile;
 pub mod remittance;
 mod reversals;
 pub mod saga;
-mod sitting;
 mod transfers;
 mod views;
 
@@ -116,7 +115,6 @@ impl AccountActor {
             let wait = Duration::from_millis(wait).clamp(least, ALARM_MAX);
             let alarm = ctx.run_later(wait, |actor, ctx| {
                 actor.alarm = None;
-                let turn = actor.desk.as_ref().map(|desk| desk.vitals.turn());
                 match &mut actor.desk {
                     // Another actor has the account, or will have it.
                     Some(desk) if desk.vitals.doubtful() || desk.vitals.retired() => ctx.stop(),
@@ -126,7 +124,6 @@ impl AccountActor {
                     }
                     None => {}
                 }
-                drop(turn);
             });
             self.alarm = Some((at, alarm));
         }
@@ -216,10 +213,7 @@ impl Handler<Queued<AccountMessage>> for AccountActor {
         if let Some(desk) = &self.desk {
             desk.shared.times.account.record(queued.waited());
         }
-        // The turn counts before the message stops counting as waiting: see `vitals`.
-        let turn = self.desk.as_ref().map(|desk| desk.vitals.turn());
         self.taken(queued.take(), ctx);
-        drop(turn);
     }
 }
 
@@ -228,9 +222,7 @@ impl Handler<AccountMessage> for AccountActor {
     type Result = ();
 
     fn handle(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
-        let turn = self.desk.as_ref().map(|desk| desk.vitals.turn());
         self.taken(message, ctx);
-        drop(turn);
     }
 }
 

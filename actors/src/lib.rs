@@ -37,7 +37,6 @@ pub mod reply;
 pub mod residency;
 pub mod scribe;
 pub mod settings;
-pub mod threads;
 pub mod times;
 pub mod trail;
 pub mod treasury;

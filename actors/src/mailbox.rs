@@ -3,8 +3,7 @@
 //! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Permit`]. The permit is given back when
 //! the message is taken, or dropped with the actor. actix's own capacity bounds nothing here: each clone of an address
 //! may always put one message more, and every sender has its own clone. So this is the only module that may call
-//! `try_send`. A [`Crowd`] counts the waiting messages of many actors together, so that a sender can hold back before
-//! there are too many.
+//! `try_send`.
 //!
 //! **Bounds.** Each actor names the most messages that may wait for it, where its mailbox is made.
 //!
@@ -12,9 +11,8 @@
 //! caller is told that nothing was done ([`Untaken`]). A full mailbox answers [`Failure::Overloaded`], one whose actor
 //! is gone [`Failure::ShuttingDown`]. In both cases nothing was done.
 
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::dev::ToEnvelope;
@@ -25,104 +23,23 @@ use actix::{Actor, Addr, AsyncContext as _, Context, Handler, Message};
 use crate::failure::Failure;
 use crate::reply::Waits;
 
-/// How many messages wait for a crowd when it is pressed.
-pub const CROWD_MAX: usize = 512;
-/// A pressed crowd is eased once no more than this many wait for it.
-const CROWD_EASED: usize = CROWD_MAX / 2;
-
 /// Wakes a waiting sender. It only sends a message.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
-/// How many messages wait for many actors together.
-#[derive(Default)]
-pub struct Crowd {
-    count: AtomicUsize,
-    /// Woken when the crowd is eased.
-    wake: Mutex<Option<Wake>>,
-}
-
-impl fmt::Debug for Crowd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crowd")
-            .field("count", &self.count)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Crowd {
-    /// Whether [`CROWD_MAX`] or more messages wait.
-    pub fn is_pressed(&self) -> bool {
-        self.count.load(Ordering::SeqCst) >= CROWD_MAX
-    }
-
-    /// Calls `wake` once at most half of [`CROWD_MAX`] wait: at once, if that is so now. Only the latest caller is
-    /// woken.
-    pub fn when_eased(&self, wake: Wake) {
-        *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(wake);
-        // A message that leaves from now on finds `wake`; if the crowd was eased before, `wake` is called here.
-        if self.count.load(Ordering::SeqCst) <= CROWD_EASED {
-            self.wake();
-        }
-    }
-
-    fn join(&self) {
-        self.count.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn leave(&self) {
-        if self.count.fetch_sub(1, Ordering::SeqCst) == CROWD_EASED + 1 {
-            self.wake();
-        }
-    }
-
-    fn wake(&self) {
-        let wake = self
-            .wake
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(wake) = wake {
-            wake();
-        }
-    }
-}
-
 /// How many messages wait for one actor.
 #[derive(Clone, Debug, Default)]
-pub struct Waiting(Arc<Counted>);
-
-#[derive(Debug, Default)]
-struct Counted {
-    own: AtomicUsize,
-    /// The crowd to which its actor belongs, if any.
-    crowd: Option<Arc<Crowd>>,
-}
+pub struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {
-    /// Counts the messages for one actor of a crowd.
-    pub fn among(crowd: Option<Arc<Crowd>>) -> Self {
-        let own = AtomicUsize::new(0);
-        Self(Arc::new(Counted { own, crowd }))
-    }
-
     /// How many messages wait now.
     pub fn count(&self) -> usize {
-        self.0.own.load(Ordering::Acquire)
+        self.0.load(Ordering::Acquire)
     }
 
     /// A permit whether there is room or not: for a message that had room before or gets it anyway.
     pub fn permit(&self) -> Permit {
-        self.0.own.fetch_add(1, Ordering::AcqRel);
-        self.permitted()
-    }
-
-    /// The same for a message that does not wait for the actor's thread, and so does not count in the crowd.
-    fn permit_apart(&self) -> Permit {
-        self.0.own.fetch_add(1, Ordering::AcqRel);
-        Permit {
-            of: self.clone(),
-            crowded: false,
-        }
+        self.0.fetch_add(1, Ordering::AcqRel);
+        Permit(self.clone())
     }
 
     /// A permit, if fewer than `most` messages wait.
@@ -130,37 +47,19 @@ impl Waiting {
         let more = |count: usize| count.checked_add(1).filter(|count| *count <= most);
         let taken = self
             .0
-            .own
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.ok().map(|_| self.permitted())
-    }
-
-    fn permitted(&self) -> Permit {
-        if let Some(crowd) = &self.0.crowd {
-            crowd.join();
-        }
-        Permit {
-            of: self.clone(),
-            crowded: true,
-        }
+        taken.ok().map(|_| Permit(self.clone()))
     }
 }
 
 /// The right to one place in a mailbox. It is given back when this is dropped.
 #[derive(Debug)]
-pub struct Permit {
-    of: Waiting,
-    /// Whether it counts in the crowd, if there is one.
-    crowded: bool,
-}
+pub struct Permit(Waiting);
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let Counted { own, crowd } = &*self.of.0;
-        own.fetch_sub(1, Ordering::AcqRel);
-        if let Some(crowd) = crowd.as_ref().filter(|_| self.crowded) {
-            crowd.leave();
-        }
+        let Waiting(count) = &self.0;
+        count.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -295,11 +194,6 @@ impl<A: Actor> Mailbox<A> {
         self.waiting.permit()
     }
 
-    /// The same for a message that does not wait for its actor's thread.
-    pub fn reserve_apart(&self) -> Permit {
-        self.waiting.permit_apart()
-    }
-
     /// Puts a message into the mailbox.
     ///
     /// # Errors
@@ -410,54 +304,5 @@ mod tests {
         assert_eq!(mailbox.tell(Vec::new()), Err(Failure::Overloaded));
         assert_eq!(mailbox.put(reserved, Vec::new()), Ok(()));
         assert_eq!(waiting.count(), 1);
-    }
-
-    #[test]
-    fn a_crowd_is_pressed_by_all_together_and_wakes_once_when_half_of_it_has_left() {
-        let crowd = Arc::new(Crowd::default());
-        let (one, other) = (
-            Waiting::among(Some(Arc::clone(&crowd))),
-            Waiting::among(Some(Arc::clone(&crowd))),
-        );
-        let woken = Arc::new(AtomicUsize::new(0));
-        let wake = || -> Wake {
-            let woken = Arc::clone(&woken);
-            Box::new(move || {
-                woken.fetch_add(1, Ordering::SeqCst);
-            })
-        };
-        crowd.when_eased(wake());
-        assert_eq!(woken.load(Ordering::SeqCst), 1, "nobody waits");
-        let mut permits: Vec<_> = (1..CROWD_MAX).map(|_| one.permit()).collect();
-        assert!(!crowd.is_pressed());
-        permits.push(other.permit());
-        assert!(crowd.is_pressed());
-        assert_eq!((one.count(), other.count()), (CROWD_MAX - 1, 1));
-        crowd.when_eased(wake());
-        permits.truncate(CROWD_EASED + 1);
-        assert_eq!(woken.load(Ordering::SeqCst), 1);
-        permits.pop();
-        assert_eq!(woken.load(Ordering::SeqCst), 2);
-        permits.clear();
-        assert_eq!(woken.load(Ordering::SeqCst), 2, "it is woken once");
-        let apart: Vec<_> = (0..CROWD_MAX).map(|_| one.permit_apart()).collect();
-        assert_eq!((one.count(), crowd.is_pressed()), (apart.len(), false));
-        drop(apart);
-        assert_eq!((one.count(), crowd.count.load(Ordering::SeqCst)), (0, 0));
-    }
-
-    #[test]
-    fn whoever_waits_for_a_crowd_is_woken_whatever_comes_and_goes_meanwhile() {
-        let crowd = Arc::new(Crowd::default());
-        for _ in 0..100 {
-            let waiting = Waiting::among(Some(Arc::clone(&crowd)));
-            let permits: Vec<_> = (0..CROWD_MAX).map(|_| waiting.permit()).collect();
-            let (woken, wakes) = std::sync::mpsc::channel();
-            std::thread::scope(|threads| {
-                threads.spawn(|| drop(permits));
-                crowd.when_eased(Box::new(move || woken.send(()).unwrap()));
-            });
-            assert_eq!(wakes.try_recv(), Ok(()), "nobody woke it");
-        }
     }
 }

@@ -34,7 +34,6 @@ use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply, Waits};
 use crate::settings::{Pauses, Settings};
-use crate::threads::Threads;
 use crate::times::Times;
 use crate::trail::Trail;
 use crate::vitals::{Reach, Vitals};
@@ -95,8 +94,6 @@ pub struct Shared {
     pub times: Times,
     /// The thread of the couriers; without one they run on the realm's own thread.
     pub couriers: Option<ArbiterHandle>,
-    /// The threads of the realm's accounts.
-    pub threads: Threads,
 }
 
 impl Shared {

@@ -41,6 +41,7 @@ mod crashes;
 mod crowds;
 mod full_store;
 mod harness;
+mod hazards;
 mod homes;
 mod lists;
 mod lives;
@@ -53,7 +54,6 @@ mod rest;
 mod rules;
 mod secrets;
 mod storms;
-mod threads;
 mod totals;
 mod treasury;
 mod unread;
@@ -61,7 +61,6 @@ mod verified;
 mod waking;
 
 use bank::TestBank;
-use threads::threads;
 
 const REALM: RealmId = RealmId(1);
 
@@ -122,8 +121,7 @@ impl World {
             })
         };
         let options = EngineOptions {
-            arbiters: threads(),
-            spread: true,
+            arbiters: 0,
             treasury_every: Duration::ZERO,
             bank_reads: crate::engine::BankReadLimits {
                 kept: Duration::ZERO,

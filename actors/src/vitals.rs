@@ -1,17 +1,15 @@
 //! The state of an actor, as its supervisor, other threads and operators read it.
 //!
 //! **Shape.** The number of commits in flight and whether the actor may still write are one word ([`Vitals::begin`],
-//! [`Vitals::retire`]). The supervisor of an account may run on another thread, and between its reads of two words the
-//! account could hand the store a commit. A commit is counted from its beginning to its end, and a retired actor begins
-//! none. So the next actor of an account reads a disk to which the one before it adds nothing.
+//! [`Vitals::retire`]). A commit is counted from its beginning to its end, and a retired actor begins none, even if an
+//! alarm wakes it later. So the next actor of an account reads a disk to which the one before it adds nothing.
 //!
-//! **Order.** A turn is counted before its message counts as taken, and until every flag is set that shows that the
-//! actor is not idle. So an actor that looks idle takes no turn.
+//! **Order.** A supervisor and its accounts run on one thread, so no turn is under way when the supervisor looks. The
+//! ends of commits come from the store's threads at any time.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::mailbox::{Crowd, Permit, Waiting};
+use crate::mailbox::Waiting;
 
 /// In the flight word: another actor may have the account by now.
 const RETIRED: usize = 1 << (usize::BITS - 1);
@@ -35,8 +33,6 @@ pub struct Reach {
 pub struct Vitals {
     /// Messages forwarded to the actor and not yet taken.
     pub queued: Waiting,
-    /// Turns under way.
-    turns: Waiting,
     /// Commits handed to the store and not yet durable, and whether the actor may still write.
     flight: AtomicUsize,
     /// The actor waits for the bank.
@@ -53,19 +49,6 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    /// The vitals of an actor in a crowd.
-    pub fn among(crowd: Option<Arc<Crowd>>) -> Self {
-        Self {
-            queued: Waiting::among(crowd),
-            ..Self::default()
-        }
-    }
-
-    /// Counts a turn until the permit is dropped.
-    pub fn turn(&self) -> Permit {
-        self.turns.permit()
-    }
-
     /// How many commits were handed to the store and are not yet durable.
     pub fn in_flight(&self) -> usize {
         self.flight.load(Ordering::Acquire) & COUNT
@@ -128,14 +111,7 @@ impl Vitals {
     /// Whether nothing would be lost or disturbed if the actor went away now.
     pub fn idle(&self) -> bool {
         let not = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
-        // In this order: whatever a turn leaves behind is set before the turn ends.
-        self.queued.count() == 0
-            && self.turns.count() == 0
-            && self.settled_all()
-            && not(&self.busy)
-            && not(&self.lent)
-            // The bank's answer may have had a turn meanwhile; its commit is counted once that turn is over.
-            && self.turns.count() == 0
+        self.queued.count() == 0 && self.settled_all() && not(&self.busy) && not(&self.lent)
     }
 
     /// Whether no commit is in flight.
@@ -190,28 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_a_turn_is_not_idle() {
+    fn whoever_has_a_message_is_not_idle() {
         let vitals = Vitals::default();
         let waits = vitals.queued.permit();
         assert!(!vitals.idle());
-        let turn = vitals.turn();
         drop(waits);
-        assert!(!vitals.idle());
-        drop(turn);
         assert!(vitals.idle());
-    }
-
-    #[test]
-    fn no_commit_begins_once_another_actor_may_have_the_place() {
-        // Both sides run as fast as they can; whichever comes first, the other one sees it.
-        for _ in 0..2_000 {
-            let vitals = Vitals::default();
-            let (begun, retired) = std::thread::scope(|threads| {
-                let begins = threads.spawn(|| vitals.begin());
-                let retired = vitals.retire();
-                (begins.join().unwrap(), retired)
-            });
-            assert!(begun != retired, "begun {begun}, retired {retired}");
-        }
     }
 }

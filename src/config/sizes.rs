@@ -13,8 +13,6 @@ use super::MIB;
 pub(super) struct Actors {
     /// How many threads run actors; couriers have one more.
     pub(super) threads: usize,
-    /// Whether a tenant's accounts live on other threads than its supervisor; by default they share its thread.
-    pub(super) spread: bool,
     /// The most accounts in memory, of all realms; without it, as many as `memory_bytes` leaves.
     pub(super) resident: Option<usize>,
 }
@@ -24,7 +22,6 @@ impl Default for Actors {
         let usual = engine::EngineOptions::default();
         Self {
             threads: usual.arbiters,
-            spread: usual.spread,
             resident: None,
         }
     }

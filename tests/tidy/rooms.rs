@@ -102,7 +102,6 @@ const ACTORS: &[&str] = &[
     "lanes",
     "pace",
     "vitals",
-    "threads",
     "trail",
     "lookout",
     "life",

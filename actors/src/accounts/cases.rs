@@ -84,16 +84,14 @@ impl Desk {
             return self.scribe.finish(Write::default(), Err(outcome), ticket);
         };
         let now = self.now();
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(now);
+        let settings = self.shared.settings();
+        let context = self.context(&settings, now);
         let decided = self
             .account
             .decide_transfer(number, verdict, decision, &context);
         let movements = match decided {
             Ok(movements) => movements,
             Err(why) => {
-                drop(sitting);
                 return self
                     .scribe
                     .finish(Write::default(), Err(why.into()), ticket);
@@ -103,8 +101,7 @@ impl Desk {
             transfer.apply(&record.fact, now);
         }
         let account = self.account.number;
-        let written = self.record_all(movements, &sitting);
-        drop(sitting);
+        let written = self.record_all(movements);
         self.note_business();
         match written {
             Ok(page) => self
@@ -117,26 +114,23 @@ impl Desk {
     /// Credits money in suspense. The case is claimed until the credit is on disk, so nobody else decides about it
     /// meanwhile; voucher and decision are one commit.
     fn credit(&mut self, mut parked: Parked, decision: Decision, ticket: Ticket<Parked>) {
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let decided = self.account.decide_credit(&parked, decision, &context);
         let (vouchers, fact) = match decided {
             Ok(decided) => decided,
             Err(why) => {
-                drop(sitting);
                 let why: Failure = why.into();
                 return self.scribe.finish(Write::default(), Err(why), ticket);
             }
         };
         let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-        let written = self.record(&vouchers, &sitting).and_then(|mut page| {
+        let written = self.record(&vouchers).and_then(|mut page| {
             let entry = self.write_case(&fact)?;
             parked.apply(&fact, entry.seq);
             page.entries.push(entry);
             Ok(page)
         });
-        drop(sitting);
         match written {
             Ok(page) => self.scribe.finish(page, Ok(parked), ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),
@@ -170,9 +164,8 @@ impl Desk {
                 .scribe
                 .finish(Write::default(), Ok(Heard::Known), ticket);
         }
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let id = ExternalId::parse(&format!("recovered-{}", left.origin));
         let decided = id
             .map_err(|_| Rejection::TransferNotFound)
@@ -181,16 +174,14 @@ impl Desk {
         match decided {
             Ok(movements) => {
                 tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
-                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)), sitting);
+                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
             }
             // It already waits, for money or for a person.
             Err(_) if said.is_some() => {
-                drop(sitting);
                 self.scribe
                     .finish(Write::default(), Ok(Heard::Known), ticket);
             }
             Err(why) => {
-                drop(sitting);
                 tracing::error!(why = why.code(), account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; it waits for the money, or for a person");
                 let reason = why.code().to_owned();
                 match self.write_unbooked(&UnbookedFact::Said { says, reason }) {

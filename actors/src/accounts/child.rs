@@ -1,7 +1,6 @@
 //! An account's actor as others hold it: its mailbox, its vitals, and a place reserved in the mailbox.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::{AccountActor, AccountMessage};
 use crate::mailbox::{Mailbox, Permit};
@@ -21,11 +20,7 @@ pub struct Child {
 impl Child {
     /// Forwards a message. The caller has checked that there is room.
     pub fn send(&self, message: AccountMessage) {
-        let permit = match self.vitals.lent.load(Ordering::Acquire) {
-            // The message waits for a disk or for another account.
-            true => self.mailbox.reserve_apart(),
-            false => self.mailbox.reserve(),
-        };
+        let permit = self.mailbox.reserve();
         // A dropped message answers "outcome unknown"; the actor is gone.
         drop(self.mailbox.put(permit, message));
     }
@@ -33,7 +28,7 @@ impl Child {
     /// Reserves a place in its mailbox, so that the actor stays until the message comes.
     pub fn reserve(self) -> Reserved {
         Reserved {
-            permit: self.mailbox.reserve_apart(),
+            permit: self.mailbox.reserve(),
             child: self,
         }
     }

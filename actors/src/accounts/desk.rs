@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use caudal_ledger::accounts::{Account, Movements};
+use caudal_ledger::accounts::{Account, Context, Movements};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::{CaseFact, UnbookedFact};
 use caudal_ledger::facts::{AccountFact, BankCall, LedgerFactRef};
@@ -23,7 +23,6 @@ use caudal_ledger::transfers::{Suspense, Transfer, TransferFact};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Fact, Row, StoreError, StreamId};
 
-use super::sitting::Sitting;
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
 use crate::meter::Meter;
@@ -33,6 +32,7 @@ use crate::records::{
 };
 use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Scribe, Shared, Ticket, Write};
+use crate::settings::Settings;
 use crate::vitals::Vitals;
 
 /// The desk of one account: whoever has it may take a turn.
@@ -189,14 +189,13 @@ impl Desk {
         }))
     }
 
-    /// Applies vouchers that were decided in a sitting, and gives the page that makes them durable.
+    /// Applies vouchers that were decided in this turn, and gives the page that makes them durable.
     ///
     /// # Errors
     /// When a fact cannot be encoded; the account is in doubt then.
     pub(super) fn record(
         &mut self,
         vouchers: &[Arc<Voucher>],
-        sitting: &Sitting<'_>,
     ) -> Result<Write, StoreError> {
         let stream = self.stream(LEDGER);
         let mut page = Write::default();
@@ -217,7 +216,7 @@ impl Desk {
             self.unsettled.push_back(Arc::clone(voucher));
             page.sequence = Some(voucher.sequence);
         }
-        page.taken = sitting.take(vouchers);
+        page.taken = self.meter.take(vouchers);
         let since = self.account.sequence.strict_sub(self.left.sequence);
         if self.vitals.durable_profile.load(Ordering::Acquire) != self.account.profile_seq {
             // A change of the profile is in flight and may fail to be written. Movements decided on it must then not be
@@ -265,17 +264,16 @@ impl Desk {
         }
     }
 
-    /// Applies movements that were decided in a sitting, and gives the page that makes them durable.
+    /// Applies movements that were decided in this turn, and gives the page that makes them durable.
     ///
     /// # Errors
     /// As [`Self::record`], or when the end of a stream cannot be read.
     pub(super) fn record_all(
         &mut self,
         movements: Movements,
-        sitting: &Sitting<'_>,
     ) -> Result<Write, StoreError> {
         let vouchers: Vec<_> = movements.vouchers.into_iter().map(Arc::new).collect();
-        let mut page = self.record(&vouchers, sitting)?;
+        let mut page = self.record(&vouchers)?;
         if movements.transfers.is_empty() {
             return Ok(page);
         }
@@ -370,12 +368,10 @@ impl Desk {
         if !due || self.shared.clock.doubt().is_some() {
             return;
         }
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let due = self.account.decide_expiries(&sitting.context(now));
+        let settings = self.shared.settings();
+        let due = self.account.decide_expiries(&self.context(&settings, now));
         let due: Vec<_> = due.into_iter().map(Arc::new).collect();
-        let recorded = self.record(&due, &sitting);
-        drop(sitting);
+        let recorded = self.record(&due);
         match recorded {
             Ok(page) => self.scribe.commit(page, |_| {}),
             Err(why) => self.scribe.fail::<()>(why, None),
@@ -402,9 +398,10 @@ impl Desk {
             .commit(Write::default(), move |done| reply.send(done.and(value)));
     }
 
-    /// Sits down to decide, with the desk's meter: see [`Sitting`].
-    pub(super) fn sit<'m>(&self, meter: &'m Arc<Meter>) -> Sitting<'m> {
-        Sitting::new(meter, &self.shared)
+    /// The context in which a movement is judged: the settings in force, and what has left the realm. It holds for one
+    /// turn, in which what was decided is recorded, too.
+    pub(super) fn context<'s>(&self, settings: &'s Settings, now: Timestamp) -> Context<'s> {
+        settings.context(self.shared.realm, now, self.meter.usage())
     }
 
     /// The present time, by the service's clock.

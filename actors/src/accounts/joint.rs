@@ -32,7 +32,6 @@ use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
 use super::batch::Bookmark;
-use super::sitting::Sitting;
 use super::{
     AccountActor, AccountMessage, BULK_PART, BatchMode, Desk, ItemOutcome, Posting, Reserved,
     TransferView, is_kept,
@@ -42,6 +41,7 @@ use crate::mailbox::Asked;
 use crate::meter::Meter;
 use crate::reply::Waits;
 use crate::scribe::{Scribe, Ticket, Write};
+use crate::settings::Settings;
 
 /// An order about several accounts, on its way through them.
 #[derive(Debug)]
@@ -220,11 +220,10 @@ fn transfer(
         return;
     };
     let seen = sender.seen(order, Some(to));
-    let meter = Arc::clone(&sender.meter);
-    let sitting = sender.sit(&meter);
+    let settings = sender.shared.settings();
     let decided = match seen {
         Ok(Some(view)) => Ok(Err(view)),
-        Ok(None) => both_halves(sender, receiver, order, &sitting).map(Ok),
+        Ok(None) => both_halves(sender, receiver, order, &settings).map(Ok),
         Err(why) => Err(why),
     };
     let (outcome, halves) = match decided {
@@ -233,7 +232,6 @@ fn transfer(
         Ok(Ok((view, out, into))) => (Ok(Outcome::Recorded(view)), Some((out, into))),
     };
     let Some((out, into)) = halves.filter(|_| !dry_run) else {
-        drop(sitting);
         // The answer waits for what both accounts have in flight.
         let nothing = (Arc::clone(&receiver.vitals), Write::default());
         let page = Write::default();
@@ -242,9 +240,8 @@ fn transfer(
             .finish_joint(page, vec![nothing], outcome, ticket);
     };
     let pages = sender
-        .record_all(out, &sitting)
-        .and_then(|out| Ok((out, receiver.record_all(into, &sitting)?)));
-    drop(sitting);
+        .record_all(out)
+        .and_then(|out| Ok((out, receiver.record_all(into)?)));
     match pages {
         Ok((page, other)) => {
             let other = (Arc::clone(&receiver.vitals), other);
@@ -260,9 +257,9 @@ fn both_halves(
     sender: &Desk,
     receiver: &Desk,
     order: &Send,
-    sitting: &Sitting<'_>,
+    settings: &Settings,
 ) -> Result<(TransferView, Movements, Movements), Failure> {
-    let context = sitting.context(sender.now());
+    let context = sender.context(settings, sender.now());
     // The receiver may refuse before anything is decided about the sender.
     let (one, other) = (&sender.account, &receiver.account);
     let into = other.decide_receive(order, one, &context)?;

@@ -156,9 +156,8 @@ impl Desk {
         }
         let existing = self.existing(order.voucher_type.direction(), &order.external_id)?;
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let decided = self.account.decide_post(order, existing, &context);
         let account = match existing {
             Some((account, _)) => account,
@@ -176,7 +175,7 @@ impl Desk {
                 let page = if dry_run {
                     Write::default()
                 } else {
-                    self.record(&vouchers, &sitting)?
+                    self.record(&vouchers)?
                 };
                 let outcome = first(vouchers.into_iter());
                 (page, outcome.map(placed).map(Outcome::Recorded))
@@ -195,9 +194,8 @@ impl Desk {
             Ok(existing) => existing,
             Err(why) => return self.scribe.fail(why, ticket.reply),
         };
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let seen = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let decided = self.account.decide_hold(order, seen, &context);
         let mut page = Write::default();
@@ -209,7 +207,7 @@ impl Desk {
                 let view = self.opened(&vouchers);
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
                 if !dry_run {
-                    match self.record(&vouchers, &sitting) {
+                    match self.record(&vouchers) {
                         Ok(recorded) => page = recorded,
                         Err(why) => return self.scribe.fail(why, ticket.reply),
                     }
@@ -217,7 +215,6 @@ impl Desk {
                 view.map(Outcome::Recorded)
             }
         };
-        drop(sitting);
         self.scribe.finish(page, outcome, ticket);
     }
 
@@ -243,9 +240,8 @@ impl Desk {
             let outcome = self.no_open_hold(id);
             return self.scribe.finish(Write::default(), Err(outcome), ticket);
         };
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let mut page = Write::default();
         let outcome = match self.account.decide_step(number, step, amount, &context) {
             Err(rejection) => Err(rejection.into()),
@@ -257,7 +253,7 @@ impl Desk {
                     .for_each(|v| hold.apply(v));
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
                 if !dry_run {
-                    match self.record(&vouchers, &sitting) {
+                    match self.record(&vouchers) {
                         Ok(recorded) => page = recorded,
                         Err(why) => return self.scribe.fail(why, ticket.reply),
                     }
@@ -265,7 +261,6 @@ impl Desk {
                 Ok(HoldView { account, hold })
             }
         };
-        drop(sitting);
         self.scribe.finish(page, outcome, ticket);
     }
 
@@ -313,9 +308,8 @@ impl Desk {
     fn quote(&self, voucher_type: VoucherType, amount: Amount) -> Result<Quote, Failure> {
         let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
         let now = self.now();
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(now);
+        let settings = self.shared.settings();
+        let context = self.context(&settings, now);
         let schedules = self.account.schedules(&context);
         let (rule, source) = schedules.rule(&voucher_type.code);
         let charges = rule.map_or(Some(caudal_ledger::fees::Charges::default()), |rule| {
@@ -372,13 +366,12 @@ impl Desk {
 
     /// Credits money that arrived, or keeps it for a person to look at.
     fn cash_in(&mut self, arrived: CashIn, ticket: Ticket<Heard>) {
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let (written, heard) = match self.account.decide_cash_in(&arrived, &context) {
             Ok(vouchers) => {
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-                (self.record(&vouchers, &sitting), Heard::Done)
+                (self.record(&vouchers), Heard::Done)
             }
             Err(refused) => {
                 let suspense = Suspense {
@@ -393,7 +386,6 @@ impl Desk {
                 (page, Heard::Suspended)
             }
         };
-        drop(sitting);
         match written {
             Ok(page) => self.scribe.finish(page, Ok(heard), ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),

@@ -1,6 +1,5 @@
 //! Turns about transfers that come back.
 
-use std::sync::Arc;
 
 use caudal_ledger::ids::TransferId;
 use caudal_ledger::money::Amount;
@@ -61,18 +60,16 @@ impl Desk {
             }
             Err(why) => return self.scribe.finish(Write::default(), Err(why), ticket),
         };
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let decided = self
             .account
             .decide_reversal(&transfer, amount, coelsa_id, &context);
         match decided {
             Ok(movements) => {
-                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)), sitting);
+                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
             }
             Err(why) => {
-                drop(sitting);
                 tracing::error!(%why, account = self.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
                 self.scribe
                     .finish(Write::default(), Ok(Heard::Ignored), ticket);

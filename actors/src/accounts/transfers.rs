@@ -16,7 +16,6 @@ use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
 
 use super::remittance::{Errand, Remittance, Said, TransferSaid};
-use super::sitting::Sitting;
 use super::{AccountActor, Desk, Heard, TransferView};
 use crate::failure::Failure;
 use crate::mailbox::Asked;
@@ -149,13 +148,11 @@ impl Desk {
             return None;
         }
         let origin = self.origin(order);
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         let (transfer, movements) = match self.account.decide_request(order, origin, &context) {
             Ok(decided) => decided,
             Err(rejection) => {
-                drop(sitting);
                 self.end(Err(rejection.into()), ticket);
                 return None;
             }
@@ -166,14 +163,12 @@ impl Desk {
             transfer,
         };
         if dry_run {
-            drop(sitting);
             self.end(Ok(Outcome::Recorded(view)), ticket);
             return None;
         }
         let request_id = ticket.request_id.clone();
         let (sender, durable) = oneshot::channel();
-        let recorded = self.record_all(movements, &sitting);
-        drop(sitting);
+        let recorded = self.record_all(movements);
         match recorded {
             Ok(page) => {
                 let outcome = Ok(Outcome::Recorded(view));
@@ -211,9 +206,8 @@ impl Desk {
         let Some((account, transfer)) = sent else {
             return Ok(None);
         };
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         self.account
             .sent_before(order, receiver, (account, &transfer), &context)?;
         Ok(Some(TransferView { account, transfer }))
@@ -293,9 +287,7 @@ impl Desk {
             transfers: fact.map(record).into_iter().collect(),
         };
         if !movements.is_empty() || !calls.is_empty() {
-            let meter = Arc::clone(&self.meter);
-            let sitting = self.sit(&meter);
-            self.settle(Ok(movements), calls, None, sitting);
+            self.settle(Ok(movements), calls, None);
         }
     }
 
@@ -314,9 +306,7 @@ impl Desk {
             // Under the reference the bank has a record that does not match the order. A refusal of the order tells
             // nothing about that record.
             Said::Refused(_) if self.disputed(number) => {
-                let meter = Arc::clone(&self.meter);
-                let sitting = self.sit(&meter);
-                return self.settle(Ok(Movements::default()), &said.calls, None, sitting);
+                return self.settle(Ok(Movements::default()), &said.calls, None);
             }
             Said::Refused(why) => {
                 if !self.account.transfers.contains_key(&number) {
@@ -324,11 +314,10 @@ impl Desk {
                     drop(self.late(number, &BankWord::Failed { reason }));
                 }
                 let rejection = Account::refused_by_bank(&why);
-                let meter = Arc::clone(&self.meter);
-                let sitting = self.sit(&meter);
-                let context = sitting.context(self.now());
+                let settings = self.shared.settings();
+                let context = self.context(&settings, self.now());
                 let movements = self.account.reject(number, rejection, &context);
-                return self.settle(movements, &said.calls, None, sitting);
+                return self.settle(movements, &said.calls, None);
             }
         };
         if !self.account.transfers.contains_key(&number)
@@ -336,10 +325,8 @@ impl Desk {
         {
             tracing::warn!(%why, transfer = number, "a late word of the bank was not compared");
         }
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let movements = self.settled(number, &word, &sitting);
-        self.settle(movements, &said.calls, None, sitting);
+        let movements = self.settled(number, &word);
+        self.settle(movements, &said.calls, None);
     }
 
     fn disputed(&self, number: u64) -> bool {
@@ -351,20 +338,18 @@ impl Desk {
         &self,
         number: u64,
         word: &BankTransfer,
-        sitting: &Sitting<'_>,
     ) -> Result<Movements, Rejection> {
-        let context = sitting.context(self.now());
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
         self.account.settle_transfer(number, word, &context)
     }
 
-    /// Commits the movements that follow from the bank's answer, with the calls that brought it, and ends the sitting
-    /// in which they were decided.
+    /// Commits the movements that follow from the bank's answer, with the calls that brought it.
     pub(super) fn settle(
         &mut self,
         movements: Result<Movements, Rejection>,
         calls: &[BankCall],
         heard: Option<(Heard, Ticket<Heard>)>,
-        sitting: Sitting<'_>,
     ) {
         let movements = match movements {
             Ok(movements) => movements,
@@ -386,11 +371,10 @@ impl Desk {
             }
         }
         let written = self.write_bank(calls).and_then(|entries| {
-            let mut page = self.record_all(movements, &sitting)?;
+            let mut page = self.record_all(movements)?;
             page.entries.extend(entries);
             Ok(page)
         });
-        drop(sitting);
         self.note_business();
         match (written, heard) {
             (Ok(page), None) => self.scribe.commit(page, |_| {}),
@@ -406,12 +390,10 @@ impl Desk {
             let heard = self.late(number, &said.word);
             return self.scribe.finish(Write::default(), heard, ticket);
         }
-        let meter = Arc::clone(&self.meter);
-        let sitting = self.sit(&meter);
-        let movements = self.settled(number, said, &sitting);
+        let movements = self.settled(number, said);
         let nothing = movements.as_ref().is_ok_and(Movements::is_empty);
         let heard = if nothing { Heard::Known } else { Heard::Done };
-        self.settle(movements, &[], Some((heard, ticket)), sitting);
+        self.settle(movements, &[], Some((heard, ticket)));
     }
 
     /// A late answer of the bank about a transfer that is not open any more moves nothing. If it contradicts how the

@@ -17,9 +17,6 @@ use crate::treasury;
 pub struct EngineOptions {
     /// How many threads the actors have; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
-    /// Whether the accounts of a realm live on the threads beside its supervisor's ([`crate::threads`]), or with it.
-    /// With fewer than two threads it has no effect.
-    pub spread: bool,
     /// The most accounts of all realms in memory at the same time, until
     /// [`Residency::set_most`](crate::residency::Residency::set_most) changes it.
     pub resident: usize,
@@ -61,7 +58,6 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             arbiters: 2,
-            spread: false,
             resident: 150_000,
             pauses: Pauses::default(),
             keys_kept: KEYS_KEPT,

@@ -23,7 +23,6 @@ use crate::realms::{self, RealmSupervisor};
 use crate::records::reads;
 use crate::scribe::Shared;
 use crate::settings::Settings;
-use crate::threads::Threads;
 
 /// A supervisor that was started.
 #[derive(Debug)]
@@ -165,10 +164,6 @@ impl Realms {
             trail: Arc::default(),
             sink: Arc::clone(&self.outside.sink),
             couriers: self.couriers.clone(),
-            threads: match at.filter(|_| self.spread) {
-                Some(at) => Threads::beside(&self.arbiters, at),
-                None => Threads::default(),
-            },
         };
         let waiting = Waiting::default();
         let supervisor =

@@ -1,5 +1,5 @@
-//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when there are many. Each runs
-//! on the thread of its number ([`crate::threads`]).
+//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when there are many. They run
+//! on the thread of their supervisor.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ impl Children {
         if number > self.last {
             return Err(Rejection::AccountNotFound.into());
         }
-        let vitals = self.shared.threads.vitals();
+        let vitals = Arc::new(Vitals::default());
         let shared = Arc::clone(&self.shared);
         let actor = AccountActor::wanted(shared, Arc::clone(&vitals), number);
         Ok(self.keep(number, actor, vitals))
@@ -147,7 +147,7 @@ impl Children {
 
     /// Starts the actor of an account that is about to be registered.
     pub fn start_unborn(&mut self, registration: &Registration) -> Result<Child, Failure> {
-        let vitals = self.shared.threads.vitals();
+        let vitals = Arc::new(Vitals::default());
         let shared = Arc::clone(&self.shared);
         let actor = AccountActor::unborn(shared, Arc::clone(&vitals), registration);
         self.last = self.last.max(registration.number);
@@ -156,12 +156,8 @@ impl Children {
 
     fn keep(&mut self, number: AccountNo, actor: AccountActor, vitals: Arc<Vitals>) -> Child {
         self.make_room();
-        let addr = match self.shared.threads.of(number) {
-            Some(thread) => AccountActor::start_in_arbiter(thread, move |_| actor),
-            None => actor.start(),
-        };
         let child = Child {
-            mailbox: Mailbox::new(addr, vitals.queued.clone(), accounts::MAILBOX),
+            mailbox: Mailbox::new(actor.start(), vitals.queued.clone(), accounts::MAILBOX),
             vitals,
             touched: false,
         };

@@ -1,8 +1,7 @@
 //! Orders that wait for the store before anything is decided about them.
 //!
-//! **Shape.** While the realm's lane is pressed (see [`crate::lanes`]), or the accounts on other threads have not
-//! caught up with their messages ([`crate::threads`]), orders that the store would have to write are deferred: they
-//! stay here, undecided, with their places in the mailbox. The supervisor is woken when the pressure eases, and they
+//! **Shape.** While the realm's lane is pressed (see [`crate::lanes`]), orders that the store would have to write are
+//! deferred: they stay here, undecided, with their places in the mailbox. The supervisor is woken when the pressure eases, and they
 //! take their turns. So under too much load an order waits where it can still be dropped: it has claimed nothing,
 //! nothing of it is decided, and if its caller has left meanwhile its turn is skipped. Decided orders wait for the disk
 //! for only a few milliseconds.
@@ -33,7 +32,7 @@ impl RealmSupervisor {
             return Some(queued);
         }
         match self.deferred.is_empty() {
-            true if !self.is_pressed() => {
+            true if !self.shared.lane.is_pressed() => {
                 self.in_a_row += 1;
                 if self.in_a_row >= IN_A_ROW_MAX {
                     self.in_a_row = 0;
@@ -48,12 +47,7 @@ impl RealmSupervisor {
         None
     }
 
-    /// Whether so much was let pass that the store or the accounts have to catch up first.
-    fn is_pressed(&self) -> bool {
-        self.shared.lane.is_pressed() || self.shared.threads.pressed().is_some()
-    }
-
-    /// Has the pressed crowd or lane call back when the pressure eases.
+    /// Has the pressed lane call back when the pressure eases.
     fn call_back(&self, ctx: &Context<Self>) {
         let home = self.home(ctx);
         let permit = home.reserve();
@@ -61,17 +55,14 @@ impl RealmSupervisor {
             // If the supervisor is gone, nobody waits.
             drop(home.put(permit, RealmMessage::Eased));
         });
-        match self.shared.threads.pressed() {
-            Some(crowd) => crowd.when_eased(wake),
-            None => self.shared.lane.when_eased(wake),
-        }
+        self.shared.lane.when_eased(wake);
     }
 
     /// Lets deferred orders take their turns until the lane is pressed again.
     pub(super) fn go_on(&mut self, ctx: &mut Context<Self>) {
         let mut resumed = 0_usize;
         while resumed < IN_A_ROW_MAX
-            && !self.is_pressed()
+            && !self.shared.lane.is_pressed()
             && let Some(mut queued) = self.deferred.pop_front()
         {
             if !queued.message().is_left() {

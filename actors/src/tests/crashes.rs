@@ -35,7 +35,7 @@ async fn the_end_of_a_hold_is_not_written_by_an_actor_in_doubt() {
 }
 
 #[actix::test]
-pub async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
+async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
     let harness = Harness::new(1, 2, 1000, bank()).await;
     harness.store.set_automatic(false);
     let both = || vec![adjustment(1, "IN", 1, "done"), adjustment(2, "IN", 5, "a")];
@@ -141,7 +141,7 @@ async fn whichever_actor_dies_in_whichever_turn_nothing_is_lost_and_nothing_half
 }
 
 #[actix::test]
-pub async fn no_crash_and_no_step_shows_half_a_transfer() {
+async fn no_crash_and_no_step_shows_half_a_transfer() {
     let mut crashes = 0;
     for (n, keep) in (0..=6).chain([usize::MAX]).enumerate() {
         let harness = Harness::new(1, 3, 1000, bank()).await;

@@ -23,7 +23,7 @@ fn ask<T>(asking: &mut Asking<'_, T>) -> Option<T> {
 }
 
 /// Asks this many times. Returns the calls that wait, and how many were refused at once.
-pub fn crowd<'a, T: std::fmt::Debug>(
+fn crowd<'a, T: std::fmt::Debug>(
     size: usize,
     each: impl Fn(usize) -> Asking<'a, Result<T, Failure>>,
 ) -> (Vec<Asking<'a, Result<T, Failure>>>, usize) {

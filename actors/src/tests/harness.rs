@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
-use std::sync::{Mutex, Once, mpsc};
+use std::sync::Once;
 
 use caudal_ledger::balance::Balance;
 use caudal_ledger::clients::{Client, Mark, UNCODED_MAX};
@@ -56,11 +56,7 @@ pub struct HarnessClock {
     start: tokio::time::Instant,
     jumped: AtomicU64,
     fuse: AtomicI64,
-    gate: Mutex<Option<Gate>>,
 }
-
-/// Where the next caller for the time waits: it signals that it is there, and goes on when the other end is dropped.
-pub type Gate = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 impl Default for HarnessClock {
     fn default() -> Self {
@@ -77,7 +73,6 @@ impl Default for HarnessClock {
             start: tokio::time::Instant::now(),
             jumped: AtomicU64::new(0),
             fuse: AtomicI64::new(0),
-            gate: Mutex::default(),
         }
     }
 }
@@ -92,12 +87,7 @@ impl HarnessClock {
         self.fuse.store(n, Ordering::Relaxed);
     }
 
-    /// Makes the next caller for the time wait.
-    pub fn shut(&self, gate: Gate) {
-        *self.gate.lock().unwrap() = Some(gate);
-    }
-
-    /// The time, without the fuse and the gate.
+    /// The time, without the fuse.
     pub fn peek(&self) -> Timestamp {
         let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
         let jumped = self.jumped.load(Ordering::Relaxed);
@@ -114,11 +104,6 @@ impl Clock for HarnessClock {
     fn now(&self) -> Timestamp {
         if self.fuse.load(Ordering::Relaxed) > 0 && self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
             std::panic::panic_any(Blown);
-        }
-        let gate = self.gate.lock().unwrap().take();
-        if let Some((here, open)) = gate {
-            here.send(()).ok();
-            open.recv().ok();
         }
         self.peek()
     }
@@ -166,8 +151,7 @@ impl Harness {
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
         let options = EngineOptions {
-            arbiters: threads(),
-            spread: true,
+            arbiters: 0,
             ..EngineOptions::default()
         };
         let engine = Engine::start(
@@ -191,8 +175,7 @@ impl Harness {
         sink: Arc<dyn WebhookSink>,
     ) -> Rc<Self> {
         let options = EngineOptions {
-            arbiters: threads(),
-            spread: true,
+            arbiters: 0,
             ..EngineOptions::default()
         };
         let engine = Engine::carrying(

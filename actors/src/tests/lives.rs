@@ -341,7 +341,7 @@ async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
 }
 
 #[actix::test]
-pub async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
+async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
     let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
     let first = Harness::new(1, ACCOUNTS, EACH, Arc::clone(&bank)).await;
     let store = first.store.crash(0);
@@ -351,8 +351,7 @@ pub async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
         Arc::<super::harness::HarnessClock>::clone(&first.clock),
         Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
         EngineOptions {
-            arbiters: threads().max(2),
-            spread: threads() > 0,
+            arbiters: 2,
             ..EngineOptions::default()
         },
     );

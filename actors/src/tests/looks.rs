@@ -56,8 +56,7 @@ async fn engine(accounts: u64) -> (Engine, Arc<Counted>) {
         Ok(bank)
     });
     let options = EngineOptions {
-        arbiters: threads(),
-        spread: true,
+        arbiters: 0,
         list_rows: BOUND,
         ..EngineOptions::default()
     };

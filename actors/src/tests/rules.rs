@@ -121,8 +121,7 @@ fn over_from(store: &Arc<FaultyStore>, event_rules: u16, later: u64) -> Engine {
         Ok(bank)
     };
     let options = EngineOptions {
-        arbiters: threads(),
-        spread: true,
+        arbiters: 0,
         event_rules,
         ..EngineOptions::default()
     };

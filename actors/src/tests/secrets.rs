@@ -59,8 +59,7 @@ impl Post {
             Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
             Arc::<Sink>::clone(&sink),
             EngineOptions {
-                arbiters: threads(),
-                spread: true,
+                arbiters: 0,
                 ..EngineOptions::default()
             },
         );

@@ -32,7 +32,7 @@ async fn disks(harness: &Harness, accounts: u64) -> i64 {
 }
 
 #[actix::test]
-pub async fn as_many_as_the_mailbox_holds_are_all_answered() {
+async fn as_many_as_the_mailbox_holds_are_all_answered() {
     let harness = Harness::new(1, 1, 0, bank()).await;
     let posts = (0..1000).map(|n| {
         let harness = Rc::clone(&harness);
@@ -48,7 +48,7 @@ pub async fn as_many_as_the_mailbox_holds_are_all_answered() {
 }
 
 #[actix::test]
-pub async fn batches_over_fifty_accounts_and_transfers_between_them() {
+async fn batches_over_fifty_accounts_and_transfers_between_them() {
     let harness = Harness::new(9, 50, 1_000, bank()).await;
     let mut dice = Dice(9);
     let work: Vec<_> = (0..300_u64)
@@ -93,7 +93,7 @@ pub async fn batches_over_fifty_accounts_and_transfers_between_them() {
 }
 
 #[actix::test]
-pub async fn exactly_what_a_limit_lets_pass_passes() {
+async fn exactly_what_a_limit_lets_pass_passes() {
     let mut storms = 0;
     for seed in 0..6 {
         let harness = Harness::new(seed, 3, 100_000, bank()).await;
@@ -144,7 +144,7 @@ pub async fn exactly_what_a_limit_lets_pass_passes() {
 }
 
 #[actix::test]
-pub async fn an_actor_whose_desk_is_lent_does_not_go() {
+async fn an_actor_whose_desk_is_lent_does_not_go() {
     let harness = Harness::new(1, 2, 1_000, bank()).await;
     let target = Target::Account(AccountNo(1));
     for turns in 0..12 {

@@ -61,7 +61,7 @@ async fn harness() -> Rc<Harness> {
 }
 
 #[actix::test]
-pub async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
+async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
     let harness = harness().await;
     harness.store.set_automatic(false);
     let orders: Vec<_> = (0..64)
@@ -101,7 +101,7 @@ pub async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
 }
 
 #[actix::test]
-pub async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no_more() {
+async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no_more() {
     let harness = harness().await;
     limited(harness.give((1, 2), 5_000, "inside").await).unwrap();
     let hold = value(harness.hold(1, 400, "h", None).await);
@@ -136,7 +136,7 @@ pub async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_count
 }
 
 #[actix::test]
-pub async fn what_is_refused_undone_or_only_asked_takes_nothing() {
+async fn what_is_refused_undone_or_only_asked_takes_nothing() {
     let harness = harness().await;
     let items = |count: i64, each: i64, id: &str| -> Vec<_> {
         let item = |n| adjustment(1 + n % ACCOUNTS, "OUT", each, &format!("{id}-{n}"));

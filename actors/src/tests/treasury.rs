@@ -438,8 +438,7 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
             Ok(bank)
         });
         let options = EngineOptions {
-            arbiters: threads(),
-            spread: true,
+            arbiters: 0,
             ..EngineOptions::default()
         };
         let clock = Arc::<TestClock>::default();

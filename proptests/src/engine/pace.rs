@@ -42,7 +42,6 @@ impl Pace {
             },
             Self::Threads(arbiters) => EngineOptions {
                 arbiters,
-                spread: true,
                 pauses: Pauses {
                     first: Duration::from_millis(1),
                     last: Duration::from_millis(20),
