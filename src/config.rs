@@ -105,7 +105,6 @@ pub struct Settings {
     connections: connections::Connections,
     rate_limit: Option<RateLimit>,
     realm_rate_limit: RateLimit,
-    realm_pace: Option<u32>,
     bank: Banks,
     backup: backup::BackupTo,
     /// The collector for spans.
@@ -167,7 +166,6 @@ impl Default for Settings {
             connections: connections::Connections::default(),
             rate_limit: None,
             realm_rate_limit: RateLimit::of(REALM_RATE),
-            realm_pace: None,
             bank: Banks::default(),
             backup: backup::BackupTo::default(),
             traces: traces::Traces::default(),
@@ -252,7 +250,6 @@ impl Settings {
         );
         let catch_up = self.catch_up(&mut wrong);
         self.sizes(&mut wrong);
-        let pace = rates::pace(self.realm_pace, &mut wrong);
         let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
         let banking = self.banking(&mut wrong);
         let (reach, limits) = (self.reach(&mut wrong), self.connections.limits(&mut wrong));
@@ -274,7 +271,6 @@ impl Settings {
             shard: Shard::new(self.shard).unwrap_or_default(),
             engine: engine::EngineOptions {
                 arbiters: self.actors.threads,
-                pace,
                 webhooks: schedule,
                 keys_kept: DAY.checked_mul(self.idempotency_days).unwrap_or(KEYS_KEPT),
                 ..engine::EngineOptions::default()

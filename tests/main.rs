@@ -88,7 +88,6 @@ mod numbers;
 #[cfg(test)]
 mod owasp;
 #[cfg(test)]
-mod pace;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]

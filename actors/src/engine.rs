@@ -55,7 +55,6 @@ use crate::banks::{self, RealmBank};
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
 use crate::mailbox::Mailbox;
-use crate::pace::Pace;
 use crate::platform::{Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
@@ -151,7 +150,6 @@ struct Realms {
     treasury_patience: Duration,
     arbiters: Vec<ArbiterHandle>,
     traffic: Arc<Traffic>,
-    pace: Arc<Pace>,
     supervisors: DashMap<RealmId, Supervised>,
     collectors: banks::Known,
     /// Whether the realms do not act here, because another node owns the log. Held while realms are taken up.
@@ -251,7 +249,6 @@ impl Engine {
             treasury_patience: options.treasury_patience,
             arbiters,
             traffic: Arc::default(),
-            pace: Arc::new(Pace::new(options.pace)),
             supervisors: DashMap::new(),
             collectors: banks::Known::default(),
             rests: Mutex::new(options.rests),

@@ -26,7 +26,6 @@ mod loads;
 pub mod lookout;
 pub mod mailbox;
 mod meter;
-pub mod pace;
 pub mod people;
 pub mod persist;
 pub mod platform;

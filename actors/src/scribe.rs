@@ -28,7 +28,6 @@ use crate::life::Life;
 use crate::loads::Loads;
 use crate::lookout::Lookout;
 use crate::meter::{Meter, Taken};
-use crate::pace::Pace;
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
@@ -52,8 +51,6 @@ pub struct Shared {
     pub store: Arc<dyn Store>,
     /// The realm's lane, which is the same store: it also reports how much it holds.
     pub lane: Arc<Lane>,
-    /// How much of the realm passes while other realms are active, too.
-    pub pace: Arc<Pace>,
     /// The clock of the service.
     pub clock: Arc<dyn Clock>,
     /// The bank of the realm's mode.

@@ -1,7 +1,6 @@
 //! Health and metrics: the only paths of the admin listener that need no key.
 
 mod log;
-mod pace;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +108,6 @@ pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     }
     log::figures(&mut page, &desk);
     let named = Named::of(&desk.door.engine.platform());
-    pace::figures(&mut page, &desk, &named);
     clock(&mut page, &desk);
     match reports(&desk).await {
         Ok(realms) => actors(&mut page, &realms, &named),

@@ -59,7 +59,6 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.traces.endpoint = None;
         // The defaults of these depend on the machine.
         settings.memory_bytes = None;
-        settings.realm_pace = None;
         settings.actors.resident = None;
         settings.storage.index_cache_mib = None;
         settings.storage.block_cache_mib = None;

@@ -1,21 +1,14 @@
 //! The caller of a request: no `Caller`, no tenant. An extractor, so that a handler without it has no realm.
-//!
-//! **Bounds.** While other realms ask, too, a realm's requests pass at its pace ([`caudal_actors::pace`]), refused
-//! ones included. A request that would wait longer than [`WAIT_MAX`] is refused after that time.
 
 use std::future::{Ready, ready};
-use std::pin::Pin;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use caudal_actors::failure::Failure;
-use caudal_actors::pace::{Crowded, WAIT_MAX};
 use caudal_actors::platform::KnownKey;
 use caudal_ledger::ids::RealmId;
-use futures_util::future::Either;
-use tokio::time::sleep;
 
 use super::Door;
 use super::accept;
@@ -28,8 +21,6 @@ use super::wire;
 use super::words::Refusal;
 use crate::keys::Identity;
 
-/// The seconds after which a realm that asks for too much may ask again.
-const RETRY_CROWDED: u32 = 1;
 /// The header that carries the key.
 pub const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -91,33 +82,14 @@ pub fn only<'a>(request: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> 
 
 impl FromRequest for Caller {
     type Error = ApiError;
-    type Future = Either<Ready<Identified>, Pin<Box<dyn Future<Output = Identified>>>>;
+    type Future = Ready<Identified>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let (door, known) = match recognise(request) {
             Ok(found) => found,
-            Err(why) => return Either::Left(ready(Err(why))),
+            Err(why) => return ready(Err(why)),
         };
-        let turn = door
-            .engine
-            .pace()
-            .request(known.tenant.realm(known.key.mode));
-        match turn {
-            Ok(wait) if wait.is_zero() => Either::Left(ready(identify(request, door, &known))),
-            Ok(wait) => {
-                let request = request.clone();
-                Either::Right(Box::pin(async move {
-                    sleep(wait).await;
-                    // The key may have been revoked or expired meanwhile.
-                    let (door, known) = recognise(&request)?;
-                    identify(&request, door, &known)
-                }))
-            }
-            Err(Crowded) => Either::Right(Box::pin(async {
-                sleep(WAIT_MAX).await;
-                Err(ApiError::from(Refusal::RealmRate).later(RETRY_CROWDED))
-            })),
-        }
+        ready(identify(request, door, &known))
     }
 }
 

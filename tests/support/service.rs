@@ -81,8 +81,6 @@ pub struct Setup {
     pub bank_reads: engine::BankReadLimits,
     /// How many rows one page of a list examines at most.
     pub list_rows: u64,
-    /// How many requests of a realm pass a second while other realms are active, too.
-    pub pace: Option<u32>,
     /// How long the answer to an `Idempotency-Key` is kept.
     pub keys_kept: Duration,
 }
@@ -111,7 +109,6 @@ impl Default for Setup {
                 ..engine::BankReadLimits::default()
             },
             list_rows: engine::EngineOptions::default().list_rows,
-            pace: None,
             keys_kept: engine::EngineOptions::default().keys_kept,
         }
     }
@@ -143,7 +140,6 @@ impl Setup {
                 treasury_patience: self.treasury_patience,
                 bank_reads: self.bank_reads,
                 list_rows: self.list_rows,
-                pace: self.pace.map(whole),
                 keys_kept: self.keys_kept,
                 ..engine::EngineOptions::default()
             },

@@ -100,7 +100,6 @@ const ACTORS: &[&str] = &[
     "reply",
     "mailbox",
     "lanes",
-    "pace",
     "vitals",
     "trail",
     "lookout",

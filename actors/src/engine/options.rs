@@ -1,6 +1,5 @@
 //! The layout and limits of the actors.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use caudal_ledger::deliveries::Schedule;
@@ -38,9 +37,6 @@ pub struct EngineOptions {
     pub bank_reads: BankReadLimits,
     /// The most that one page of a list scans, in rows of the index.
     pub list_rows: u64,
-    /// How many requests of a realm pass in a second while other realms are active, too, and, four times as high, how
-    /// many items of its batches; `None` lets everything pass. See [`crate::pace`].
-    pub pace: Option<NonZeroU32>,
     /// Whether the engine begins stopped, because another node owns the log
     /// ([`Engine::wake`](crate::engine::Engine::wake)).
     pub rests: bool,
@@ -67,7 +63,6 @@ impl Default for EngineOptions {
             treasury_patience: treasury::PATIENCE,
             bank_reads: BankReadLimits::default(),
             list_rows: lists::ROWS_MAX,
-            pace: None,
             rests: false,
         }
     }

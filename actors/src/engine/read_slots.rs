@@ -15,7 +15,6 @@ use tokio::time::timeout;
 
 use super::{DEADLINE, Engine, Realms};
 use crate::failure::Failure;
-use crate::pace::Pace;
 
 /// How many point reads run at the same time.
 const POINTS_MAX: usize = 64;
@@ -99,11 +98,6 @@ pub(super) struct Books {
 }
 
 impl Engine {
-    /// The limit on the requests of a realm while other realms are active, too.
-    pub fn pace(&self) -> &Pace {
-        &self.realms.pace
-    }
-
     /// Reads rows off the serving threads, when its turn comes.
     pub(super) async fn scan<T: Send + 'static>(
         &self,

@@ -141,7 +141,6 @@ impl Realms {
             loads: Loads::new(Arc::clone(&store), realm),
             store,
             lane: Arc::clone(&lane),
-            pace: Arc::clone(&self.pace),
             clock: Arc::clone(&self.clock),
             hold: Arc::clone(bank.hold()),
             collectors: self.collectors.clone(),

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::fut::{ActorFutureExt as _, wrap_future};
 use actix::{AsyncContext as _, Context};
@@ -20,7 +19,7 @@ use crate::accounts::{
     BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Posting, Share, is_kept,
 };
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Mailbox, Untaken, give_way};
+use crate::mailbox::{Asked, Mailbox, give_way};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Shared, Ticket};
@@ -202,13 +201,7 @@ impl RealmSupervisor {
             named: HashMap::default(),
             asker,
         };
-        let first = bulk.items.len().min(BULK_PART);
-        let wait = self.shared.pace.items(self.shared.realm, first);
-        if wait.is_zero() {
-            self.bulk(bulk, ctx);
-        } else {
-            self.later(wait, bulk, ctx);
-        }
+        self.bulk(bulk, ctx);
     }
 
     /// Resolves the next part of a batch. The rest queues behind the messages that wait meanwhile, so a long batch is
@@ -256,26 +249,13 @@ impl RealmSupervisor {
         }
     }
 
-    /// Schedules the rest of a batch for a later turn, at the realm's pace while other realms are active.
+    /// Schedules the rest of a batch for a later turn.
     fn go_on_with(&self, bulk: Bulk, ctx: &mut Context<Self>) {
-        let next = bulk.items.len().min(BULK_PART);
-        let wait = self.shared.pace.items(self.shared.realm, next);
-        self.later(wait, bulk, ctx);
-    }
-
-    /// Lets a batch go on after this time.
-    fn later(&self, wait: Duration, bulk: Bulk, ctx: &mut Context<Self>) {
         let home = self.home(ctx);
         // The batch is already let in, so it is not refused for want of room.
         let permit = home.reserve();
-        // If the realm stops in the meantime, the caller is told that the rest was not done.
-        let more = Untaken::from(PostingMessage::More(bulk));
-        if wait.is_zero() {
-            drop(home.put(permit, more.take().into()));
-            give_way(ctx);
-            return;
-        }
-        ctx.run_later(wait, move |_, _| drop(home.put(permit, more.take().into())));
+        drop(home.put(permit, PostingMessage::More(bulk).into()));
+        give_way(ctx);
     }
 
     /// Keeps the answer of a batch for its key. A long answer is rendered off this thread first.
