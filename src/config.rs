@@ -13,12 +13,13 @@ mod wrong;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal_actors::engine;
+use caudal_actors::{engine, in_flight};
 use caudal_actors::realms::KEYS_KEPT;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::Shard;
@@ -26,7 +27,6 @@ use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
-use crate::http::rate::REALM_RATE;
 use crate::log::LogFormat;
 use crate::memory::Plan;
 use crate::service::{Banking, ServiceOptions, Usual};
@@ -36,6 +36,10 @@ use rates::RateLimit;
 use sizes::{Actors, Storage};
 use wrong::{Wrong, is_empty};
 
+/// The least that a realm may have in flight: clients keep a few requests open, and batches have to fit.
+const IN_FLIGHT_MIN: u32 = 64;
+/// The most that a realm may have in flight: more than the listener has connections.
+const IN_FLIGHT_MAX: u32 = 65_536;
 /// The settings with their meanings and defaults, ready to be filled in.
 pub const EXAMPLE: &str = include_str!("config/example.toml");
 /// The prefix of every variable.
@@ -104,7 +108,7 @@ pub struct Settings {
     cell: cell::Cell,
     connections: connections::Connections,
     rate_limit: Option<RateLimit>,
-    realm_rate_limit: RateLimit,
+    realm_in_flight: NonZeroU32,
     bank: Banks,
     backup: backup::BackupTo,
     /// The collector for spans.
@@ -165,7 +169,7 @@ impl Default for Settings {
             cell: cell::Cell::default(),
             connections: connections::Connections::default(),
             rate_limit: None,
-            realm_rate_limit: RateLimit::of(REALM_RATE),
+            realm_in_flight: in_flight::LIMIT,
             bank: Banks::default(),
             backup: backup::BackupTo::default(),
             traces: traces::Traces::default(),
@@ -271,6 +275,7 @@ impl Settings {
             shard: Shard::new(self.shard).unwrap_or_default(),
             engine: engine::EngineOptions {
                 arbiters: self.actors.threads,
+                in_flight: self.realm_in_flight,
                 webhooks: schedule,
                 keys_kept: DAY.checked_mul(self.idempotency_days).unwrap_or(KEYS_KEPT),
                 ..engine::EngineOptions::default()
@@ -288,7 +293,6 @@ impl Settings {
             deadlines: self.connections.deadlines(),
             answer: self.connections.answer(),
             rate: self.rate_limit.map(RateLimit::rate),
-            realm_rate: Some(self.realm_rate_limit.rate()),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
             log_every: self.log_requests_every,
             backup,
@@ -349,6 +353,8 @@ impl Settings {
         wrong.range("idempotency_days", self.idempotency_days, 1, 90);
         let (actors, storage) = (self.actors, self.storage);
         wrong.range("actors.threads", actors.threads, 1, 64);
+        let in_flight = self.realm_in_flight.get();
+        wrong.range("realm_in_flight", in_flight, IN_FLIGHT_MIN, IN_FLIGHT_MAX);
         if let Some(memory) = self.memory_bytes {
             wrong.range("memory_bytes", memory, memory::LEAST, memory::MOST);
         }

@@ -4,7 +4,6 @@ pub mod accept;
 pub mod audit_rate;
 pub mod body;
 pub mod borrowed;
-pub mod bulk;
 pub mod bytes;
 pub mod caller;
 pub mod catalogue;
@@ -23,6 +22,7 @@ pub mod params;
 pub mod paths;
 pub mod persons;
 pub mod pieces;
+pub mod pool;
 pub mod problems;
 pub mod query;
 pub mod rate;
@@ -69,8 +69,8 @@ pub struct Door {
     pub root: Option<Arc<RootKey>>,
     /// Whether the service still takes requests.
     pub gate: Arc<gate::Gate>,
-    /// The slots for batches and other bulk.
-    pub room: Arc<bulk::BulkSlots>,
+    /// The threads that read and write long JSON.
+    pub pool: Arc<pool::Pool>,
     /// The parts that send events to tenants.
     pub hooks: Arc<Hooks>,
     /// The days on which banks are closed.
@@ -83,8 +83,8 @@ pub struct Door {
     pub audit_rate: Arc<audit_rate::AuditRate>,
     /// Addresses that sent wrong keys.
     pub strangers: Arc<strangers::Strangers>,
-    /// The rate limits of each key and each realm; none unless configured.
-    pub rate: Option<Arc<rate::RateLimit>>,
+    /// The rate limit of each key; none unless configured.
+    pub rate: Option<Arc<rate::KeyRate>>,
     /// The counters of requests and of the rest of the work.
     pub measures: Arc<Measures>,
     /// How the memory of the process is divided, where it is watched.
@@ -161,5 +161,5 @@ pub struct Hooks {
     /// How many streams each realm has.
     pub streams: streams::Streams,
     /// How many test calls each realm may make to its webhooks.
-    pub tests: rate::SlowRate<RealmId>,
+    pub tests: rate::Rate<RealmId>,
 }

@@ -10,6 +10,9 @@
 //! meanwhile has no effect: nothing is done while the clock is in doubt, and afterwards its ids are
 //! known.
 //!
+//! **Bounds.** Notices do not count in a realm's limit; a fixed number of them may be under way at once, of all banks
+//! ([`caudal_actors::in_flight::InFlight::notice`]), and a further one gets 503.
+//!
 //! **Failure.** Only a 200 ends a notice: after any other answer the bank sends it again. A
 //! repeated notice takes effect once, by the ids of the rail.
 
@@ -134,6 +137,8 @@ pub async fn hear(
     if !door.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
+    let admitted = door.engine.in_flight().notice();
+    let _admitted = admitted.map_err(|_| again(Failure::Overloaded))?;
     let Some(voice) = signers(&request, &door, &body) else {
         if door.strangers.may_report() {
             tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");

@@ -46,7 +46,7 @@ use crate::clock::GuardedClock;
 use crate::console::Console;
 use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
-use crate::http::rate::Rate;
+use crate::http::rate::PerSecond;
 use crate::http::streams::StreamOptions;
 use crate::http::{Door, audit_rate, strangers, wire};
 use crate::keys::Keyring;
@@ -151,10 +151,8 @@ pub struct ServiceOptions {
     /// How many looks, checks and denials of an operator have entries in the audit log in a burst; one more has one every few
     /// seconds.
     pub audit_burst: NonZeroU32,
-    /// The limit of each API key, in requests per second and requests in flight; `None` is no limit.
-    pub rate: Option<Rate>,
-    /// The same limit for each realm, over all its keys.
-    pub realm_rate: Option<Rate>,
+    /// The limit of each API key, in requests per second and at once; `None` is no limit.
+    pub rate: Option<PerSecond>,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
     /// How long the parts of a request may take to arrive.
@@ -209,7 +207,6 @@ impl ServiceOptions {
             wrong_keys: strangers::WRONG_BURST,
             audit_burst: audit_rate::BURST,
             rate: None,
-            realm_rate: None,
             grace: GRACE,
             deadlines: Deadlines::default(),
             log_every: 1,

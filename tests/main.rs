@@ -56,6 +56,8 @@ mod hostile;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
+mod in_flight;
+#[cfg(test)]
 mod interface;
 #[cfg(test)]
 mod isolation;

@@ -99,6 +99,7 @@ async fn enable(service: &TestService, cvu: &str, enabled: bool) {
     let asker = Asker {
         keyed: None,
         request_id: "test".to_owned(),
+        admitted: None,
     };
     let (target, order) = (
         Target::Cvu(Cvu::parse(cvu).unwrap()),

@@ -4,7 +4,7 @@
 //! Only the answer waits for the disk, so a hot CVU costs no more than others. An order that concerns several accounts
 //! is decided in one turn at all their desks (see `joint`).
 //!
-//! **Bounds.** The mailbox holds [`MAILBOX`] messages. Vouchers that are not durable yet are kept to recognise repeats,
+//! **Bounds.** Whoever was let in at the door finds room in the mailbox ([`crate::in_flight`]). Vouchers that are not durable yet are kept to recognise repeats,
 //! and the store's queue bounds how many there are.
 //!
 //! **Order.** Every turn first releases the holds whose time is over. A repeat of an external id is searched for among
@@ -62,8 +62,6 @@ use crate::scribe::Shared;
 use crate::vitals::Vitals;
 use loading::Coming;
 
-/// The most messages that wait for one account.
-pub const MAILBOX: usize = 1024;
 /// After this many movements an account's state is written out, so that loading replays few.
 pub const SNAPSHOT_EVERY: u64 = 128;
 /// The longest time ahead for which the alarm for the end of a hold is set; when it rings early it is set again.

@@ -53,6 +53,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use crate::accounts::{AccountView, BalanceView, Versions};
 use crate::banks::{self, RealmBank};
 use crate::failure::Failure;
+use crate::in_flight::{self, Admitted, InFlight};
 use crate::lanes::{Lane, Traffic};
 use crate::mailbox::Mailbox;
 use crate::platform::{Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published};
@@ -89,6 +90,8 @@ pub struct Asker<T> {
     pub keyed: Option<Keyed<T>>,
     /// The id of the request.
     pub request_id: String,
+    /// The request, as it was let in at the door; none of operators and of banks, who do not count in a realm's limit.
+    pub admitted: Option<Arc<Admitted>>,
 }
 
 /// All of the actors, and the door to them.
@@ -105,6 +108,7 @@ pub struct Engine {
     /// How many facts about platform and people had been read while the engine rested.
     seen: AtomicU64,
     realms: Arc<Realms>,
+    in_flight: InFlight,
     read_slots: read_slots::ReadSlots,
     bank_reads: bank_reads::BankReads,
     list_rows: u64,
@@ -143,6 +147,8 @@ struct Realms {
     residency: Arc<Residency>,
     pauses: Pauses,
     keys_kept: Duration,
+    /// How many messages or commits of a realm can be under way: see [`in_flight::room`].
+    room: usize,
     schedule: Schedule,
     times: Times,
     event_rules: u16,
@@ -242,6 +248,7 @@ impl Engine {
             residency: Arc::new(Residency::new(options.resident)),
             pauses: options.pauses,
             keys_kept: options.keys_kept,
+            room: in_flight::room(options.in_flight),
             schedule: options.webhooks,
             times,
             event_rules: options.event_rules,
@@ -275,6 +282,7 @@ impl Engine {
             state,
             seen: AtomicU64::new(0),
             realms,
+            in_flight: InFlight::new(options.in_flight),
             read_slots: read_slots::ReadSlots::default(),
             bank_reads: bank_reads::BankReads::new(options.bank_reads),
             list_rows: options.list_rows,
@@ -296,6 +304,11 @@ impl Engine {
     /// Tenants, keys and settings as of the last change.
     pub fn platform(&self) -> Arc<Platform> {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What each realm has in flight: every request of a tenant has to be let in there.
+    pub const fn in_flight(&self) -> &InFlight {
+        &self.in_flight
     }
 
     /// How many accounts of all realms are in memory, and how many may be.
@@ -330,8 +343,12 @@ impl Engine {
         asker: Asker<T>,
         message: impl FnOnce(Ticket<T>) -> M,
     ) -> Answered<T> {
-        let (reply, answer) = Reply::new();
-        let Asker { keyed, request_id } = asker;
+        let Asker {
+            keyed,
+            request_id,
+            admitted,
+        } = asker;
+        let (reply, answer) = Reply::counting(admitted);
         self.certain()?;
         let ticket = Ticket {
             reply: Some(reply),

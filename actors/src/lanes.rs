@@ -5,11 +5,10 @@
 //! ends one commit, the lane hands it the next. So in the store's queue only a small share of each other realm is ahead
 //! of a quiet realm's commit, however much the others submit, and the store's promises stay as they are.
 //!
-//! **Bounds.** The store has at once [`SHARE`] entries of a realm while another realm writes too, [`ALONE`] while none
-//! does, and always one commit, however large. At most [`COMMITS_MAX`] commits and [`BYTES_MAX`]
-//! bytes wait in the lane; beyond that a commit is refused as by a full store. Long before that, at [`PRESSED`] commits
-//! that are not on disk, the lane reports that it is pressed: see `realms::pressure`, where orders wait before anything
-//! is decided about them.
+//! **Bounds.** The store has at once [`SHARE`] entries of a realm while another realm writes too (fewer when there are so
+//! many realms that all of them together would fill its queue), [`ALONE`] while none does, and always one commit,
+//! however large. The lane has room for everything that the realm may have in flight ([`crate::in_flight`]) and
+//! [`BYTES_MAX`] bytes; beyond that, which does not happen in normal operation, a commit is refused as by a full store.
 //!
 //! **Order.** The store gets a realm's commits in the order of submission, and a barrier keeps its place among them.
 //! Between realms there is no order: no stream belongs to two.
@@ -20,14 +19,12 @@ mod passing;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{Commit, CommitNo, Done, Store, StoreError};
-
-use crate::mailbox::Wake;
 
 /// The most entries of a realm that are with the store at once while another realm writes too. The store takes about a
 /// millisecond to write them.
@@ -38,15 +35,10 @@ pub const ALONE: usize = 2048;
 const WRITING_MS: u64 = 1000;
 /// The most items that one caller hands over, while the store has a commit whose end continues the handover.
 const HANDED_MAX: usize = 16;
-/// How many unfinished commits of a realm press its lane. More would not make the store's groups cheaper, only every
-/// answer later.
-pub const PRESSED: usize = 512;
-/// A pressed lane is eased once at most this many commits are unfinished.
-const EASED: usize = PRESSED / 2;
-/// The most commits that may wait in one lane.
-pub const COMMITS_MAX: usize = 4096;
-/// The most bytes of entries and hints that may wait in one lane.
-pub const BYTES_MAX: usize = 32 << 20;
+/// The most bytes of entries and hints that may wait in one lane: a body has at most 64 KiB, one of a batch a MiB.
+pub const BYTES_MAX: usize = 256 << 20;
+/// How many commits of all realms may be with the store at once, while several write. Its queue has twice as much room.
+const TOGETHER: usize = 4096;
 
 /// Which realms have written lately, over all lanes of a store.
 #[derive(Debug)]
@@ -56,6 +48,8 @@ pub struct Traffic {
     last: AtomicU64,
     /// When a realm last wrote after another one, in milliseconds since the start, plus 1; 0 if never.
     mixed: AtomicU64,
+    /// How many lanes there are.
+    lanes: AtomicUsize,
 }
 
 impl Default for Traffic {
@@ -64,6 +58,7 @@ impl Default for Traffic {
             start: Instant::now(),
             last: AtomicU64::new(u64::MAX),
             mixed: AtomicU64::new(0),
+            lanes: AtomicUsize::new(0),
         }
     }
 }
@@ -79,7 +74,10 @@ impl Traffic {
         }
         let mixed = self.mixed.load(Ordering::Relaxed);
         match mixed > 0 && now.saturating_sub(mixed) < WRITING_MS {
-            true => SHARE,
+            true => {
+                let lanes = self.lanes.load(Ordering::Relaxed).max(1);
+                TOGETHER.div_euclid(lanes).clamp(1, SHARE)
+            }
             false => ALONE,
         }
     }
@@ -102,8 +100,6 @@ struct State {
     share: usize,
     /// A caller is handing over; the others leave it to that one.
     handing: bool,
-    /// Woken when the lane is eased.
-    wake: Option<Wake>,
 }
 
 /// The lane of a realm.
@@ -111,6 +107,8 @@ pub struct Lane {
     realm: RealmId,
     store: Arc<dyn Store>,
     traffic: Arc<Traffic>,
+    /// The most commits that may wait.
+    most: usize,
     state: Arc<Mutex<State>>,
 }
 
@@ -120,6 +118,12 @@ impl fmt::Debug for Lane {
             .field("realm", &self.realm)
             .field("store", &self.store)
             .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.traffic.lanes.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -135,11 +139,6 @@ fn bytes(commit: &Commit) -> usize {
 }
 
 impl State {
-    /// How many commits are unfinished.
-    fn held(&self) -> usize {
-        self.commits.saturating_add(self.under_way.0)
-    }
-
     /// The next item that may go to the store.
     fn next(&mut self) -> Option<Item> {
         if let Some(Item::Commit(commit, _)) = self.waiting.front() {
@@ -157,12 +156,19 @@ impl State {
 }
 
 impl Lane {
-    /// The lane of a realm to a store.
-    pub fn new(realm: RealmId, store: Arc<dyn Store>, traffic: Arc<Traffic>) -> Arc<Self> {
+    /// The lane of a realm to a store, in which at most this many commits wait.
+    pub fn new(
+        realm: RealmId,
+        store: Arc<dyn Store>,
+        traffic: Arc<Traffic>,
+        most: usize,
+    ) -> Arc<Self> {
+        traffic.lanes.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self {
             realm,
             store,
             traffic,
+            most,
             state: Arc::default(),
         })
     }
@@ -172,29 +178,13 @@ impl Lane {
         lock(&self.state).commits
     }
 
-    /// Whether so many commits are unfinished that orders should wait before they are decided.
-    pub fn is_pressed(&self) -> bool {
-        lock(&self.state).held() >= PRESSED
-    }
-
-    /// Calls `wake` once the lane is eased: at once, if it is eased now. Only the latest caller is woken.
-    pub fn when_eased(&self, wake: Wake) {
-        let mut state = lock(&self.state);
-        if state.held() > EASED {
-            state.wake = Some(wake);
-            return;
-        }
-        drop(state);
-        wake();
-    }
-
     fn add(&self, item: Item) {
         let share = self.traffic.share(self.realm);
         let mut state = lock(&self.state);
         state.share = share;
         if let Item::Commit(commit, _) = &item {
             let bytes = state.bytes.saturating_add(bytes(commit));
-            let full = state.commits >= COMMITS_MAX || state.commits > 0 && bytes > BYTES_MAX;
+            let full = state.commits >= self.most || state.commits > 0 && bytes > BYTES_MAX;
             if full {
                 drop(state);
                 return refuse(item);
@@ -236,15 +226,8 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
                     let (commits, all) = now.under_way;
                     now.under_way = (commits - 1, all - entries);
                     let more = !now.waiting.is_empty();
-                    let wake = match now.held() <= EASED {
-                        true => now.wake.take(),
-                        false => None,
-                    };
                     drop(now);
                     done(result);
-                    if let Some(wake) = wake {
-                        wake();
-                    }
                     if more {
                         hand_over(&own, &next);
                     }
@@ -269,6 +252,9 @@ mod tests {
     use crate::records::{ANSWER_PARTS, account_stream};
     use caudal_ledger::ids::AccountNo;
 
+    /// How many commits may wait in a lane here.
+    const MOST: usize = 1000;
+
     /// The answers of a lane, in the order in which they came.
     type Heard = Arc<Mutex<Vec<(RealmId, u64, bool)>>>;
 
@@ -289,7 +275,7 @@ mod tests {
 
         fn lane(&self, realm: u32) -> Arc<Lane> {
             let store: Arc<dyn Store> = Arc::<FaultyStore>::clone(&self.store);
-            Lane::new(RealmId(realm), store, Arc::clone(&self.traffic))
+            Lane::new(RealmId(realm), store, Arc::clone(&self.traffic), MOST)
         }
 
         fn done(&self, lane: &Lane, number: u64) -> Done {
@@ -366,38 +352,16 @@ mod tests {
     }
 
     #[test]
-    fn a_pressed_lane_wakes_once_when_half_of_it_has_ended() {
+    fn the_shares_of_all_realms_fit_into_the_queue_of_the_store() {
         let rig = Rig::new();
-        let lane = rig.lane(1);
-        let woken = Arc::new(Mutex::new(0));
-        let wake = || -> Wake {
-            let woken = Arc::clone(&woken);
-            Box::new(move || *woken.lock().unwrap() += 1)
-        };
-        lane.when_eased(wake());
-        assert_eq!(*woken.lock().unwrap(), 1, "it was not pressed");
-        let most = u64::try_from(PRESSED).unwrap();
-        for number in 1..most {
-            rig.submit(&lane, number, 1);
-        }
-        assert!(!lane.is_pressed());
-        rig.submit(&lane, most, 1);
-        assert!(lane.is_pressed());
-        lane.when_eased(wake());
-        while rig.heard().len() < PRESSED - EASED {
-            assert_eq!(*woken.lock().unwrap(), 1);
-            assert!(rig.store.step());
-        }
-        assert_eq!(*woken.lock().unwrap(), 2);
-        rig.store.step_all();
-        assert_eq!(*woken.lock().unwrap(), 2);
-        // A lost store eases the lane, too: nobody waits for ever.
-        for number in most + 1..=2 * most {
-            rig.submit(&lane, number, 1);
-        }
-        lane.when_eased(wake());
-        rig.store.poison("the test says so", 0);
-        assert_eq!(*woken.lock().unwrap(), 3);
+        let lanes: Vec<_> = (1..=500).map(|realm| rig.lane(realm)).collect();
+        rig.submit(&lanes[0], 1, 1);
+        rig.submit(&lanes[1], 1, 1);
+        assert_eq!(rig.traffic.share(RealmId(1)), TOGETHER / 500);
+        drop(lanes);
+        assert_eq!(rig.traffic.share(RealmId(2)), SHARE);
+        let _many: Vec<_> = (1..=10_000).map(|realm| rig.lane(realm)).collect();
+        assert_eq!(rig.traffic.share(RealmId(1)), 1);
     }
 
     #[test]
@@ -406,7 +370,7 @@ mod tests {
         let (lane, other) = (rig.lane(1), rig.lane(2));
         rig.submit(&other, 1, 1);
         let with_store = u64::try_from(SHARE).unwrap();
-        let most = with_store + u64::try_from(COMMITS_MAX).unwrap();
+        let most = with_store + u64::try_from(MOST).unwrap();
         for number in 1..=most + 10 {
             rig.submit(&lane, number, 1);
         }

@@ -20,6 +20,7 @@ pub mod courier;
 pub mod engine;
 pub mod failure;
 pub mod hold;
+pub mod in_flight;
 pub mod lanes;
 pub mod life;
 mod loads;

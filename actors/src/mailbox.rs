@@ -23,9 +23,6 @@ use actix::{Actor, Addr, AsyncContext as _, Context, Handler, Message};
 use crate::failure::Failure;
 use crate::reply::Waits;
 
-/// Wakes a waiting sender. It only sends a message.
-pub type Wake = Box<dyn FnOnce() + Send>;
-
 /// How many messages wait for one actor.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting(Arc<AtomicUsize>);

@@ -4,8 +4,7 @@
 //! **Shape.** It never waits: it reads the index (microseconds), claims the names that the order needs exclusively, and
 //! forwards the order. The account's actor sends the answer straight to the caller.
 //!
-//! **Bounds.** At most [`MAILBOX`] messages wait, and a new order is accepted only below [`ORDERS_MAX`];
-//! [`crate::residency`] bounds the number of actors; the least recently used idle ones are unloaded first.
+//! **Bounds.** Whoever was let in at the door ([`crate::in_flight`]) finds room in the mailbox; [`crate::residency`] bounds the number of actors; the least recently used idle ones are unloaded first.
 //!
 //! **Order.** Claim first, then look: an external id or key in use is claimed until the index shows
 //! its effect, so at every moment either the claim or the index knows it.
@@ -23,7 +22,6 @@ mod money;
 mod names;
 mod orders;
 mod postings;
-mod pressure;
 mod profile;
 mod remuneration;
 mod returns;
@@ -33,7 +31,6 @@ mod unbooked;
 mod voucher_types;
 mod webhooks;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +48,7 @@ use crate::accounts::{AccountMessage, AccountView, ProfileTurn};
 use crate::courier::Courier;
 use crate::failure::Failure;
 use crate::life::Heart;
-use crate::mailbox::{Asked as _, Mailbox, Queued, Waiting};
+use crate::mailbox::{Asked as _, Mailbox, Queued, Waiting, give_way};
 use crate::meter::Meter;
 use crate::records::{Tail, reads};
 use crate::reply::{Answered, Given, Reply};
@@ -74,11 +71,8 @@ pub use webhooks::WebhookMessage;
 pub use messages::RealmMessage;
 pub use orders::{Adjustment, RealmReport, Target, TypeRef};
 
-/// How many messages may wait for one supervisor.
-pub const MAILBOX: usize = 8192;
-/// The most messages that wait for one supervisor when it still accepts an order that would wait for the store. That is
-/// about a tenth of a second's work on two cores: a later caller does better to try again.
-pub const ORDERS_MAX: usize = 2048;
+/// How many messages the supervisor takes before the accounts of its thread, and the other realms', take their turns.
+const IN_A_ROW_MAX: usize = 64;
 /// How often the supervisor looks for accounts that wait for the bank and have no actor.
 const SWEEP: Duration = Duration::from_secs(30);
 /// How many of these accounts one sweep takes up.
@@ -110,9 +104,7 @@ pub struct RealmSupervisor {
     trying: usize,
     /// The count of messages in its own mailbox.
     waiting: Waiting,
-    /// Orders that wait until the lane is eased.
-    deferred: VecDeque<Queued<RealmMessage>>,
-    /// Orders that passed since the accounts of this thread last certainly had their turns.
+    /// Messages that were taken since the accounts of this thread last certainly had their turns.
     in_a_row: usize,
     tail: Tail,
     /// The ends of the realm's other streams, by kind.
@@ -159,7 +151,6 @@ impl RealmSupervisor {
             courier: None,
             trying: 0,
             waiting,
-            deferred: VecDeque::new(),
             in_a_row: 0,
             tail: Tail::default(),
             tails: HashMap::default(),
@@ -353,7 +344,11 @@ impl Actor for RealmSupervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let home = (ctx.address().downgrade(), self.waiting.clone());
+        let home = lookout::Home {
+            address: ctx.address().downgrade(),
+            waiting: self.waiting.clone(),
+            room: self.shared.room,
+        };
         let look = lookout::run(Arc::clone(&self.shared), home);
         self.shared.life.spawn(look);
         self.sweep(ctx);
@@ -374,14 +369,11 @@ impl Handler<Queued<RealmMessage>> for RealmSupervisor {
     type Result = ();
 
     fn handle(&mut self, queued: Queued<RealmMessage>, ctx: &mut Context<Self>) {
-        if let Some(queued) = self.defer(queued, ctx) {
-            self.take(queued, ctx);
+        self.in_a_row += 1;
+        if self.in_a_row >= IN_A_ROW_MAX {
+            self.in_a_row = 0;
+            give_way(ctx);
         }
-    }
-}
-
-impl RealmSupervisor {
-    fn take(&mut self, queued: Queued<RealmMessage>, ctx: &mut Context<Self>) {
         self.shared.times.supervisor.record(queued.waited());
         let mut message = queued.take();
         if message.is_left() {
@@ -392,7 +384,9 @@ impl RealmSupervisor {
         }
         self.turn(message, ctx);
     }
+}
 
+impl RealmSupervisor {
     fn turn(&mut self, message: RealmMessage, ctx: &mut Context<Self>) {
         match message {
             RealmMessage::Posting(message) => self.posting(message, ctx),
@@ -405,7 +399,6 @@ impl RealmSupervisor {
             RealmMessage::Webhook(message) => self.webhook(message, ctx),
             RealmMessage::Actors(message) => self.actors(message),
             RealmMessage::Journal(calls) => self.journal(&calls),
-            RealmMessage::Eased => self.go_on(ctx),
             RealmMessage::Retire => ctx.stop(),
         }
     }

@@ -11,6 +11,7 @@ use dashmap::DashMap;
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
+use crate::in_flight::Admitted;
 
 /// The result of an order: a value, or the exact answer that its idempotency key keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +43,11 @@ pub trait Waits {
 
 /// Sends one answer to a caller. If it is dropped without an answer, the caller reads an unknown outcome.
 #[derive(Debug)]
-pub struct Reply<T>(Option<oneshot::Sender<T>>);
+pub struct Reply<T> {
+    sender: Option<oneshot::Sender<T>>,
+    /// The request counts as in flight until the answer is sent, even if the caller has left.
+    admitted: Option<Arc<Admitted>>,
+}
 
 impl<T> Waits for Reply<Result<T, Failure>> {
     fn has_left(&self) -> bool {
@@ -50,7 +55,8 @@ impl<T> Waits for Reply<Result<T, Failure>> {
     }
 
     fn refuse(&mut self, why: Failure) {
-        if let Some(sender) = self.0.take() {
+        self.admitted = None;
+        if let Some(sender) = self.sender.take() {
             drop(sender.send(Err(why)));
         }
     }
@@ -59,18 +65,29 @@ impl<T> Waits for Reply<Result<T, Failure>> {
 impl<T> Reply<T> {
     /// A reply and the future of its answer.
     pub fn new() -> (Self, oneshot::Receiver<T>) {
+        Self::counting(None)
+    }
+
+    /// The same for a request that was let in at the door.
+    pub fn counting(admitted: Option<Arc<Admitted>>) -> (Self, oneshot::Receiver<T>) {
         let (sender, receiver) = oneshot::channel();
-        (Self(Some(sender)), receiver)
+        let sender = Some(sender);
+        (Self { sender, admitted }, receiver)
     }
 
     /// Whether nobody waits for the answer any more.
     pub fn is_closed(&self) -> bool {
-        self.0.as_ref().is_none_or(oneshot::Sender::is_closed)
+        self.sender
+            .as_ref()
+            .is_none_or(oneshot::Sender::is_closed)
     }
 
     /// Sends the answer. If the caller has left meanwhile, the answer is dropped.
     pub fn send(self, answer: T) {
-        drop(self.0.map(|sender| sender.send(answer)));
+        let Self { sender, admitted } = self;
+        // A caller who has the answer may ask again at once.
+        drop(admitted);
+        drop(sender.map(|sender| sender.send(answer)));
     }
 }
 

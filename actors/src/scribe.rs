@@ -69,6 +69,8 @@ pub struct Shared {
     pub pauses: Pauses,
     /// How long an answer is kept for its idempotency key.
     pub keys_kept: Duration,
+    /// How many messages can wait for the supervisor, and for one account: see [`crate::in_flight::room`].
+    pub room: usize,
     /// The sum that has left the realm, for the limits over the sum of its accounts.
     pub meter: Arc<Meter>,
     /// The settings of the tenant and the platform, as of the last change.

@@ -38,7 +38,7 @@ mod clocks;
 mod cold;
 mod courier;
 mod crashes;
-mod crowds;
+mod flood;
 mod full_store;
 mod harness;
 mod hazards;
@@ -154,6 +154,7 @@ impl World {
         let asker = Asker {
             keyed: key.map(keyed),
             request_id: "r".into(),
+            admitted: None,
         };
         self.engine
             .register(REALM, registration(), true, alias, asker)
@@ -182,6 +183,7 @@ fn plain<T>() -> Asker<T> {
     Asker {
         keyed: None,
         request_id: "r".into(),
+        admitted: None,
     }
 }
 

@@ -66,6 +66,7 @@ pub(crate) async fn change(
     let asker = Asker {
         keyed: None,
         request_id: current::request().id,
+        admitted: None,
     };
     match engine.change(realm, target, order, None, asker).await? {
         Given::Value(view) => Ok(view),

@@ -1,5 +1,6 @@
 //! Health and metrics: the only paths of the admin listener that need no key.
 
+mod in_flight;
 mod log;
 mod store;
 
@@ -108,6 +109,7 @@ pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     }
     log::figures(&mut page, &desk);
     let named = Named::of(&desk.door.engine.platform());
+    in_flight::figures(&mut page, &desk, &named);
     clock(&mut page, &desk);
     match reports(&desk).await {
         Ok(realms) => actors(&mut page, &realms, &named),

@@ -35,6 +35,7 @@ async fn again(
     let asker: Asker<Webhook> = Asker {
         keyed: None,
         request_id: current::request().id,
+        admitted: None,
     };
     let order = WebhookOrder::Replay {
         from: from.number,

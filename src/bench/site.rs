@@ -12,10 +12,10 @@ use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal::clock::GuardedClock;
 use caudal::http::audit_rate::AuditRate;
-use caudal::http::bulk::BulkSlots;
 use caudal::http::bytes::Deadlines;
 use caudal::http::gate::Gate;
-use caudal::http::rate::{Rate, RateLimit, SlowRate};
+use caudal::http::pool::Pool;
+use caudal::http::rate::Rate;
 use caudal::http::streams::Streams;
 use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};
@@ -97,9 +97,12 @@ pub struct Layout {
     pub memory: Option<u64>,
     /// The most accounts in memory; `None` for the engine's default.
     pub resident: Option<usize>,
-    /// The rate limit of each tenant; `None` is no limit.
-    pub rate: Option<Rate>,
+    /// What each realm may have in flight; `None` refuses nothing.
+    pub in_flight: Option<NonZeroU32>,
 }
+
+/// What a realm may have in flight where the bench measures what the service can do: nothing is refused at the door.
+const UNLIMITED: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
 
 /// Opens the store in a folder and starts the actors over it.
 ///
@@ -108,6 +111,7 @@ pub struct Layout {
 pub fn open(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Result<Arc<Engine>> {
     let mut options = EngineOptions {
         arbiters: layout.arbiters,
+        in_flight: layout.in_flight.unwrap_or(UNLIMITED),
         ..EngineOptions::default()
     };
     let mut storage = StoreOptions {
@@ -184,20 +188,18 @@ impl Site {
             keyring: Arc::clone(&keyring),
             root: None,
             gate: Arc::new(Gate::default()),
-            room: Arc::new(BulkSlots::start()?),
+            pool: Arc::new(Pool::start()?),
             hooks: Arc::new(Hooks {
                 reach: Reach::loopback(),
                 sealer: Sealer::new(PEPPER)?,
                 streams: Streams::default(),
-                tests: SlowRate::new(NonZeroU32::MIN, Duration::from_secs(1)),
+                tests: Rate::new(NonZeroU32::MIN, Duration::from_secs(1)),
             }),
             deadlines: Deadlines::default(),
             log_every: 1,
             audit_rate: Arc::new(AuditRate::new(NonZeroU32::MIN)),
             strangers: Arc::default(),
-            rate: layout
-                .rate
-                .map(|it| Arc::new(RateLimit::new(None, Some(it)))),
+            rate: None,
             measures,
             memory,
             unread: Arc::default(),
@@ -294,6 +296,7 @@ fn asker<T>() -> Asker<T> {
     Asker {
         keyed: None,
         request_id: "bench".to_owned(),
+        admitted: None,
     }
 }
 

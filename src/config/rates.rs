@@ -1,10 +1,10 @@
-//! The settings of rate limits.
+//! The setting of the rate limit of each key.
 
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
 
-use crate::http::rate::Rate;
+use crate::http::rate::PerSecond;
 
 /// How many requests may pass, in the long run and in a burst.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -15,11 +15,7 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    pub(super) const fn of((per_second, burst): Rate) -> Self {
-        Self { per_second, burst }
-    }
-
-    pub(super) const fn rate(self) -> Rate {
+    pub(super) const fn rate(self) -> PerSecond {
         (self.per_second, self.burst)
     }
 }

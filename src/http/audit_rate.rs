@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::rate::SlowRate;
+use super::rate::Rate;
 
 /// How many looks, checks and denials of one operator have entries of their own in one burst.
 pub const BURST: NonZeroU32 = NonZeroU32::new(20).unwrap();
@@ -23,7 +23,7 @@ pub const EVERY: Duration = Duration::from_secs(3);
 /// The allowances of all operators, and the counts of what has no entries.
 #[derive(Debug)]
 pub struct AuditRate {
-    allowances: SlowRate<String>,
+    allowances: Rate<String>,
     omitted: Mutex<HashMap<String, u64>>,
 }
 
@@ -31,7 +31,7 @@ impl AuditRate {
     /// The allowances, with this many entries of each operator in one burst.
     pub fn new(burst: NonZeroU32) -> Self {
         Self {
-            allowances: SlowRate::new(burst, EVERY),
+            allowances: Rate::new(burst, EVERY),
             omitted: Mutex::default(),
         }
     }

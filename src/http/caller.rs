@@ -1,4 +1,7 @@
 //! The caller of a request: no `Caller`, no tenant. An extractor, so that a handler without it has no realm.
+//!
+//! **Bounds.** A request of a tenant that comes this far counts in what its realm has in flight
+//! ([`caudal_actors::in_flight`]), and is refused with 429 when that is too much.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -7,6 +10,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use caudal_actors::failure::Failure;
+use caudal_actors::in_flight::{Admitted, TooMany};
 use caudal_actors::platform::KnownKey;
 use caudal_ledger::ids::RealmId;
 
@@ -21,6 +25,8 @@ use super::wire;
 use super::words::Refusal;
 use crate::keys::Identity;
 
+/// The seconds after which a realm that has too much in flight should try again.
+const RETRY_IN_FLIGHT: u32 = 1;
 /// The header that carries the key.
 pub const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -33,6 +39,8 @@ pub struct Caller {
     pub door: web::Data<Door>,
     /// The id of the request.
     pub request_id: String,
+    /// The request, as it was let in: it counts as in flight until all of this is dropped.
+    pub admitted: Arc<Admitted>,
 }
 
 impl Caller {
@@ -125,15 +133,23 @@ fn recognise(request: &HttpRequest) -> Result<(web::Data<Door>, Arc<KnownKey>), 
     Ok((door, known))
 }
 
-/// Whether the key may make this request now.
+/// The refusal of a realm that has too much in flight, with the figures.
+pub fn too_many(TooMany { limit, in_flight }: TooMany) -> ApiError {
+    let details = serde_json::json!({"limit": limit, "inFlight": in_flight});
+    ApiError::from(Refusal::TooManyInFlight { limit, in_flight })
+        .later(RETRY_IN_FLIGHT)
+        .with(details)
+}
+
+/// Whether the key may make this request now, and whether there is room for it.
 fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> Identified {
     let identity = Identity::of(known);
     wire::recognise(request);
     // For the request's line in the log.
     request.extensions_mut().insert(identity.clone());
     if let Some(rate) = &door.rate {
-        let taken = rate.take(&identity.key, identity.realm);
-        // Refused requests get the headers about the limits, too.
+        let taken = rate.take(&identity.key);
+        // Refused requests get the headers about the limit, too.
         request.extensions_mut().insert(taken);
         taken.check()?;
     }
@@ -143,9 +159,12 @@ fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> I
     scopes::check(&known.key, request, &door)?;
     refuse_unknown(request)?;
     accept::check(request, request.app_data::<Paths>().copied())?;
+    let admitted = door.engine.in_flight().admit(identity.realm);
+    let admitted = admitted.map_err(too_many)?;
     Ok(Caller {
         identity,
         door,
+        admitted,
         request_id: current::request().id,
     })
 }

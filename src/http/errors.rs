@@ -134,7 +134,7 @@ impl ApiError {
         }
     }
 
-    fn with(mut self, details: serde_json::Value) -> Self {
+    pub(super) fn with(mut self, details: serde_json::Value) -> Self {
         self.details = Some(Box::new(details));
         self
     }

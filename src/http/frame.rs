@@ -12,7 +12,7 @@ use super::current::{REQUEST_ID, Request, answering};
 use super::encoding::encode;
 use super::paths::{self, Paths};
 use super::pieces::{self, Carried};
-use super::rate::Allowances;
+use super::rate::Allowance;
 use super::strangers::Delay;
 use super::wire;
 
@@ -49,7 +49,7 @@ pub async fn frame<B: MessageBody + 'static>(
         delay.wait().await;
     }
     let mut answer = encode(answer).await;
-    let allowance = answer.request().extensions().get::<Allowances>().copied();
+    let allowance = answer.request().extensions().get::<Allowance>().copied();
     let headers = answer.headers_mut();
     if let Some(allowance) = allowance {
         allowance.write(headers);

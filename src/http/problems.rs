@@ -51,7 +51,7 @@ pub const EVERY: [Problem; 5] = [
         ..problem(
             "429",
             "TooManyRequests",
-            "Too many requests with this key, or too many questions to the bank; try again after `Retry-After` seconds.",
+            "Too much of the realm is in flight, or the key or the realm asks too often; nothing was done: try again after `Retry-After` seconds.",
         )
     },
     Problem {

@@ -1,5 +1,7 @@
 //! How answers are rendered, and how an idempotency key keeps them.
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ContentType, HeaderName};
 use actix_web::{HttpRequest, HttpResponse};
@@ -151,11 +153,13 @@ pub fn asker_for<T: 'static>(
     render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
 ) -> Result<Asker<T>, ApiError> {
     let request_id = caller.request_id.clone();
+    let admitted = Some(Arc::clone(&caller.admitted));
     let key = idempotency_key(request)?;
     let Some(key) = key.filter(|_| !query::is_dry(request)) else {
         return Ok(Asker {
             keyed: None,
             request_id,
+            admitted,
         });
     };
     let fields = fields()?;
@@ -189,6 +193,7 @@ pub fn asker_for<T: 'static>(
     Ok(Asker {
         keyed: Some(Keyed { scope, render }),
         request_id,
+        admitted,
     })
 }
 
@@ -297,6 +302,7 @@ pub fn plain<T>(caller: &Caller) -> Asker<T> {
     Asker {
         keyed: None,
         request_id: caller.request_id.clone(),
+        admitted: Some(Arc::clone(&caller.admitted)),
     }
 }
 

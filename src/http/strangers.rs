@@ -9,22 +9,19 @@
 //! further one waits until then. An IPv6 address counts by its /64. At most one connection in [`DELAYED_SHARE`] of the
 //! listener's, and [`DELAYED_MAX`], wait at the same time; a further wrong key is refused at once. Each wrong key
 //! that is refused at once by its allowance has a line in the log, at most [`LINES_PER_MINUTE`] of all addresses.
-//! Idle addresses are forgotten each time [`SWEEP_EVERY`] wrong keys have been counted.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_web::{HttpMessage as _, HttpRequest};
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::gate::Gate;
+use super::rate::Rate;
 use super::wire::seats::{CONNECTIONS, peer};
 use super::{Door, origin};
 
@@ -38,17 +35,14 @@ pub const DELAYED_MAX: usize = 256;
 pub const DELAYED_SHARE: usize = 16;
 /// Lines of the log about wrong keys and signatures, of all addresses together.
 pub const LINES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
-/// Idle addresses are forgotten once every so many wrong keys.
-const SWEEP_EVERY: u64 = 10_000;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Counts wrong keys by the address that they come from, and delays the refusals of addresses that send many. Each
 /// listener has its own.
 #[derive(Debug)]
 pub struct Strangers {
-    addresses: DefaultKeyedRateLimiter<IpAddr>,
-    lines: DefaultDirectRateLimiter,
-    seen: AtomicU64,
-    clock: DefaultClock,
+    addresses: Rate<IpAddr>,
+    lines: Rate<()>,
     /// The refusals that may wait.
     delayed: Arc<Semaphore>,
 }
@@ -80,13 +74,10 @@ impl Default for Strangers {
 impl Strangers {
     /// The limits of a listener with this many connections, with this many wrong keys of each address in one burst.
     pub fn new(burst: NonZeroU32, connections: usize) -> Self {
-        let every = Quota::with_period(WRONG_EVERY).unwrap_or(Quota::per_second(NonZeroU32::MIN));
         let delayed = connections.div_euclid(DELAYED_SHARE).min(DELAYED_MAX);
         Self {
-            addresses: RateLimiter::keyed(every.allow_burst(burst)),
-            lines: RateLimiter::direct(Quota::per_minute(LINES_PER_MINUTE)),
-            seen: AtomicU64::new(0),
-            clock: DefaultClock::default(),
+            addresses: Rate::new(burst, WRONG_EVERY),
+            lines: Rate::new(LINES_PER_MINUTE, MINUTE / LINES_PER_MINUTE.get()),
             delayed: Arc::new(Semaphore::new(delayed)),
         }
     }
@@ -106,14 +97,10 @@ impl Strangers {
 
     /// Counts a wrong key; returns how long its refusal waits, if it does.
     fn count(&self, from: Option<IpAddr>, what: &str) -> Option<Duration> {
-        if self.seen.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1)
-        {
-            self.addresses.retain_recent();
-        }
         let ip = from.map_or(IpAddr::from([0, 0, 0, 0]), peer);
-        match self.addresses.check_key(&ip) {
-            Err(wait) => Some(wait.wait_time_from(self.clock.now())),
-            Ok(()) => {
+        match self.addresses.take(&ip) {
+            Err(wait) => Some(wait),
+            Ok(_) => {
                 if self.may_report() {
                     tracing::warn!(peer = ?from, "{what}");
                 }
@@ -124,7 +111,7 @@ impl Strangers {
 
     /// Whether one more line about strangers may be written.
     pub fn may_report(&self) -> bool {
-        self.lines.check().is_ok()
+        self.lines.take(&()).is_ok()
     }
 }
 

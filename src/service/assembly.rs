@@ -30,9 +30,9 @@ use crate::backup::run;
 use crate::bank::{self, HttpGateway, MayCall};
 use crate::console::Console;
 use crate::http::audit_rate::AuditRate;
-use crate::http::bulk::BulkSlots;
 use crate::http::gate::Gate;
-use crate::http::rate::{Rate, RateLimit, SlowRate};
+use crate::http::pool::Pool;
+use crate::http::rate::{KeyRate, Rate};
 use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
@@ -149,9 +149,9 @@ fn count(options: &mut ServiceOptions) -> Result<Arc<Measures>, StartError> {
     Ok(Arc::new(measures))
 }
 
-/// Room for batches, and the threads that read and write them.
-fn batches() -> Result<BulkSlots, StartError> {
-    BulkSlots::start().map_err(|why| StartError::io("starting the threads for batches", why))
+/// The threads that read and write long JSON.
+fn pool() -> Result<Pool, StartError> {
+    Pool::start().map_err(|why| StartError::io("starting the threads for long JSON", why))
 }
 
 /// Starts the admin listener, with the console on it.
@@ -211,14 +211,14 @@ impl Parts {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper, options.shard)),
             gate: Arc::new(Gate::default()),
-            room: Arc::new(batches()?),
+            pool: Arc::new(pool()?),
             hooks: Arc::new(hooks),
             calendar: options.calendar,
             deadlines: options.deadlines,
             log_every: options.log_every,
             audit_rate: Arc::new(AuditRate::new(options.audit_burst)),
             strangers: strangers(options.limits.connections.min(room)),
-            rate: rate(options.rate, options.realm_rate),
+            rate: options.rate.map(|rate| Arc::new(KeyRate::new(rate))),
             memory: options.memory,
             unread: Arc::default(),
             measures: Arc::clone(&measures),
@@ -354,12 +354,6 @@ fn begin(
     }
 }
 
-/// The rate limits, if there are any.
-fn rate(key: Option<Rate>, realm: Option<Rate>) -> Option<Arc<RateLimit>> {
-    let any = key.is_some() || realm.is_some();
-    any.then(|| Arc::new(RateLimit::new(key, realm)))
-}
-
 /// The number of threads of the public listener.
 fn workers(set: usize) -> usize {
     match set {
@@ -488,7 +482,7 @@ fn webhooks(
         reach,
         sealer: sealer()?,
         streams: Streams::new(streams),
-        tests: SlowRate::new(TEST_BURST, TEST_EVERY),
+        tests: Rate::new(TEST_BURST, TEST_EVERY),
     };
     Ok((Arc::new(sink), hooks))
 }

@@ -18,6 +18,7 @@ use caudal_actors::accounts::BatchMode;
 use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::ItemOutcome;
 use caudal_actors::failure::Failure;
+use caudal_actors::in_flight;
 use caudal_actors::reply::{Answered, Given};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
@@ -30,13 +31,13 @@ use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::vouchers::VoucherBody;
 use crate::bodies::words::BatchStatusWord;
 use crate::http::body::Fingerprint;
-use crate::http::bulk::{INLINE_BYTES, INLINE_ITEMS, give_way};
 use crate::http::bytes::Json;
-use crate::http::caller::Caller;
+use crate::http::caller::{Caller, too_many};
 use crate::http::catalogue::ErrorCode;
 use crate::http::current::{self, Language};
 use crate::http::declared;
 use crate::http::errors::{ApiError, FieldError};
+use crate::http::pool::{INLINE_BYTES, INLINE_ITEMS, give_way};
 use crate::http::problems::Problems;
 use crate::http::query::{DRY_RUN, Query};
 use crate::http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
@@ -47,7 +48,7 @@ use items::Sent;
 /// The largest body of a batch, in bytes.
 pub const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// The most items of a batch.
-pub const ITEMS_MAX: usize = 10_000;
+pub const ITEMS_MAX: usize = in_flight::BATCH_ITEMS_MAX;
 /// The bytes that are reserved for an answer before it is written.
 const ANSWER_BYTES: usize = 64 * 1024;
 
@@ -352,7 +353,7 @@ impl Serialize for Written<'_> {
 /// Posts up to 10 000 adjustment vouchers; the answer has one result for each, in the order sent.
 ///
 /// Each item is posted, replayed or rejected by itself; with `mode: atomic` all are posted or none. Up to 1
-/// MiB.
+/// MiB. It counts its items in what the realm may have in flight (429 `too_many_in_flight`), at most half of that.
 #[utoipa::path(
     operation_id = "createComprobantes",
     tag = "Vouchers",
@@ -403,11 +404,10 @@ pub async fn post(
             Report { plan, outcomes }.answer()
         },
     )?;
-    let turn = caller.door.room.enter(plan.realm, plan.total).await?;
+    caller.admitted.weigh(plan.total).map_err(too_many)?;
     let engine = caller.engine();
     let mode = BatchMode { atomic, dry_run };
     let answered = engine.batch(plan.realm, orders, mode, asker).await;
-    drop(turn);
     show(&caller, plan, answered).await
 }
 
@@ -430,7 +430,7 @@ async fn read(
         (items::read(&body), fingerprint)
     };
     Ok(match long {
-        true => caller.door.room.work(caller.realm(), work).await?,
+        true => caller.door.pool.work(caller.realm(), work).await?,
         false => work(),
     })
 }
@@ -451,9 +451,9 @@ async fn show(
         Report { plan, outcomes }.answer()
     };
     let (status, text) = match long {
-        // The batch is done, but a client that would wait too long for the answer does not learn that.
+        // The batch is done, but a client that gets no answer does not learn that.
         true => {
-            let written = caller.door.room.work(caller.realm(), work).await;
+            let written = caller.door.pool.work(caller.realm(), work).await;
             written.map_err(|_| Failure::OutcomeUnknown)?
         }
         false => work(),

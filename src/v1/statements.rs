@@ -34,10 +34,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::target;
 use crate::bodies::statements::StatementBody;
 use crate::http::accept::preferred;
-use crate::http::bulk::{BulkSlots, give_way};
 use crate::http::caller::Caller;
 use crate::http::declared;
 use crate::http::errors::ApiError;
+use crate::http::pool::{Pool, give_way};
 use crate::http::problems::Problems;
 use crate::http::query::{Query, day};
 use crate::http::respond::unchanged;
@@ -60,7 +60,7 @@ type Answer = Result<HttpResponse, ApiError>;
 pub(crate) struct Source {
     engine: Arc<Engine>,
     hooks: Arc<Hooks>,
-    room: Arc<BulkSlots>,
+    pool: Arc<Pool>,
     realm: RealmId,
     /// The realm whose seats and turns the statement takes.
     seats: RealmId,
@@ -72,7 +72,7 @@ impl Source {
         Self {
             engine: Arc::clone(&door.engine),
             hooks: Arc::clone(&door.hooks),
-            room: Arc::clone(&door.room),
+            pool: Arc::clone(&door.pool),
             realm,
             seats: realm,
         }
@@ -188,7 +188,7 @@ impl Writing {
             (form, out)
         };
         let (form, out) = match self.long {
-            true => source.room.work(source.seats, write).await?,
+            true => source.pool.work(source.seats, write).await?,
             false => write(),
         };
         drop(turn);

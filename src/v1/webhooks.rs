@@ -27,6 +27,7 @@ use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
+use crate::http::rate::seconds;
 use crate::http::request::request;
 use crate::http::respond::{self, array, give, json, plain};
 use crate::http::whole::WholeParams;
@@ -334,9 +335,9 @@ pub async fn test(
     let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::OK, tested)?;
     body.fields().done()?;
     let allowed = caller.door.hooks.tests.take(&caller.realm());
-    allowed.map_err(|pause| {
-        let (burst, seconds) = (TEST_BURST.get(), TEST_EVERY.as_secs());
-        ApiError::from(Refusal::TestRate { burst, seconds }).later(pause)
+    allowed.map_err(|wait| {
+        let (burst, every) = (TEST_BURST.get(), TEST_EVERY.as_secs());
+        ApiError::from(Refusal::TestRate { burst, seconds: every }).later(seconds(wait))
     })?;
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
     let tried = caller

@@ -255,6 +255,7 @@ impl Rig {
         let asker = Asker {
             keyed: None,
             request_id: "enable".to_owned(),
+            admitted: None,
         };
         let changed = self.engine().change(realm, target, order, None, asker);
         assert!(changed.await.is_ok());

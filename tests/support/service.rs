@@ -83,6 +83,8 @@ pub struct Setup {
     pub list_rows: u64,
     /// How long the answer to an `Idempotency-Key` is kept.
     pub keys_kept: Duration,
+    /// What each realm may have in flight.
+    pub in_flight: NonZeroU32,
 }
 
 impl Default for Setup {
@@ -110,6 +112,7 @@ impl Default for Setup {
             },
             list_rows: engine::EngineOptions::default().list_rows,
             keys_kept: engine::EngineOptions::default().keys_kept,
+            in_flight: caudal_actors::in_flight::LIMIT,
         }
     }
 }
@@ -141,6 +144,7 @@ impl Setup {
                 bank_reads: self.bank_reads,
                 list_rows: self.list_rows,
                 keys_kept: self.keys_kept,
+                in_flight: self.in_flight,
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),

@@ -97,6 +97,7 @@ const ACTORS: &[&str] = &[
     "times",
     "writing",
     "loads",
+    "in_flight",
     "reply",
     "mailbox",
     "lanes",

@@ -212,6 +212,7 @@ impl Engine {
         let asker = Asker {
             keyed: None,
             request_id: request_id.to_owned(),
+            admitted: None,
         };
         let answered = self.order(realm, DEADLINE, asker, message).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))

@@ -110,6 +110,7 @@ impl Engine {
         let asker = Asker {
             keyed: None,
             request_id,
+            admitted: None,
         };
         let decision = Box::new(decision);
         let message = |ticket| CaseMessage::Dismiss(id.place, decision, ticket);
@@ -157,6 +158,7 @@ impl Engine {
         let asker = Asker {
             keyed: None,
             request_id,
+            admitted: None,
         };
         let answered = self.order(id.0.realm, DEADLINE, asker, message).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
@@ -204,6 +206,7 @@ impl Engine {
         let asker = Asker {
             keyed: None,
             request_id,
+            admitted: None,
         };
         let message = |ticket| message(id.place, ticket);
         value(self.order(id.realm, DEADLINE, asker, message).await)

@@ -11,7 +11,7 @@ use super::starting::Ahead;
 use crate::banks::Relation;
 use crate::failure::Failure;
 use crate::platform;
-use crate::realms::{self, RealmMessage};
+use crate::realms::RealmMessage;
 use crate::settings::Settings;
 
 /// Realms that were loaded before they are taken up.
@@ -87,10 +87,6 @@ impl Realms {
         let known = self.supervisors.get(&realm);
         let mailbox = known.map(|known| known.value().mailbox.clone());
         let mailbox = mailbox.ok_or_else(|| self.absent(realm))?;
-        // The remaining places are for reads and for the bank.
-        if mailbox.count() >= realms::ORDERS_MAX && message.waits_for_store() {
-            return Err(Failure::Overloaded);
-        }
         mailbox.tell(message)
     }
 }

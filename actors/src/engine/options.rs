@@ -1,5 +1,6 @@
 //! The layout and limits of the actors.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use caudal_ledger::deliveries::Schedule;
@@ -7,6 +8,7 @@ use caudal_ledger::events::rules::RuleSets;
 
 use super::bank_reads::BankReadLimits;
 use super::lists;
+use crate::in_flight;
 use crate::realms::KEYS_KEPT;
 use crate::settings::Pauses;
 use crate::treasury;
@@ -35,6 +37,8 @@ pub struct EngineOptions {
     pub treasury_patience: Duration,
     /// The limits of a realm's questions to the bank that readers cause.
     pub bank_reads: BankReadLimits,
+    /// What each realm may have in flight at once.
+    pub in_flight: NonZeroU32,
     /// The most that one page of a list scans, in rows of the index.
     pub list_rows: u64,
     /// Whether the engine begins stopped, because another node owns the log
@@ -62,6 +66,7 @@ impl Default for EngineOptions {
             treasury_every: treasury::BANK_EVERY,
             treasury_patience: treasury::PATIENCE,
             bank_reads: BankReadLimits::default(),
+            in_flight: in_flight::LIMIT,
             list_rows: lists::ROWS_MAX,
             rests: false,
         }

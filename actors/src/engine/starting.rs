@@ -96,9 +96,9 @@ impl Realms {
     pub(super) fn nobody(&self, realm: RealmId) -> (Mailbox<RealmSupervisor>, Arc<Lane>) {
         let addr = Context::<RealmSupervisor>::new().address();
         let store = Arc::clone(&self.store);
-        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
+        let lane = Lane::new(realm, store, Arc::clone(&self.traffic), self.room);
         (
-            Mailbox::new(addr, Waiting::default(), realms::MAILBOX),
+            Mailbox::new(addr, Waiting::default(), self.room),
             lane,
         )
     }
@@ -125,7 +125,7 @@ impl Realms {
     ) -> Result<Loaded, Failure> {
         let store = Arc::clone(&self.store);
         let last = reads::events::last_at(store.as_ref(), realm)?;
-        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
+        let lane = Lane::new(realm, store, Arc::clone(&self.traffic), self.room);
         let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
         let (heart, life, gone) = life::begin();
         let at = usize::try_from(realm.0)
@@ -149,6 +149,7 @@ impl Realms {
             lookout: Arc::new(Lookout::since(last)),
             pauses: self.pauses,
             keys_kept: self.keys_kept,
+            room: self.room,
             schedule: self.schedule,
             opening: Opening {
                 opened: self.opened(),
@@ -190,7 +191,7 @@ impl Realms {
             None => supervisor.start(),
         };
         Started {
-            mailbox: Mailbox::new(addr, waiting, realms::MAILBOX),
+            mailbox: Mailbox::new(addr, waiting, self.room),
             lane,
             gone,
         }

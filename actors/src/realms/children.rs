@@ -12,7 +12,7 @@ use caudal_ledger::rejection::Rejection;
 use foldhash::HashMap;
 
 use super::{RealmReport, RealmSupervisor, Target};
-use crate::accounts::{self, AccountActor, AccountMessage, Child, Observed};
+use crate::accounts::{AccountActor, AccountMessage, Child, Observed};
 use crate::failure::Failure;
 use crate::mailbox::{Asked, Mailbox};
 use crate::reply::{Reply, Waits};
@@ -157,7 +157,7 @@ impl Children {
     fn keep(&mut self, number: AccountNo, actor: AccountActor, vitals: Arc<Vitals>) -> Child {
         self.make_room();
         let child = Child {
-            mailbox: Mailbox::new(actor.start(), vitals.queued.clone(), accounts::MAILBOX),
+            mailbox: Mailbox::new(actor.start(), vitals.queued.clone(), self.shared.room),
             vitals,
             touched: false,
         };

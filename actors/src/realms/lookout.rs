@@ -36,7 +36,7 @@ use caudal_ledger::transfers::{
 };
 use caudal_storage::{Index, StoreError};
 
-use super::{CaseMessage, MAILBOX, MoneyMessage, RealmMessage, RealmSupervisor, TransferMessage};
+use super::{CaseMessage, MoneyMessage, RealmMessage, RealmSupervisor, TransferMessage};
 use crate::accounts::Heard;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
@@ -56,7 +56,11 @@ const NOBODY: &str = "sin.destino.conocido";
 const REQUEST: &str = "lookout";
 
 /// The way to the realm's supervisor, which may be gone.
-pub(super) type Home = (WeakAddr<RealmSupervisor>, Waiting);
+pub(super) struct Home {
+    pub(super) address: WeakAddr<RealmSupervisor>,
+    pub(super) waiting: Waiting,
+    pub(super) room: usize,
+}
 
 /// Waits until an order wants to leave, looks the list through, and lets orders go.
 pub(super) async fn run(shared: Arc<Shared>, supervisor: Home) {
@@ -131,9 +135,13 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
 }
 
 fn tell(supervisor: &Home, message: RealmMessage) -> Result<(), Failure> {
-    let (address, waiting) = supervisor;
+    let Home {
+        address,
+        waiting,
+        room,
+    } = supervisor;
     let address = address.upgrade().ok_or(Failure::ShuttingDown)?;
-    Mailbox::new(address, waiting.clone(), MAILBOX).tell(message)
+    Mailbox::new(address, waiting.clone(), *room).tell(message)
 }
 
 async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {

@@ -36,8 +36,6 @@ pub enum RealmMessage {
     Actors(ActorsMessage),
     /// Calls to the bank that concern no account.
     Journal(Vec<BankCall>),
-    /// The lane is eased: deferred orders can go on.
-    Eased,
     /// Stop: messages that come later are not taken any more.
     Retire,
 }
@@ -54,29 +52,7 @@ impl Asked for RealmMessage {
             Self::Types(message) => message.asker(),
             Self::Webhook(message) => message.asker(),
             Self::Actors(message) => message.asker(),
-            Self::Journal(_) | Self::Eased | Self::Retire => None,
-        }
-    }
-}
-
-impl RealmMessage {
-    /// Whether this is one of the orders that come in crowds and that the store has to write, so that it waits while
-    /// the store has enough to write. The bank's answers, orders that end something already begun, and reads do not
-    /// wait.
-    pub const fn waits_for_store(&self) -> bool {
-        match self {
-            Self::Posting(message) => message.waits_for_store(),
-            Self::Money(message) => message.waits_for_store(),
-            Self::Transfer(message) => message.waits_for_store(),
-            Self::Fund(message) => message.waits_for_store(),
-            Self::Profile(message) => message.waits_for_store(),
-            Self::Case(_)
-            | Self::Types(_)
-            | Self::Webhook(_)
-            | Self::Actors(_)
-            | Self::Journal(_)
-            | Self::Eased
-            | Self::Retire => false,
+            Self::Journal(_) | Self::Retire => None,
         }
     }
 }

@@ -78,20 +78,6 @@ impl Asked for MoneyMessage {
     }
 }
 
-impl MoneyMessage {
-    /// Whether the message waits while the store has enough to write.
-    pub(super) const fn waits_for_store(&self) -> bool {
-        match self {
-            Self::OpenHold { .. } | Self::StepHold { .. } => true,
-            Self::HoldOf(..)
-            | Self::CashIn(..)
-            | Self::Quote(..)
-            | Self::BalanceOf(..)
-            | Self::BalanceAt(..) => false,
-        }
-    }
-}
-
 impl RealmSupervisor {
     /// Routes messages about the money of accounts.
     pub(super) fn money(&mut self, message: MoneyMessage) {

@@ -14,7 +14,7 @@ use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use foldhash::HashMap;
 
-use super::{Adjustment, MAILBOX, RealmSupervisor, TypeRef};
+use super::{Adjustment, RealmSupervisor, TypeRef};
 use crate::accounts::{
     BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Posting, Share, is_kept,
 };
@@ -57,16 +57,6 @@ impl Asked for PostingMessage {
             Self::Batch { ticket, .. } => Some(ticket),
             Self::More(bulk) => Some(bulk),
             Self::Done(..) => None,
-        }
-    }
-}
-
-impl PostingMessage {
-    /// Whether the message waits while the store has enough to write.
-    pub(super) const fn waits_for_store(&self) -> bool {
-        match self {
-            Self::Post(..) | Self::Batch { .. } | Self::More(_) => true,
-            Self::Done(..) => false,
         }
     }
 }
@@ -294,7 +284,7 @@ impl RealmSupervisor {
 
     /// The supervisor's own mailbox, for messages to itself in a later turn. They count like anybody's.
     pub(super) fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
-        Mailbox::new(ctx.address(), self.waiting.clone(), MAILBOX)
+        Mailbox::new(ctx.address(), self.waiting.clone(), self.shared.room)
     }
 
     /// Resolves an item of a batch, and claims its external id.

@@ -51,16 +51,6 @@ impl Asked for ProfileMessage {
     }
 }
 
-impl ProfileMessage {
-    /// Whether the message waits while the store has enough to write.
-    pub(super) const fn waits_for_store(&self) -> bool {
-        match self {
-            Self::Register { .. } | Self::Change { .. } => true,
-            Self::View(..) => false,
-        }
-    }
-}
-
 impl RealmSupervisor {
     /// Routes messages about who an account is.
     pub(super) fn profile(&mut self, message: ProfileMessage) {

@@ -32,16 +32,6 @@ impl Asked for FundMessage {
     }
 }
 
-impl FundMessage {
-    /// Whether the message waits while the store has enough to write.
-    pub(super) const fn waits_for_store(&self) -> bool {
-        match self {
-            Self::Enrol(..) => true,
-            Self::EnrolmentOf(..) | Self::Answered(..) => false,
-        }
-    }
-}
-
 impl RealmSupervisor {
     /// Routes messages about remuneration.
     pub(super) fn fund(&mut self, message: FundMessage) {

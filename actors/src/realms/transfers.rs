@@ -84,20 +84,6 @@ impl Asked for TransferMessage {
     }
 }
 
-impl TransferMessage {
-    /// Whether the message waits while the store has enough to write.
-    pub(super) const fn waits_for_store(&self) -> bool {
-        match self {
-            Self::Send { .. } => true,
-            Self::Of(..)
-            | Self::Notice { .. }
-            | Self::Reverse { .. }
-            | Self::Decide { .. }
-            | Self::Left(..) => false,
-        }
-    }
-}
-
 impl RealmSupervisor {
     /// Routes messages about transfers.
     pub(super) fn transfer(&mut self, message: TransferMessage) {

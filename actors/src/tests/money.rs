@@ -373,6 +373,7 @@ fn counted(key: &str) -> Asker<Vec<ItemOutcome>> {
             render: Box::new(render),
         }),
         request_id: "r".into(),
+        admitted: None,
     }
 }
 

@@ -124,6 +124,7 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
             let asker = Asker {
                 keyed: Some(kept_batch()),
                 request_id: "r".into(),
+                admitted: None,
             };
             Box::pin(world.engine.batch(REALM, items, mode(true), asker))
         };

@@ -31,6 +31,7 @@ pub(super) fn asker<T>() -> Asker<T> {
     Asker {
         keyed: None,
         request_id: "story".to_owned(),
+        admitted: None,
     }
 }
 
@@ -261,6 +262,7 @@ async fn step(
             render: Box::new(render),
         }),
         request_id: "story".to_owned(),
+        admitted: None,
     };
     let stepped = engine.step_hold(REALM, asked.hold.unwrap(), step, part, false, asker);
     match stepped.await? {

@@ -113,6 +113,7 @@ async fn again(visit: &Visit, id: DeliveryId) -> Result<(), ApiError> {
     let asker = Asker {
         keyed: None,
         request_id: current::request().id,
+        admitted: None,
     };
     engine.order_webhook(realm, number, order, asker).await?;
     Ok(())

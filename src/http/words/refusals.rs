@@ -103,10 +103,10 @@ pub enum Refusal {
         "Esta clave solo puede usarse desde ciertas direcciones y la solicitud vino de {from}; úsela desde ellas o emita una clave para esta dirección";
     KeyRate = TOO_MANY_REQUESTS, "rate_limited",
         "too many requests with this key; wait and try again",
-        "Demasiadas solicitudes con esta clave o de este PSP; espere y reintente";
-    RealmRate = TOO_MANY_REQUESTS, "rate_limited",
-        "too many requests of this realm, over all its keys; wait and try again",
-        "Demasiadas solicitudes con esta clave o de este PSP; espere y reintente";
+        "Demasiadas solicitudes con esta clave; espere y reintente";
+    TooManyInFlight { limit: u32, in_flight: u32 } = TOO_MANY_REQUESTS, "too_many_in_flight",
+        "the realm has {in_flight} requests and items of batches in flight, and may have {limit}; nothing was done: wait until some have ended and try again",
+        "Este PSP tiene {in_flight} solicitudes e ítems de lotes en curso y puede tener {limit}; no se hizo nada: espere a que terminen algunas y reintente";
     TestRate { burst: u32, seconds: u64 } = TOO_MANY_REQUESTS, "rate_limited",
         "too many test calls to webhooks of this realm: {burst} at once, then one every {seconds} s; wait and try again",
         "Demasiadas llamadas de prueba a webhooks: {burst} seguidas y luego una cada {seconds} s; espere y reintente";

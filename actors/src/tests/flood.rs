@@ -1,4 +1,5 @@
-//! Crowds: mailboxes that refuse messages beyond their bound, and orders whose callers have left.
+//! Floods: whoever was let in finds room all the way, mailboxes refuse messages beyond their bound, and orders whose
+//! callers have left.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -6,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use super::harness::Harness;
 use super::*;
 use crate::engine::money::ItemOutcome;
-use crate::lanes::PRESSED;
+use crate::in_flight::{BATCH_ITEMS_MAX, LIMIT, room};
 
 pub type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -50,8 +51,9 @@ fn bank() -> Arc<TestBank> {
 async fn each_mailbox_refuses_what_it_has_no_place_for() {
     let harness = Harness::new(1, 1, 0, bank()).await;
     let engine = &harness.engine;
-    let (waiting, refused) = crowd(20_000, |_| Box::pin(engine.voucher_types(REALM)));
-    assert_eq!((waiting.len(), refused), (8192, 11_808), "the supervisor");
+    let most = room(LIMIT);
+    let (waiting, refused) = crowd(most + 1000, |_| Box::pin(engine.voucher_types(REALM)));
+    assert_eq!((waiting.len(), refused), (most, 1000), "the supervisor");
     for asking in waiting {
         asking.await.unwrap();
     }
@@ -65,42 +67,76 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
     let (waiting, refused) = crowd(1000, |_| Box::pin(engine.administer(change())));
     assert_eq!((waiting.len(), refused), (256, 744), "the platform");
     drop(waiting);
-    // Orders leave room for reads, and take their turns a few at a time.
-    let (waiting, refused) = crowd(3000, |n| {
-        Box::pin(async move { lab_post(engine, n).await.map(drop) })
+    harness.verified().await;
+}
+
+#[actix::test]
+async fn as_many_orders_as_may_be_in_flight_all_find_room_on_one_account() {
+    let harness = Harness::new(1, 1, 0, bank()).await;
+    let engine = &harness.engine;
+    let limit = usize::try_from(LIMIT.get()).unwrap();
+    let (waiting, refused) = crowd(limit, |n| {
+        let admitted = Some(engine.in_flight().admit(REALM).unwrap());
+        Box::pin(async move {
+            let asker = Asker {
+                admitted,
+                ..plain()
+            };
+            let order = adjustment(1, "IN", 1, &format!("flood-{n}"));
+            engine.post(REALM, order, asker).await.map(drop)
+        })
     });
-    assert_eq!((waiting.len(), refused), (2048, 952), "orders");
-    let mut reading: Asking<'_, _> = Box::pin(engine.voucher_types(REALM));
-    assert!(ask(&mut reading).is_none(), "reads are not refused");
+    assert_eq!((waiting.len(), refused), (limit, 0));
+    let full = engine.in_flight().admit(REALM).unwrap_err();
+    assert_eq!(full.in_flight, LIMIT.get());
+    // The client of this one leaves at once; its order has its place until its turn.
+    let mut waiting = waiting;
+    drop(waiting.pop());
+    assert_eq!(engine.in_flight().of(REALM).now, LIMIT.get());
     for asking in waiting {
         asking.await.unwrap();
     }
-    reading.await.unwrap();
-    // The supervisor forwards as many as the account's mailbox holds, and refuses the rest itself.
-    let target = Target::Account(AccountNo(1));
-    let (waiting, refused) = crowd(3000, |_| {
-        Box::pin(async move { engine.balance(REALM, target).await.map(drop) })
-    });
-    assert_eq!((waiting.len(), refused), (3000, 0));
-    let mut answers = (0, 0);
-    for asking in waiting {
-        match asking.await {
-            Ok(()) => answers.0 += 1,
-            Err(why) => {
-                assert_eq!(why, Failure::Overloaded);
-                answers.1 += 1;
-            }
-        }
-    }
-    assert_eq!(answers, (1024, 1976), "the account");
-    assert_eq!(harness.disk(1), 2048);
+    assert_eq!(harness.disk(1), LIMIT.get().into());
+    assert_eq!(engine.in_flight().of(REALM).now, 0);
     assert_eq!(engine.report(REALM).await.unwrap().queued, 0);
     harness.verified().await;
 }
 
-async fn lab_post(engine: &Engine, number: usize) -> Answered<Outcome<Placed>> {
-    let order = adjustment(1, "IN", 1, &format!("flood-{number}"));
-    engine.post(REALM, order, plain()).await
+/// The two largest batches that may be in flight together, while the disk writes nothing.
+#[actix::test]
+async fn the_largest_batches_find_room_in_front_of_a_disk_that_stands_still() {
+    tokio::time::pause();
+    let harness = Harness::new(1, 8, 0, bank()).await;
+    let engine = &harness.engine;
+    harness.store.set_automatic(false);
+    let mut batches: Vec<Asking<'_, _>> = Vec::new();
+    for round in 0..2 {
+        let admitted = engine.in_flight().admit(REALM).unwrap();
+        admitted.weigh(BATCH_ITEMS_MAX).unwrap();
+        let item = |n: usize| {
+            let account = 1 + u64::try_from(n % 8).unwrap();
+            adjustment(account, "IN", 1, &format!("large-{round}-{n}"))
+        };
+        let items = (0..BATCH_ITEMS_MAX).map(item).collect();
+        let asker = Asker {
+            admitted: Some(admitted),
+            ..plain()
+        };
+        let mode = harness::mode(false);
+        batches.push(Box::pin(engine.batch(REALM, items, mode, asker)));
+    }
+    assert_eq!(engine.in_flight().of(REALM).now, LIMIT.get());
+    assert!(batches.iter_mut().all(|batch| ask(batch).is_none()));
+    for _ in 0..2000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(batches.iter_mut().all(|batch| ask(batch).is_none()));
+    harness.store.set_automatic(true);
+    for batch in batches {
+        assert_eq!(recorded(&value(batch.await)), BATCH_ITEMS_MAX);
+    }
+    assert_eq!(engine.in_flight().of(REALM).now, 0);
+    harness.verified().await;
 }
 
 #[actix::test]
@@ -134,39 +170,6 @@ async fn an_order_whose_asker_left_before_its_turn_is_not_executed() {
     assert!(matches!(again, Outcome::Recorded(_)));
     let kept = harness.open_keyed(3).await.unwrap();
     assert!(matches!(kept, Given::Kept { again: false, .. }));
-    harness.verified().await;
-}
-
-#[actix::test]
-async fn an_order_waits_undecided_for_a_store_that_has_enough_and_reads_pass_by() {
-    let harness = Harness::new(1, 9, 0, bank()).await;
-    harness.store.set_automatic(false);
-    let held = || usize::try_from(harness.engine.stats().queued).unwrap();
-    let mut orders: Vec<Asking<'_, _>> = Vec::new();
-    for n in 0..2000 {
-        let harness = &harness;
-        orders.push(Box::pin(async move {
-            harness.post(1 + n % 8, "IN", 1, &format!("p{n}")).await
-        }));
-    }
-    assert!(orders.iter_mut().all(|asking| ask(asking).is_none()));
-    while held() < PRESSED {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(harness.balance(9).await.total().centavos(), 0);
-    let decided = held();
-    assert!((PRESSED..PRESSED + 100).contains(&decided), "{decided}");
-    // Half of the waiting callers leave. The orders were taken in sequence, so these are undecided.
-    let leaving: Vec<_> = orders.splice(decided..1500, []).collect();
-    assert!(leaving.len() > 400);
-    drop(leaving);
-    harness.store.set_automatic(true);
-    let staying = i64::try_from(orders.len()).unwrap();
-    for order in orders {
-        value(order.await);
-    }
-    assert_eq!((1..=8).map(|n| harness.disk(n)).sum::<i64>(), staying);
-    assert_eq!(harness.engine.report(REALM).await.unwrap().queued, 0);
     harness.verified().await;
 }
 
@@ -272,6 +275,7 @@ impl Harness {
         let asker = Asker {
             keyed: Some(keyed(&format!("key-{n}"))),
             request_id: "r".into(),
+            admitted: None,
         };
         let registration = registration();
         self.engine
