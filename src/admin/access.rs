@@ -34,7 +34,7 @@ use super::{ADMIN_KEY, OperatorDesk};
 use crate::http::errors::ApiError;
 use crate::http::node::Inside;
 use crate::http::words::{Mistake, Refusal, Wrong};
-use crate::http::{Door, accept, caller, wire};
+use crate::http::{Door, accept, caller};
 
 /// Operations that any node does: they tell of the asked node, or check its copy. A hand-over is refused by its handler,
 /// because it waits for all requests inside, and must not be one of them.
@@ -260,7 +260,6 @@ fn whoever(door: &Door, call: &ServiceRequest) -> Result<Operator, ApiError> {
         }
         return Err(Refusal::NoAdminKey.into());
     };
-    wire::recognise(call.request());
     Ok(operator)
 }
 

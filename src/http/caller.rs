@@ -21,7 +21,6 @@ use super::errors::ApiError;
 use super::paths::Paths;
 use super::query;
 use super::scopes;
-use super::wire;
 use super::words::Refusal;
 use crate::keys::Identity;
 
@@ -144,7 +143,6 @@ pub fn too_many(TooMany { limit, in_flight }: TooMany) -> ApiError {
 /// Whether the key may make this request now, and whether there is room for it.
 fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> Identified {
     let identity = Identity::of(known);
-    wire::recognise(request);
     // For the request's line in the log.
     request.extensions_mut().insert(identity.clone());
     if let Some(rate) = &door.rate {

@@ -35,10 +35,6 @@ pub async fn frame<B: MessageBody + 'static>(
     {
         paths.respell(&mut call);
     }
-    // The client has left, so nothing is done. The library drops this future when it has read the end.
-    if !matches!(*call.method(), Method::GET | Method::OPTIONS) && wire::has_left(call.request()) {
-        std::future::pending::<()>().await;
-    }
     // The outer layer has given the request its id.
     let request = call.extensions().get::<Request>().cloned();
     let request = request.unwrap_or_default();

@@ -40,7 +40,7 @@ use crate::memory::UnreadAnswer;
 pub use listen::{Listening, listen};
 use scan::{Refusal, Scanner};
 use seats::Seat;
-pub use seats::{Bounds, ConnectionLimits, UnderWay, has_left, recognise, under_way};
+pub use seats::{Bounds, ConnectionLimits, UnderWay, under_way};
 
 /// How long a client may leave an answer unread, unless set.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
@@ -108,6 +108,8 @@ pub struct Wire {
     held: BytesMut,
     /// Whether nothing more is read.
     over: bool,
+    /// Whether the client has closed its side.
+    left: bool,
     refusal: Option<Refusal>,
     closing: Closing,
     goodbye: Option<Pin<Box<Sleep>>>,
@@ -132,6 +134,7 @@ impl Wire {
             writing: false,
             held: BytesMut::new(),
             over: false,
+            left: false,
             refusal: None,
             closing: Closing::No,
             goodbye: None,
@@ -250,12 +253,11 @@ impl Wire {
                 break;
             }
             if buf.filled().is_empty() {
-                self.seat.leave();
+                self.left = true;
                 return Poll::Ready(Ok(()));
             }
             self.held.extend_from_slice(buf.filled());
         }
-        self.seat.wait(cx.waker());
         Poll::Pending
     }
 
@@ -279,7 +281,7 @@ impl Wire {
         ready!(pin!(&mut self.io).poll_read(cx, buf))?;
         let come = buf.filled().get(before..).unwrap_or_default();
         if come.is_empty() && buf.remaining() > 0 {
-            self.seat.leave();
+            self.left = true;
         }
         let shown = self.show(come);
         let further = come.get(shown..).filter(|rest| !rest.is_empty());
@@ -348,12 +350,6 @@ impl AsyncRead for Wire {
             });
             return Poll::Ready(Ok(()));
         }
-        // Requests that have already arrived are still answered.
-        if this.seat.has_to_leave() && this.seat.is_idle() {
-            this.over = true;
-            return Poll::Ready(Ok(()));
-        }
-        this.seat.wait(cx.waker());
         Poll::Pending
     }
 }
@@ -411,7 +407,7 @@ impl AsyncWrite for Wire {
         }
         match this.closing {
             // The client sees this side close only when its request has been dropped, together with this wire.
-            Closing::No if this.seat.has_left() => Poll::Ready(Ok(())),
+            Closing::No if this.left => Poll::Ready(Ok(())),
             Closing::No => pin!(&mut this.io).poll_shutdown(cx),
             Closing::Saying(_) | Closing::Hearing(_) => this.poll_goodbye(cx),
         }

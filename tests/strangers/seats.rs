@@ -1,7 +1,9 @@
-//! How many connections are allowed, and which ones give way.
+//! How many connections are allowed.
 
+use std::time::Duration;
+
+use caudal::http::body::Deadlines;
 use caudal::http::wire::ConnectionLimits;
-use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpSocket;
 
 use super::{HELLO, Line};
@@ -20,48 +22,28 @@ async fn with(connections: usize, per_peer: usize) -> TestService {
 }
 
 #[actix_web::test]
-async fn those_without_a_request_give_way() {
-    let service = with(40, 0).await;
-    let key = service.a.key.as_deref().unwrap();
-    // One client follows the events all the time.
-    let mut stream = Line::to(&service.a).await;
-    stream
-        .send(format!(
-            "GET /v1/events/stream HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n\r\n"
-        ))
-        .await;
-    stream.stream.readable().await.unwrap();
-    service.a.in_and_out().await;
-    let cvu = service.a.cvu().await;
-    let mut idle = Vec::new();
-    for n in 0..400 {
-        let mut line = Line::to(&service.a).await;
-        match n % 3 {
-            0 => {}
-            1 => line.send("GET /livez HTTP/1.1\r\n").await,
-            _ => line.send(HELLO).await,
-        }
-        idle.push(line);
-        if n % 20 == 0 {
-            service.a.credit(&cvu, "1.00").await;
-            // On a connection of its own, like any new client.
-            Line::to(&service.a).await.lives().await;
-        }
+async fn at_the_limit_a_connection_waits_until_those_that_say_nothing_have_ended() {
+    let service = TestService::with(Setup {
+        limits: ConnectionLimits {
+            connections: 40,
+            per_peer: 0,
+            proxies: Vec::new(),
+        },
+        deadlines: Deadlines {
+            head: Duration::from_millis(500),
+            ..Deadlines::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    service.a.get("/v1/accounts").await.is(200);
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(Line::to(&service.a).await);
     }
-    assert_eq!(service.a.available(&cvu).await, "20.00");
-    // The first idle connections are closed.
-    idle[0].closed().await;
-    let mut reply = Vec::new();
-    while !String::from_utf8_lossy(&reply).contains("voucher.created") {
-        let mut chunk = [0; 4096];
-        let n = stream.stream.read(&mut chunk).await.unwrap();
-        assert!(
-            n > 0,
-            "the stream ended: {}",
-            String::from_utf8_lossy(&reply)
-        );
-        reply.extend_from_slice(&chunk[..n]);
-    }
+    // On a connection of its own, behind all of these.
+    Line::to(&service.a).await.lives().await;
+    silent[0].closed().await;
 }
 
 #[actix_web::test]

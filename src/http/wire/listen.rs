@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::net::TcpListener;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Server};
 use tokio::net::TcpStream;
 
-use super::seats::{Bounds, Seats};
+use super::seats::Bounds;
 use super::{Patience, Wire};
 
 /// How long an idle connection is kept.
@@ -64,17 +63,16 @@ where
         head: how.head,
         answer: how.answer,
     };
-    let share = bounds.share(how.workers);
     let builder = Server::build();
     let stop = builder.graceful_shutdown_signal();
     let builder = builder
         .workers(how.workers)
-        .max_concurrent_connections(share.most)
+        .max_concurrent_connections(bounds.most(how.workers))
         .shutdown_timeout(how.grace.as_secs())
         .disable_signals();
     let serve = move || {
         let (factory, stop) = (factory.clone(), stop.clone());
-        let seats = Rc::new(Seats::new(Arc::clone(&bounds), share));
+        let bounds = Arc::clone(&bounds);
         let app = factory().into_factory();
         let app = app.map_err(|why| why.into().error_response());
         let http = HttpService::build()
@@ -97,9 +95,8 @@ where
             .finish(map_config(app, |()| AppConfig::default()));
         fn_service(move |io: TcpStream| {
             let from = io.peer_addr().ok();
-            let seat = Rc::clone(&seats).wait(from);
+            let seat = bounds.take(from);
             async move {
-                let seat = seat.await;
                 let seat = seat
                     .ok_or_else(|| DispatchError::Io(io::Error::other("too many connections")))?;
                 Ok((Wire::new(io, seat, patience), Protocol::Http1, from))

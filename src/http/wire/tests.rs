@@ -1,20 +1,14 @@
-//! Answers that stand still, under a clock that the test moves; and clients that have left.
+//! Answers that stand still, under a clock that the test moves.
 
 use std::future::poll_fn;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream as Client};
-use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use actix_web::middleware::from_fn;
-use actix_web::{App, HttpResponse, web};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::seats::{Bounds, ConnectionLimits, Seats};
+use super::seats::{Bounds, ConnectionLimits};
 use super::*;
-use crate::http::frame::frame;
 
 const HANG: Duration = Duration::from_secs(120);
 
@@ -43,8 +37,7 @@ impl Pair {
             Arc::default(),
             Arc::default(),
         ));
-        let share = bounds.share(1);
-        let seat = Rc::new(Seats::new(bounds, share)).take(None).unwrap();
+        let seat = bounds.take(None).unwrap();
         let patience = Patience {
             head: HANG,
             answer: ANSWER_PATIENCE,
@@ -230,68 +223,4 @@ async fn where_memory_is_short_whoever_takes_nothing_is_cut_off_at_the_next_look
         cut = cut.and(pair.written().await);
     }
     assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::TimedOut);
-}
-
-/// The next answer's status line.
-async fn status(stream: &mut TcpStream) -> String {
-    let mut got = [0; 12];
-    let read = stream.read_exact(&mut got);
-    tokio::time::timeout(HANG, read).await.unwrap().unwrap();
-    String::from_utf8(got.to_vec()).unwrap()
-}
-
-#[actix_web::test]
-async fn an_order_is_not_begun_when_its_client_left_while_it_was_in_the_socket() {
-    let begun = Arc::new(AtomicUsize::new(0));
-    let (entered, mut inside) = tokio::sync::mpsc::unbounded_channel();
-    let (open, closed) = std::sync::mpsc::channel::<()>();
-    let (count, closed) = (Arc::clone(&begun), Arc::new(Mutex::new(closed)));
-    let app = move || {
-        let (count, entered, closed) = (Arc::clone(&count), entered.clone(), Arc::clone(&closed));
-        let busy = move || {
-            // The only thread that serves is blocked.
-            entered.send(()).unwrap();
-            closed.lock().unwrap().recv_timeout(HANG).unwrap();
-            std::future::ready(HttpResponse::Ok())
-        };
-        let order = move || {
-            count.fetch_add(1, Ordering::Relaxed);
-            std::future::ready(HttpResponse::Ok())
-        };
-        App::new()
-            .wrap(from_fn(frame))
-            .route("/busy", web::get().to(busy))
-            .route("/order", web::post().to(order))
-    };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let to = listener.local_addr().unwrap();
-    let how = Listening {
-        workers: 1,
-        bounds: Arc::new(Bounds::new(
-            ConnectionLimits::default(),
-            Arc::default(),
-            Arc::default(),
-        )),
-        head: HANG,
-        answer: ANSWER_PATIENCE,
-        grace: Duration::ZERO,
-    };
-    let server = listen(app, listener, &how).unwrap();
-    let handle = server.handle();
-    actix_web::rt::spawn(server);
-    let ask = async |line: &str| {
-        let mut stream = TcpStream::connect(to).await.unwrap();
-        let head = format!("{line} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n");
-        stream.write_all(head.as_bytes()).await.unwrap();
-        stream
-    };
-    let mut busy = ask("GET /busy").await;
-    inside.recv().await.unwrap();
-    drop(ask("POST /order").await);
-    let mut stays = ask("POST /order").await;
-    open.send(()).unwrap();
-    assert_eq!(status(&mut busy).await, "HTTP/1.1 200");
-    assert_eq!(status(&mut stays).await, "HTTP/1.1 200");
-    assert_eq!(begun.load(Ordering::Relaxed), 1);
-    handle.stop(false).await;
 }
