@@ -19,7 +19,6 @@
 //! read them.
 
 mod accounts;
-mod actors;
 mod acts;
 mod approvals;
 mod assets;
@@ -28,10 +27,8 @@ mod backups;
 mod cases;
 mod cells;
 mod figures;
-mod journal;
 mod lists;
 mod live;
-mod log;
 mod login;
 mod movements;
 mod node;
@@ -126,11 +123,8 @@ impl Console {
                     .get(webhooks::delivery)
                     .post(webhooks::redeliver),
             )
-            .service(get("/actors").get(actors::page))
-            .service(get("/journal").get(journal::page).post(journal::verify))
             .service(get("/node").get(node::page))
             .service(get("/backups").get(backups::page).post(backups::ship))
-            .service(get("/log").get(log::page).post(log::change))
             .service(get("/audit").get(audit::page))
             .service(get("/approvals").get(approvals::list))
             .service(

@@ -6,7 +6,6 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::cli::{caudal, said};
-use crate::console::browser::Browser;
 use crate::strangers::process::Process;
 use crate::support::canary::{Log, Paper, Sink, learn_of, lines, offence};
 use crate::support::client::fresh;
@@ -359,40 +358,6 @@ async fn how_much_is_logged_is_changed_for_a_while() {
 }
 
 #[actix_web::test]
-async fn a_change_of_the_log_from_the_console_says_in_the_audit_log_what_was_changed() {
-    let dir = TempDir::new().unwrap();
-    let mut process = Process::serve(dir.path(), ":").await;
-    let (admin, key) = process.admin();
-    let mut browser = Browser::at(Client::new(&admin.url, None));
-    let entered = browser.send("/console/login", &[("key", key)]).await;
-    entered.is(303);
-    let newest = async || {
-        let asked = admin.get("/admin/audit?action=changeLog&limit=1");
-        let noted = asked.header("x-admin-key", key).await.is(200).json["items"][0].take();
-        let text = |name: &str| noted[name].as_str().unwrap().to_owned();
-        (text("outcome"), text("reason"))
-    };
-    let page = "/console/log";
-    for (directives, seconds, end, reason) in [
-        (
-            "caudal::request=warn",
-            "60",
-            "done",
-            "caudal::request=warn for 60 s: a look",
-        ),
-        ("", "", "done", "as it was set at the start: a look"),
-        ("hyper=trace", "60", "failed", "a look"),
-    ] {
-        let fields = [("directives", directives), ("seconds", seconds)];
-        let fields = [fields[0], fields[1], ("reason", "a look")];
-        let status = if end == "done" { 303 } else { 400 };
-        browser.act(page, page, &fields).await.is(status);
-        assert_eq!(newest().await, (end.to_owned(), reason.to_owned()));
-    }
-    process.stop().await;
-}
-
-#[actix_web::test]
 async fn the_log_of_a_process_that_is_not_caudals_stays_as_it_is() {
     let service = TestService::start().await;
     for (directives, field) in [
@@ -436,7 +401,7 @@ async fn the_log_of_a_process_that_is_not_caudals_stays_as_it_is() {
         );
     };
     failed(": a look").await;
-    // The command line and the console cannot change it either.
+    // The command line cannot change it either.
     let mut command = caudal(&["log", "set", "caudal=debug", "--reason", "another look"]);
     let command = command.env("CAUDAL_ADMIN_URL", service.admin_client().url);
     let command = command.env("CAUDAL_ADMIN_KEY", caudal::service::TEST_ADMIN_KEY);
@@ -446,11 +411,4 @@ async fn the_log_of_a_process_that_is_not_caudals_stays_as_it_is() {
         "{code:?} {err}"
     );
     failed(": another look").await;
-    let mut browser = Browser::entered(&service).await;
-    let fields = [("directives", "caudal=debug"), ("seconds", "60")];
-    let fields = [fields[0], fields[1], ("reason", "a third one")];
-    let page = "/console/journal";
-    let refused = browser.act(page, "/console/log", &fields).await.is(409);
-    assert!(refused.text.contains("log_not_changed"), "{}", refused.text);
-    failed(": a third one").await;
 }

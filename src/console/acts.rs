@@ -7,7 +7,6 @@ use caudal_actors::failure::Failure;
 use caudal_ledger::people::audit::REASON_MAX;
 
 use super::visit::{Sent, Visit};
-use crate::admin::access::Came;
 use crate::admin::people::{Outcome, Power, audit};
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
@@ -91,19 +90,7 @@ impl Sent {
         act: Act<'_>,
         work: impl Future<Output = Result<(), ApiError>>,
     ) -> Result<(), ApiError> {
-        self.does_and_tells(act, async { (work.await, None) }).await
-    }
-
-    /// Like [`Self::does`], for an act that reports a result: the second entry has the result before the reason.
-    pub async fn does_and_tells(
-        &self,
-        act: Act<'_>,
-        work: impl Future<Output = (Result<(), ApiError>, Option<Came>)>,
-    ) -> Result<(), ApiError> {
-        let done = async {
-            let (done, came) = work.await;
-            (done.map(|()| Ended::Done), came)
-        };
+        let done = async { work.await.map(|()| Ended::Done) };
         self.between(act, done).await.map(drop)
     }
 
@@ -114,13 +101,13 @@ impl Sent {
         act: Act<'_>,
         work: impl Future<Output = Result<Ended, ApiError>>,
     ) -> Result<Ended, ApiError> {
-        self.between(act, async { (work.await, None) }).await
+        self.between(act, work).await
     }
 
     async fn between(
         &self,
         act: Act<'_>,
-        work: impl Future<Output = (Result<Ended, ApiError>, Option<Came>)>,
+        work: impl Future<Output = Result<Ended, ApiError>>,
     ) -> Result<Ended, ApiError> {
         let _inside = match act.grave {
             true => self.visit.desk.door.enter()?,
@@ -150,8 +137,7 @@ impl Sent {
                 None
             }
         };
-        let (done, came) = work.await;
-        let reason = came.map_or(reason.clone(), |came| came.before(&reason));
+        let done = work.await;
         let outcome = of.and_then(|of| match &done {
             Ok(Ended::Asked) => None,
             Ok(Ended::Done) => Some(Outcome::Done { of, status: DONE }),

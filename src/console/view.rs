@@ -224,23 +224,17 @@ pub enum Part {
     Reconciliation,
     /// Webhooks of all tenants.
     Webhooks,
-    /// Actors of all realms.
-    Actors,
-    /// The journal and its verification.
-    Journal,
     /// The nodes of the log, where there are several.
     Node,
     /// The second place of the journal.
     Backups,
-    /// The log's settings.
-    Log,
     /// Who did what.
     Audit,
 }
 
 impl Part {
     /// Every part with its address and its name.
-    pub const ALL: [(Self, &'static str, Word); 14] = [
+    pub const ALL: [(Self, &'static str, Word); 11] = [
         (Self::Overview, "/console/", Word::Overview),
         (Self::Search, "/console/search", Word::Search),
         (Self::Tenants, "/console/tenants", Word::Tenants),
@@ -253,11 +247,8 @@ impl Part {
             Word::Reconciliation,
         ),
         (Self::Webhooks, "/console/webhooks", Word::Webhooks),
-        (Self::Actors, "/console/actors", Word::Actors),
-        (Self::Journal, "/console/journal", Word::Journal),
         (Self::Node, "/console/node", Word::Nodes),
         (Self::Backups, "/console/backups", Word::Backups),
-        (Self::Log, "/console/log", Word::Log),
         (Self::Audit, "/console/audit", Word::Audit),
     ];
 }

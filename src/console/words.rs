@@ -152,7 +152,6 @@ texts! {
     Amount = "Importe", "Amount";
     Value = "Valor", "Value";
     What = "Dato", "What";
-    Where = "Lugar", "Where";
     Reason = "Motivo", "Reason";
     Description = "Descripción", "Description";
     About = "Corresponde a", "About";
@@ -205,9 +204,7 @@ texts! {
     Cause = "Causa", "Cause";
 
     // The actor of an account, and actors of realms.
-    Actors = "Actores", "Actors";
     Actor = "Actor", "Actor";
-    ActorsByRealm = "Actores por entorno", "Actors by realm";
     Resident = "En memoria", "In memory";
     NotResident = "No está en memoria", "Not in memory";
     Mailbox = "Mensajes en espera", "Messages waiting";
@@ -220,13 +217,6 @@ texts! {
     OnDisk = "En disco", "On disk";
     ProfileVersion = "Versión del perfil", "Profile version";
     Chain = "Cadena", "Chain";
-    Starts = "Inicios", "Starts";
-    Replaced = "Reemplazados", "Replaced";
-    SentAway = "Descargados", "Sent away";
-    MemoryTaken = "Memoria del proceso", "Memory of the process";
-    Falls = "Caídas", "Falls";
-    Served = "Atiende", "Serves";
-    NoRealmDown = "Todos los entornos atienden.", "All realms serve.";
 
     // Movements.
     Movements = "Movimientos", "Movements";
@@ -342,31 +332,7 @@ texts! {
     Answer = "Respuesta", "Answer";
     Redeliver = "Reenviar", "Redeliver";
 
-    // Journal and backups.
-    Journal = "Diario", "Journal";
-    Index = "Índice", "Index";
-    Commits = "Confirmaciones desde el inicio", "Commits since the start";
-    Entries = "Asientos", "Entries";
-    Flushes = "Escrituras", "Flushes";
-    WitnessCommit = "Confirmación testigo", "Witness commit";
-    WitnessChain = "Cadena testigo", "Witness chain";
-    Runs = "Tramos", "Runs";
-    BlocksRead = "Bloques leídos", "Blocks read";
-    BlocksCached = "Bloques en caché", "Blocks cached";
-    BlockCache = "Caché de bloques", "Block cache";
-    Rebuilt = "Reconstruido al iniciar", "Rebuilt at the start";
-    BackgroundCheck = "Revisión permanente", "Background check";
-    Round = "Ronda", "Round";
-    ReadSoFar = "Leído", "Read so far";
-    ToRead = "Por leer en total", "To read in all";
-    LastRound = "Última ronda", "Last round";
-    Findings = "Hallazgos", "Findings";
-    NothingDamaged = "No se encontró nada dañado.", "Nothing damaged was found.";
-    Offset = "Posición", "Offset";
-    Verify = "Verificar todo", "Verify everything";
-    Verification = "Verificación", "Verification";
-    NothingDiffers = "Todo coincide: historias, índice y actores.", "Everything agrees: histories, index and actors.";
-    Differences = "Diferencias", "Differences";
+    // Backups.
     Backups = "Copias de seguridad", "Backups";
     Backup = "Copia de seguridad", "Backup";
     NoBackup = "Sin copia", "None";
@@ -417,14 +383,6 @@ texts! {
     DecidedBy = "Decidió", "Decided by";
     DecidedAt = "Decidido", "Decided at";
     Log = "Registro", "Log";
-    LogUsual = "Definido al inicio", "Default";
-    LogNow = "Por ahora", "Override";
-    LogEnds = "Termina en", "Override ends in";
-    LogDropped = "Líneas descartadas", "Lines dropped";
-    LogChange = "Cambiar el registro", "Change the log";
-    LogDirectives = "Destinos, por ejemplo caudal::bank=debug; vacío termina el cambio", "Targets, for instance caudal::bank=debug; empty ends the change";
-    LogSeconds = "Segundos, hasta una hora", "Seconds, an hour at most";
-    LogFixed = "El registro de este proceso no lo escribe caudal: no se puede cambiar aquí.", "The log of this process is not written by caudal: it cannot be changed here.";
     Audit = "Auditoría", "Audit log";
     NoAudit = "Ningún registro coincide.", "No entry matches.";
     Role = "Rol", "Role";

@@ -109,11 +109,8 @@ function pages({ first, sent, hook, voucher, cases, request }) {
     "reconciliation-day": `${realm}/reconciliation`,
     webhooks: "/console/webhooks",
     webhook: hook && `/console/webhooks/${hook.id}`,
-    actors: "/console/actors",
-    journal: "/console/journal",
     backups: "/console/backups",
     node: "/console/node",
-    log: "/console/log",
     audit: "/console/audit",
     approvals: "/console/approvals",
     "not-found": "/console/nowhere",
@@ -155,17 +152,17 @@ async function watched(browser, options) {
 }
 
 async function enter(page) {
-  await page.goto(`${dev.adminUrl}/console/journal`);
+  await page.goto(`${dev.adminUrl}/console/backups`);
   if (!page.url().includes("/console/login?back=")) say("a stranger is not led to the page to log in");
   await page.fill("input[name=key]", "wrong");
   await page.press("input[name=key]", "Enter");
   await page.waitForSelector("[role=alert]");
   await page.fill("input[name=key]", dev.adminKey);
   await page.press("input[name=key]", "Enter");
-  await page.waitForURL(/\/console\/journal$/);
+  await page.waitForURL(/\/console\/backups$/);
 }
 
-// What an operator does: by keyboard alone to the search, then a suspension, a decision, a redelivery, a verification.
+// What an operator does: by keyboard alone to the search, then a suspension, a decision, a redelivery.
 async function act(page, { first, sent }) {
   const at = (path) => page.goto(dev.adminUrl + path);
   await at("/console/");
@@ -192,9 +189,6 @@ async function act(page, { first, sent }) {
   await decide.locator("textarea[name=reason]").fill("el banco confirmó que no salió");
   await decide.locator("button").click();
   await page.waitForURL(/done=1/);
-  await at("/console/journal");
-  await page.locator(`form[action="/console/journal"] button`).click();
-  await page.waitForSelector(".note.good");
 }
 
 async function lives(page) {
