@@ -13,14 +13,14 @@ mod wrong;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal_actors::{engine, in_flight};
 use caudal_actors::realms::KEYS_KEPT;
+use caudal_actors::{engine, in_flight};
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::Shard;
 use caudal_sandbox as sandbox;

@@ -276,7 +276,9 @@ mod tests {
     fn notices_have_a_bound_of_their_own() {
         let flights = InFlight::new(limit(1));
         let _realm = flights.admit(ONE).unwrap();
-        let all: Vec<_> = (0..NOTICES.get()).map(|_| flights.notice().unwrap()).collect();
+        let all: Vec<_> = (0..NOTICES.get())
+            .map(|_| flights.notice().unwrap())
+            .collect();
         assert!(flights.notice().is_err());
         drop(all);
         assert!(flights.notice().is_ok());
@@ -288,7 +290,11 @@ mod tests {
         let admitted = flights.admit(ONE).unwrap();
         let work = std::panic::AssertUnwindSafe(move || {
             admitted.weigh(500).unwrap();
-            assert_eq!(admitted.counters.now.load(Ordering::Acquire), 0, "as wanted");
+            assert_eq!(
+                admitted.counters.now.load(Ordering::Acquire),
+                0,
+                "as wanted"
+            );
         });
         assert!(std::panic::catch_unwind(work).is_err());
         assert_eq!(flights.of(ONE).now, 0);

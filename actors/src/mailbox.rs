@@ -11,8 +11,8 @@
 //! caller is told that nothing was done ([`Untaken`]). A full mailbox answers [`Failure::Overloaded`], one whose actor
 //! is gone [`Failure::ShuttingDown`]. In both cases nothing was done.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use actix::dev::ToEnvelope;

@@ -77,9 +77,7 @@ impl<T> Reply<T> {
 
     /// Whether nobody waits for the answer any more.
     pub fn is_closed(&self) -> bool {
-        self.sender
-            .as_ref()
-            .is_none_or(oneshot::Sender::is_closed)
+        self.sender.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
     /// Sends the answer. If the caller has left meanwhile, the answer is dropped.

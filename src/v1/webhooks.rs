@@ -337,7 +337,11 @@ pub async fn test(
     let allowed = caller.door.hooks.tests.take(&caller.realm());
     allowed.map_err(|wait| {
         let (burst, every) = (TEST_BURST.get(), TEST_EVERY.as_secs());
-        ApiError::from(Refusal::TestRate { burst, seconds: every }).later(seconds(wait))
+        ApiError::from(Refusal::TestRate {
+            burst,
+            seconds: every,
+        })
+        .later(seconds(wait))
     })?;
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
     let tried = caller

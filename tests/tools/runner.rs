@@ -49,7 +49,7 @@ pub(crate) struct SetUp {
     pub(crate) neighbour: Option<u64>,
     /// The most accounts in memory.
     pub(crate) resident: Option<u64>,
-    /// Whether tenants have the rate limit that `serve` sets by default.
+    /// Whether a realm may have only as much in flight as `serve` allows.
     pub(crate) limited: bool,
     /// Threads that serve HTTP, unless that is given.
     pub(crate) workers: Option<usize>,

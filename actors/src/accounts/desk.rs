@@ -193,10 +193,7 @@ impl Desk {
     ///
     /// # Errors
     /// When a fact cannot be encoded; the account is in doubt then.
-    pub(super) fn record(
-        &mut self,
-        vouchers: &[Arc<Voucher>],
-    ) -> Result<Write, StoreError> {
+    pub(super) fn record(&mut self, vouchers: &[Arc<Voucher>]) -> Result<Write, StoreError> {
         let stream = self.stream(LEDGER);
         let mut page = Write::default();
         for voucher in vouchers {
@@ -268,10 +265,7 @@ impl Desk {
     ///
     /// # Errors
     /// As [`Self::record`], or when the end of a stream cannot be read.
-    pub(super) fn record_all(
-        &mut self,
-        movements: Movements,
-    ) -> Result<Write, StoreError> {
+    pub(super) fn record_all(&mut self, movements: Movements) -> Result<Write, StoreError> {
         let vouchers: Vec<_> = movements.vouchers.into_iter().map(Arc::new).collect();
         let mut page = self.record(&vouchers)?;
         if movements.transfers.is_empty() {

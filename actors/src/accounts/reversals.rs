@@ -1,6 +1,5 @@
 //! Turns about transfers that come back.
 
-
 use caudal_ledger::ids::TransferId;
 use caudal_ledger::money::Amount;
 

@@ -334,11 +334,7 @@ impl Desk {
         open.is_some_and(|transfer| transfer.dispute.is_some())
     }
 
-    fn settled(
-        &self,
-        number: u64,
-        word: &BankTransfer,
-    ) -> Result<Movements, Rejection> {
+    fn settled(&self, number: u64, word: &BankTransfer) -> Result<Movements, Rejection> {
         let settings = self.shared.settings();
         let context = self.context(&settings, self.now());
         self.account.settle_transfer(number, word, &context)

@@ -97,10 +97,7 @@ impl Realms {
         let addr = Context::<RealmSupervisor>::new().address();
         let store = Arc::clone(&self.store);
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic), self.room);
-        (
-            Mailbox::new(addr, Waiting::default(), self.room),
-            lane,
-        )
+        (Mailbox::new(addr, Waiting::default(), self.room), lane)
     }
 
     /// Starts the supervisor of a realm from the store.

@@ -1,8 +1,8 @@
 //! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be set to panic, and dice.
 
 use std::rc::Rc;
-use std::sync::atomic::AtomicI64;
 use std::sync::Once;
+use std::sync::atomic::AtomicI64;
 
 use caudal_ledger::balance::Balance;
 use caudal_ledger::clients::{Client, Mark, UNCODED_MAX};

@@ -17,7 +17,10 @@ fn from(ip: &str) -> Option<SocketAddr> {
 
 #[test]
 fn the_threads_of_a_listener_share_its_connections() {
-    assert_eq!([1, 4, 100, 0].map(|workers| bounds(40, 0).most(workers)), [40, 10, 1, 1]);
+    assert_eq!(
+        [1, 4, 100, 0].map(|workers| bounds(40, 0).most(workers)),
+        [40, 10, 1, 1]
+    );
 }
 
 #[test]
