@@ -58,7 +58,6 @@ use crate::http::words::Refusal;
 use crate::http::{Door, frame, query};
 use crate::pages::{About, Site};
 
-pub(crate) use actors::reports;
 pub use document::openapi;
 pub use keys::{IssueKey, issue as issue_key};
 pub use storage::VerifyBody;

@@ -9,7 +9,7 @@ use crate::cli::{caudal, said};
 use crate::strangers::process::Process;
 use crate::support::canary::{Log, Paper, Sink, learn_of, lines, offence};
 use crate::support::client::fresh;
-use crate::support::{Client, SOON, TestService, Value, json, named, wait_until};
+use crate::support::{SOON, TestService, Value, json, named, wait_until};
 use crate::webhooks::hook::{Hook, quick};
 use crate::webhooks::inbox::Inbox;
 

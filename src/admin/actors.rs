@@ -22,7 +22,7 @@ use crate::http::respond::json;
 type Answer = Result<HttpResponse, ApiError>;
 
 /// The figures of a realm's actors.
-pub(crate) struct RealmFigures {
+pub(super) struct RealmFigures {
     /// The tenant's id.
     pub tenant: String,
     /// Live or test.
@@ -33,7 +33,7 @@ pub(crate) struct RealmFigures {
 }
 
 /// The figures of every realm that has actors: a retired realm, or one between two supervisors, has none.
-pub(crate) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Failure> {
+pub(super) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Failure> {
     let platform = desk.door.engine.platform();
     let mut reports = Vec::new();
     for (tenant, mode) in realms(&platform) {

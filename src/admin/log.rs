@@ -104,7 +104,7 @@ pub async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
 }
 
 /// Changes the level, or reports why it could not; with the result for the audit log.
-pub(crate) fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, Came) {
+fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, Came) {
     let came = match &to {
         Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),
         None => "as it was set at the start".to_owned(),

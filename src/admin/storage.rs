@@ -244,7 +244,7 @@ impl OperatorDesk {
     ///
     /// # Errors
     /// 409 while another verification runs, and when the store cannot be read.
-    pub(crate) async fn verified(&self) -> Result<Report, ApiError> {
+    async fn verified(&self) -> Result<Report, ApiError> {
         let Ok(_turn) = self.verifying.try_acquire() else {
             return Err(ApiError::from(Refusal::Verifying).later(10));
         };

@@ -15,6 +15,7 @@ use caudal::http::audit_rate::AuditRate;
 use caudal::http::bytes::Deadlines;
 use caudal::http::gate::Gate;
 use caudal::http::pool::Pool;
+use caudal::http::rate::Rate;
 use caudal::http::streams::Streams;
 use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};

@@ -130,13 +130,6 @@ impl Site {
         site
     }
 
-    /// Starts one node, and clients that post until the end; others may join.
-    pub async fn one(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
-        let mut site = Self::empty(log, bank, hosts);
-        site.all(1).await;
-        site
-    }
-
     fn empty(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
         Self {
             log,

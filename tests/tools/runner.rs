@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
-use caudal::http::rate::REALM_RATE;
 use caudal::measures::Measures;
+use caudal_actors::in_flight::LIMIT;
 use caudal_actors::realms::Target;
 use caudal_bench::client::Requests;
 use caudal_bench::figures::{nanos, scaled};
@@ -155,7 +155,7 @@ async fn inside(scenario: &impl Scenario, folder: &Path, threads: Layout) -> any
     let set_up = scenario.set_up();
     let layout = Layout {
         resident: set_up.resident.map(usize::try_from).transpose()?,
-        rate: set_up.limited.then_some(REALM_RATE),
+        in_flight: set_up.limited.then_some(LIMIT),
         workers: set_up.workers.unwrap_or(threads.workers),
         ..threads
     };

@@ -12,7 +12,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::EXPECT;
 use actix_web::middleware::Next;
-use actix_web::{Error, ResponseError as _, web};
+use actix_web::{Error, HttpMessage as _, ResponseError as _, web};
 use caudal_actors::failure::Failure;
 use futures_util::StreamExt as _;
 

@@ -201,7 +201,7 @@ fn a_repeat_is_told_from_another_batch_to_the_centavo() {
             r#"{{"cvu":"{CVU}","voucherTypeCode":"IN","amount":{amount},"idExterno":"a"}}"#
         );
         let body = format!(r#"{{"items":[{item}{more}]}}"#);
-        items::fingerprint(body.as_bytes()).unwrap().fields
+        items::fingerprint(body.as_bytes()).unwrap()
     };
     let first = of("999999999999999.98", "");
     assert_eq!(first, of(r#" "999999999999999.98" "#, ""));
