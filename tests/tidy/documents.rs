@@ -5,6 +5,8 @@ use std::path::Path;
 
 use super::{files, none, rust};
 
+/// The most bytes of ARCHITECTURE.md.
+const MAP_BYTES: usize = 12 << 10;
 /// The README has fewer lines than this.
 const README_LINES: usize = 150;
 /// The keywords that precede a declared name.
@@ -245,12 +247,20 @@ fn documents_name_words_that_are_used() {
 }
 
 #[test]
-fn the_map_names_what_is_there() {
+fn the_map_and_the_internals_name_what_is_there() {
     let files = files();
-    let (_, map) = files
+    let (maps, internals): (Vec<_>, Vec<_>) = files
         .iter()
-        .find(|(name, _)| name == "ARCHITECTURE.md")
-        .unwrap();
+        .filter(|(name, _)| name == "ARCHITECTURE.md" || name.starts_with("docs/internals/"))
+        .partition(|(name, _)| name == "ARCHITECTURE.md");
+    let sizes: Vec<_> = maps.iter().map(|(_, text)| text.len()).collect();
+    assert!(
+        sizes.len() == 1 && sizes.iter().all(|size| *size <= MAP_BYTES),
+        "the map is read in one sitting: {sizes:?}"
+    );
+    let both = maps.into_iter().chain(internals);
+    let map: String = both.map(|(_, text)| text.as_str()).collect();
+    let map = map.as_str();
     let declared = declared();
     let is_declared = |word: &str, name: &str| match word.ends_with('*') {
         true => declared.iter().any(|known| known.starts_with(name)),
@@ -293,5 +303,5 @@ fn the_map_names_what_is_there() {
         places > 150 && names > 30,
         "only {places} places and {names} names"
     );
-    none(&found, "ARCHITECTURE.md names what is there");
+    none(&found, "the map and the internals name what is there");
 }
