@@ -51,7 +51,7 @@ async fn seen(client: &Client) -> Value {
         "/v1/webhooks".to_owned(),
         "/wallet/v1/TiposComprobantes".to_owned(),
     ];
-    for account in accounts.as_array().unwrap() {
+    for account in accounts["items"].as_array().unwrap() {
         let cvu = account["cvu"].as_str().unwrap();
         for list in ["movements", "holds"] {
             paths.push(format!("/v1/accounts/{cvu}/{list}?limit=200"));
@@ -81,14 +81,14 @@ async fn filled(service: &Service) -> String {
     let path = format!("/admin/tenants/{}", tenant.id);
     let change = json!({
         "limits": {"dailyAmount": "1000000.00", "monthlyCount": 500},
-        "fees": [{"voucherTypeCode": "OUT", "percentage": "1.5", "fixed": "0.10", "minimum": "0.50", "maximum": null,
+        "feeSchedule": [{"voucherTypeCode": "OUT", "percentage": "1.5", "fixed": "0.10", "minimum": "0.50", "maximum": null,
             "charge": true}],
     });
-    let changed = admin_of(service, "PATCH", &path, Some(&change)).await;
-    assert_eq!(changed.status, 200, "{}", changed.text);
     let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();
     let client = Client::new(&service.url, Some(&key));
     client.in_and_out().await;
+    let changed = admin_of(service, "PATCH", &path, Some(&change)).await;
+    assert_eq!(changed.status, 200, "{}", changed.text);
     let hook = json!({"url": "http://127.0.0.1:9/golden"});
     client.post("/v1/webhooks", &hook).await.is(201);
     let mut cvus = Vec::new();
@@ -109,7 +109,7 @@ async fn filled(service: &Service) -> String {
     client.transfer(&cvus[0], to, "12.34").await.is(201);
     let to = json!({"alias": "destino.0"});
     let sent = client.transfer(&cvus[2], to, "43.21").await.is(201);
-    client.settled(&sent.json, "COMPLETED").await;
+    client.settled(&sent.json, "completed").await;
     let limits = json!({"dailyAmount": "5000.00"});
     let path = format!("/v1/accounts/{}/limits", cvus[2]);
     client.patch(&path, &limits).await.is(200);
@@ -143,7 +143,10 @@ async fn a_folder_of_disk_format_1_is_read_as_it_was() {
         assert_eq!(now[path], *was, "{path}");
     }
     // And it goes on.
-    let cvu = now["/v1/accounts"][0]["cvu"].as_str().unwrap().to_owned();
+    let cvu = now["/v1/accounts"]["items"][0]["cvu"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     client.voucher(&cvu, "IN", "1.00", "later").await.is(201);
     service.stop().await.unwrap();
     let (code, report, why) = command(&["verify", "--data", text(&data), "--json"]);

@@ -46,8 +46,6 @@ mod folder;
 #[cfg(test)]
 mod format;
 #[cfg(test)]
-mod golden;
-#[cfg(test)]
 mod guide;
 #[cfg(test)]
 mod holds;

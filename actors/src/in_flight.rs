@@ -252,12 +252,12 @@ mod tests {
         let flights = InFlight::new(limit(4));
         let (first, second) = (flights.admit(ONE).unwrap(), flights.admit(ONE).unwrap());
         first.weigh(10).unwrap();
+        let third = flights.admit(ONE).unwrap();
         let full = TooMany {
             limit: 4,
-            in_flight: 3,
+            in_flight: 4,
         };
         assert_eq!(second.weigh(9), Err(full));
-        let third = flights.admit(ONE).unwrap();
         let none = flights.admit(ONE).unwrap_err();
         assert_eq!(none.in_flight, 4);
         assert!(flights.admit(OTHER).is_ok());

@@ -10,7 +10,8 @@
 //! account again, after a restore or in a new store with the same tenants, gets the CVU that the account had and not a
 //! second one, and nobody gets the CVU of another client.
 //!
-//! **Bounds.** A client id has at most 12 digits, so there are [`DRAWS`] of them, and two accounts may draw the same one.
+//! **Bounds.** A client id has 12 digits, as many as a CVU has room for: so it is never taken for a CUIT, which has 11.
+//! There are [`DRAWS`] of them, and two accounts may draw the same one.
 //! If they belong to one holder, the ledger notices it; if not, the bank refuses it. Either way the next number is
 //! drawn. A client id says nothing of the realm: the realm of a CVU is in the index.
 //!
@@ -22,8 +23,10 @@ use crate::cuit::Cuit;
 use crate::cvu::Cvu;
 use crate::ids::{AccountNo, Mode};
 
-/// How many client ids there are: all numbers of at most 12 digits but 0.
-pub const DRAWS: u64 = 999_999_999_999;
+/// The first client id.
+pub const FIRST: u64 = 100_000_000_000;
+/// How many client ids there are: all numbers of 12 digits.
+pub const DRAWS: u64 = 900_000_000_000;
 /// How many accounts without a code a holder may have before further ones are distinguished by their numbers.
 pub const UNCODED_MAX: usize = 100;
 
@@ -55,7 +58,7 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// The client id to try when `taken` others turned out to belong to other accounts: at most 12 digits, and always
+    /// The client id to try when `taken` others turned out to belong to other accounts: 12 digits, and always
     /// the same for the same arguments, because the bank keeps it.
     pub fn id(&self, taken: u32) -> u64 {
         let form = Canonical::default()
@@ -73,7 +76,7 @@ impl Client<'_> {
         };
         let digest = form.number(i64::from(taken)).digest();
         let drawn = u64::from_be_bytes(digest.first()) % DRAWS;
-        drawn.strict_add(1)
+        drawn.strict_add(FIRST)
     }
 }
 
@@ -114,7 +117,7 @@ mod tests {
                 for taken in 0..20 {
                     let id = client(tenant, cuit, mark).id(taken);
                     assert!(seen.insert(id), "{mark:?} {tenant} {cuit} {taken}");
-                    assert!((1..=DRAWS).contains(&id));
+                    assert_eq!(id.to_string().len(), 12);
                 }
             }
         }
@@ -124,10 +127,10 @@ mod tests {
         };
         assert!(seen.insert(test.id(0)), "one bank may serve both modes");
         // The bank keeps it, so a later version must not compute another one.
-        assert_eq!(client("tnt_1", ANA, Mark::Uncoded).id(0), 907_280_189_007);
+        assert_eq!(client("tnt_1", ANA, Mark::Uncoded).id(0), 707_265_729_627);
         assert_eq!(
             client("tnt_1", ANA, Mark::Code("shop")).id(0),
-            9_397_941_454
+            809_389_351_054
         );
     }
 }

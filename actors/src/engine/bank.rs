@@ -288,10 +288,11 @@ impl Books {
     /// collector accounts does not tell which one that is: its list does, which is read of one account at a time.
     pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Result<Option<RealmId>, Failure> {
         let realms = reads::realms_of_cvu(self.store.as_ref(), cvu)?;
-        let spoken = realms.into_iter().filter(|realm| voice.speaks_for(*realm));
-        let mut spoken = spoken.filter(|it| self.realms.supervisors.contains_key(it));
-        if let Some(realm) = spoken.next() {
-            return Ok(Some(realm));
+        if !realms.is_empty() {
+            // Nobody else takes it while the realm is not served, or where this bank does not speak for it.
+            let is_served = |it: &RealmId| self.realms.supervisors.contains_key(it);
+            let mut spoken = realms.into_iter().filter(|it| voice.speaks_for(*it));
+            return Ok(spoken.find(is_served));
         }
         let collectors = self.realms.collectors();
         let keepers = collectors.values().flat_map(|on| {

@@ -95,7 +95,6 @@ impl RealmSupervisor {
             Ok(None) => {
                 tracing::error!(
                     origin = %left.origin,
-                    bank_id = left.bank_id,
                     "money left a CVU of ours that the ledger does not know; it waits for a person"
                 );
                 self.unbooked(BankSays::Left(left), why.code(), ticket);

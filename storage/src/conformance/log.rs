@@ -291,7 +291,7 @@ fn offers(logs: &dyn Logs) {
     assert_eq!(standing.owner.as_deref(), Some("one"));
     assert_eq!(
         standing.url_after(Duration::ZERO).map(AsRef::as_ref),
-        Some("one:1")
+        Some("http://one")
     );
     assert!(standing.left.is_some_and(|left| left <= LONG));
     assert!(!standing.is_free_for("two"));

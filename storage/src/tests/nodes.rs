@@ -106,7 +106,7 @@ fn a_node_takes_a_free_cell_when_it_may_and_gives_it_to_the_one_that_is_named() 
     assert_eq!(known.owner.as_deref(), Some("one"));
     assert_eq!(
         known.url_after(Duration::ZERO).map(AsRef::as_ref),
-        Some("one:1")
+        Some("http://one")
     );
     // Back and forth, each time with everything written before.
     let nodes = [&one, &two, &three];

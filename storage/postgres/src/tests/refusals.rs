@@ -88,10 +88,10 @@ fn other_tables_and_other_logs_are_refused() {
     server.sql("postgres", "CREATE DATABASE newer");
     let url = format!("postgres://postgres@127.0.0.1:{}/newer", server.port);
     drop(PostgresLog::open(of(&url)).unwrap());
-    server.sql("newer", "UPDATE caudal_schema SET version = 4");
+    server.sql("newer", "UPDATE caudal_schema SET version = 5");
     let why = refused(of(&url));
-    assert!(why.contains("version 4"), "{why}");
-    server.sql("newer", "UPDATE caudal_schema SET version = 3");
+    assert!(why.contains("version 5"), "{why}");
+    server.sql("newer", "UPDATE caudal_schema SET version = 4");
     // The same place, but with another log in it.
     let log = PostgresLog::open(of(&url)).unwrap();
     server.sql(
