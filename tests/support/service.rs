@@ -313,6 +313,17 @@ impl TestService {
         .await;
     }
 
+    /// Reads the lists of all collector accounts once, as a service does every few minutes.
+    pub async fn catch_up(&self) {
+        let engine = self.engine();
+        let today = engine.now().business_day();
+        for on in engine.collectors().values() {
+            for mode in [Mode::Live, Mode::Test] {
+                engine.catch_up((on, mode), today, "test").await.ok();
+            }
+        }
+    }
+
     /// Changes the first tenant by the admin API.
     pub async fn tenant(&self, change: &Value) {
         let path = format!("/admin/tenants/{TENANT}");

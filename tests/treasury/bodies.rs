@@ -22,7 +22,7 @@ pub const SHORT: &str = r#"
 
 /// A client's position.
 pub const POSITION: &str = r#"
-    {"cvu":"0000999100000287336728","alias":"Mar.De.Sal","walletAccountId":1,
+    {"cvu":"0000999103945667845133","alias":"Mar.De.Sal","walletAccountId":1,
     "holderName":"Ana Ñandú","cuit":"27312547568","status":"active","available":"70.00",
     "held":"30.00","total":"100.00","lastMovementAt":"2026-03-02T15:04:05.678Z"}"#;
 
@@ -44,7 +44,7 @@ pub const CORTO: &str = r#"
 
 /// A client's position, in the wallet family.
 pub const SALDO: &str = r#"
-    {"idCuenta":1,"cvu":"0000999100000287336728","alias":"Mar.De.Sal","nombre":"Ana Ñandú",
+    {"idCuenta":1,"cvu":"0000999103945667845133","alias":"Mar.De.Sal","nombre":"Ana Ñandú",
     "cuitCuil":"27312547568","saldo":999999999999969.99,"availableBalance":"999999999999969.99",
     "heldBalance":"30.00","totalBalance":"999999999999999.99",
     "fechaUltimoMovimiento":"2026-03-02T15:04:05.678Z"}"#;
@@ -52,21 +52,21 @@ pub const SALDO: &str = r#"
 /// A client's position on a day.
 pub const HISTORICO: &str = r#"
     {"date":"2026-03-02","saldo":999999999999969.99,"availableBalance":"999999999999969.99",
-    "heldBalance":"30.00","totalBalance":"999999999999999.99","cvu":"0000999100000287336728",
+    "heldBalance":"30.00","totalBalance":"999999999999999.99","cvu":"0000999103945667845133",
     "idCuenta":1}"#;
 
 /// A client's movements.
 pub const MOVIMIENTOS: &str = r#"
-    {"totalRecords":2,"items":[{"idComprobante":"cmp_000000400000002000000045s9bx33d0",
+    {"totalRecords":2,"items":[{"idComprobante":"cmp_00000040000000200000004577q85kvb",
     "descripcionTipoComprobante":"Retención","fecha":"2026-03-02T15:04:05.678Z","importe":30.00,
     "sentido":"-1","signo":-1,"saldo":999999999999969.99,"idExterno":"reserva-1",
-    "cvu":"0000999100000287336728","idTipoComprobante":3,"codigo":"HOLD","idCuenta":1,"referencia":null,
+    "cvu":"0000999103945667845133","idTipoComprobante":3,"codigo":"HOLD","idCuenta":1,"referencia":null,
     "fechaExterna":null,"contraparte":null,"sentidoLedger":"hold","availableBalance":"999999999999969.99",
     "heldBalance":"30.00","totalBalance":"999999999999999.99",
     "fechaNegocio":"2026-03-02","fechaProceso":"2026-03-02","fechaPublicacion":"2026-03-03"},
     {"idComprobante":"cmp_00000040000000200000002fnbb8vryk","descripcionTipoComprobante":"Type IN",
     "fecha":"2026-03-02T15:04:05.678Z","importe":999999999999999.99,"sentido":"1","signo":1,
-    "saldo":999999999999999.99,"idExterno":"orden-1","cvu":"0000999100000287336728",
+    "saldo":999999999999999.99,"idExterno":"orden-1","cvu":"0000999103945667845133",
     "idTipoComprobante":1000,"codigo":"IN","idCuenta":1,"referencia":null,"fechaExterna":null,"contraparte":null,
     "sentidoLedger":"credit","availableBalance":"999999999999999.99","heldBalance":"0.00",
     "totalBalance":"999999999999999.99",

@@ -195,7 +195,6 @@ async fn perform(
         operation: operation.ok_or(Failure::Bug)?,
         approved: true,
         entry: begun,
-        ..approver.clone()
     };
     let sent = Body::parse(proposal.body.as_bytes())?;
     let about = proposal.subject.as_str();
