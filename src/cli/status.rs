@@ -118,10 +118,13 @@ pub fn since(since: &Value) -> String {
 fn page(status: &Value) -> String {
     let figure = |name| shown(status, name);
     let of = |part: &str, name| shown(status.get(part).unwrap_or(&Value::Null), name);
+    let is = |name| status.get(name) == Some(&Value::Bool(true));
+    let either = |name, yes: &'static str, no| if is(name) { yes } else { no };
     let (journal, cases, webhooks) = ("journal", "cases", "webhooks");
-    let ready = match status.get("ready") {
-        Some(Value::Bool(true)) => "ready".to_owned(),
-        _ => format!("not ready: {}", figure("reason")),
+    let ready = if is("ready") {
+        "ready".to_owned()
+    } else {
+        format!("not ready: {}", figure("reason"))
     };
     let down = match of("realms", "down").as_str() {
         "0" => String::new(),
@@ -171,17 +174,11 @@ fn page(status: &Value) -> String {
         ),
         format!(
             "outgoing  {}",
-            match status.get("outgoingHeld") {
-                Some(Value::Bool(true)) => "held: see /admin/outgoing",
-                _ => "free",
-            }
+            either("outgoingHeld", "held: see /admin/outgoing", "free")
         ),
         format!(
             "clock     {}",
-            match status.get("clockInDoubt") {
-                Some(Value::Bool(true)) => "in doubt: see /admin/clock",
-                _ => "believed",
-            }
+            either("clockInDoubt", "in doubt: see /admin/clock", "believed")
         ),
     ]
     .into_iter()

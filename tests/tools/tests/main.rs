@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Runs a scenario, and returns its report.
+#[cfg(test)]
 fn report(args: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let mut tools = Command::new(env!("CARGO_BIN_EXE_caudal-tools"));
