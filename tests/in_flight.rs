@@ -184,7 +184,6 @@ async fn a_flood_of_batches_is_refused_with_figures_and_a_quiet_tenant_is_served
         after >> 20,
     );
     assert!(flight.refused > 0 && flight.now <= 400);
-    drop(flood);
     ends_at_nothing(&service).await;
     service.verified().await;
 }

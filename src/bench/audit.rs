@@ -145,6 +145,6 @@ mod tests {
             ..AccountTally::default()
         });
         let audit = ledger(store.as_ref(), &[(RealmId(2), &tally)]).unwrap();
-        assert_eq!(audit.count, 3, "{audit:?}");
+        assert_eq!(audit.count, 2, "{audit:?}");
     }
 }

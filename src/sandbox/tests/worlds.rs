@@ -134,34 +134,3 @@ async fn each_collector_account_is_a_world_and_the_rail_connects_them() {
     }
     rig.bank.stop().await.unwrap();
 }
-
-#[actix_web::test]
-async fn a_world_takes_over_what_was_kept_for_its_realm_before_there_were_worlds() {
-    let folder = TempDir::new().unwrap();
-    let rig = Rig::start(kept_in(folder.path())).await;
-    let client = 20_000_001;
-    let old = rig.create(client, CUIT).await["cvu"].clone();
-    let old = old.as_str().unwrap().to_owned();
-    rig.create(5, OTHER).await;
-    rig.cash_in(&old, "10.00").await;
-    rig.cash_in(&cvu(5), "3.00").await;
-    rig.bank.stop().await.unwrap();
-    // As older versions wrote the file: no line names a collector account.
-    let file = folder.path().join(log::FILE);
-    let lines = std::fs::read_to_string(&file).unwrap();
-    let named = format!(",\"collector\":\"{COLLECTOR}\"");
-    assert!(lines.contains(&named));
-    std::fs::write(&file, lines.replace(&named, "")).unwrap();
-    for _ in 0..2 {
-        let rig = Rig::start(kept_in(folder.path())).await;
-        assert_eq!(rig.state().await["balance"], "13.00");
-        let place = Place::of(&rig, 2).await;
-        assert_eq!(place.balance().await, "10.00");
-        assert_eq!(rig.balance().await, "3.00");
-        // It is the same CVU, and can be used from there.
-        assert_eq!(place.open().await, old);
-        let found = place.lookup(&format!("cbu/{old}")).await;
-        assert_eq!(found.1["bank_routing"]["code"], "1001");
-        rig.bank.stop().await.unwrap();
-    }
-}
