@@ -1,7 +1,6 @@
 //! Worlds: one for each collector account, connected by their rail and by nothing else.
 
 use caudal_ledger::ids::RealmId;
-use tempfile::TempDir;
 
 use super::*;
 
