@@ -12,7 +12,7 @@ use super::{caudal, said};
 /// The kinds of files that may read a variable: the program, the tests, the rigs and the packages.
 const READ_BY: &[&str] = &["rs", "sh", "py", "js", "toml", "service"];
 /// The documents give commands more flags than this.
-const FLAGS_MIN: usize = 50;
+const FLAGS_MIN: usize = 68;
 
 /// The help of each command, asked for once.
 #[derive(Default)]

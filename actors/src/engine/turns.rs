@@ -160,7 +160,7 @@ impl Engine {
         }
         let engine = Arc::clone(self);
         let woken = tokio::task::spawn_blocking(move || {
-            // It runs to its end even if nobody waits for it any more, before the realms may rest.
+            // It finishes even if the caller has gone, and the realms stop only after that.
             let _turn = turn;
             engine.woken()
         });
