@@ -404,14 +404,14 @@ pub async fn post(
             Report { plan, outcomes }.answer()
         },
     )?;
-    caller.admitted.weigh(plan.total).map_err(too_many)?;
     let engine = caller.engine();
     let mode = BatchMode { atomic, dry_run };
     let answered = engine.batch(plan.realm, orders, mode, asker).await;
     show(&caller, plan, answered).await
 }
 
-/// Reads a batch, and takes its fingerprint if the request has a key; a long batch off the thread that serves.
+/// Reads a batch, and takes its fingerprint if the request has a key; a long batch off the thread that serves. A batch
+/// that is beyond the limit is refused before any of this work.
 async fn read(
     request: &HttpRequest,
     caller: &Caller,
@@ -423,6 +423,8 @@ async fn read(
     ),
     ApiError,
 > {
+    let weighed = caller.admitted.weigh(items::count(&body));
+    weighed.map_err(too_many)?;
     let keyed = request.headers().contains_key(&IDEMPOTENCY_KEY);
     let long = body.len() > INLINE_BYTES;
     let work = move || {

@@ -55,7 +55,8 @@ impl Balancer {
     pub async fn start(program: &str, config: &str, addresses: &[(&str, String)]) -> Self {
         let dir = TempDir::new().unwrap();
         let listen = format!("127.0.0.1:{}", port());
-        let mut config = config.replace("bind :8080", &format!("bind {listen}"));
+        let config = config.replace("bind :8080", &format!("bind {listen}"));
+        let mut config = config.replace("127.0.0.1:8079", &format!("127.0.0.1:{}", port()));
         for (written, real) in addresses {
             assert!(config.contains(written), "{written} is not in it");
             config = config.replace(written, real);

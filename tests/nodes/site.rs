@@ -234,9 +234,14 @@ impl Site {
         self.work();
     }
 
-    /// How many requests were refused with 503 and repeated, and how many broke off, since the balancer is there.
-    pub fn refusals(&self) -> (usize, usize) {
-        self.known.refusals()
+    /// How many requests were refused with 503 and repeated since the balancer is there.
+    pub fn refused(&self) -> usize {
+        self.known.refused()
+    }
+
+    /// What each request that broke off since then ended with.
+    pub fn broken(&self) -> Vec<String> {
+        self.known.broken()
     }
 
     /// Kills a node.

@@ -253,3 +253,25 @@ fn a_batch_that_is_wrong_itself_is_refused_as_a_whole() {
     // Nesting costs no stack.
     assert_eq!(items::read(deep.as_bytes()).unwrap().unreadable.len(), 1);
 }
+
+#[test]
+fn items_are_counted_without_parsing_them() {
+    for (body, counted) in [
+        (r#"{"items":[]}"#, 0),
+        (r#"{"items":[{"a":1},{"a":2}]}"#, 2),
+        (
+            r#"{"mode":"atomic","items":[ {"a":"}]{\"[{"} ,{"a":{"b":[{}]}}, {}]}"#,
+            3,
+        ),
+        (r#"{"items":[{"a":"\\"},{"a":"\\\""}]}"#, 2),
+        ("]]}[{[{", 1),
+        ("{\"items\":[{\"a", 1),
+        ("", 0),
+    ] {
+        assert_eq!(items::count(body.as_bytes()), counted, "{body}");
+    }
+    let whole = r#"{"items":[{"cvu":1},2,{"cvu":3}]}"#.as_bytes();
+    let read = items::read(whole).unwrap();
+    // What is no object is not posted and costs next to nothing.
+    assert_eq!(read.unreadable.len(), items::count(whole) + 1);
+}

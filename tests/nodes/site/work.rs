@@ -30,7 +30,8 @@ pub(super) struct Known {
     /// The only address that clients know, if there is a balancer.
     balancer: Mutex<Option<String>>,
     refused: AtomicUsize,
-    broken: AtomicUsize,
+    /// What each request that broke off ended with.
+    broken: Mutex<Vec<String>>,
     over: AtomicBool,
 }
 
@@ -56,12 +57,15 @@ impl Known {
     pub(super) fn behind(&self, balancer: &str) {
         *self.balancer.lock().unwrap() = Some(balancer.to_owned());
         self.refused.store(0, Ordering::Release);
-        self.broken.store(0, Ordering::Release);
+        self.broken.lock().unwrap().clear();
     }
 
-    pub(super) fn refusals(&self) -> (usize, usize) {
-        let of = |count: &AtomicUsize| count.load(Ordering::Acquire);
-        (of(&self.refused), of(&self.broken))
+    pub(super) fn refused(&self) -> usize {
+        self.refused.load(Ordering::Acquire)
+    }
+
+    pub(super) fn broken(&self) -> Vec<String> {
+        self.broken.lock().unwrap().clone()
     }
 
     /// How many vouchers were acknowledged.
@@ -101,9 +105,9 @@ impl Site {
 
     /// Waits until `more` further requests broke off.
     pub async fn breaks(&self, more: usize) {
-        let until = self.known.refusals().1 + more;
+        let until = self.known.broken().len() + more;
         wait_until("requests break off", LONG, async || {
-            (self.known.refusals().1 >= until).then_some(())
+            (self.known.broken().len() >= until).then_some(())
         })
         .await;
     }
@@ -137,28 +141,28 @@ async fn post(known: Arc<Known>, tenant: Tenant, worker: usize) {
         let cvu = &tenant.cvus[(worker + n) % tenant.cvus.len()];
         let voucher = wait_until("a voucher is acknowledged", LONG, async || {
             let call = client.voucher(cvu, "IN", "1.00", &id).key(&id).raw();
-            let answer = call.timeout(PATIENCE).send().await.ok();
-            let owner = answer.as_ref().and_then(|it| {
+            let answer = call.timeout(PATIENCE).send().await;
+            let owner = answer.as_ref().ok().and_then(|it| {
                 let owner = it.headers().get("caudal-owner")?;
                 Some(owner.to_str().unwrap().to_owned())
             });
             let body = match answer {
-                Some(answer) => {
+                Ok(answer) => {
                     let status = answer.status().as_u16();
-                    answer.json::<Value>().await.ok().map(|body| (status, body))
+                    answer.json::<Value>().await.map(|body| (status, body))
                 }
-                None => None,
+                Err(why) => Err(why),
             };
+            let broke = |how: String| known.broken.lock().unwrap().push(how);
             match body {
-                Some((201, body)) => return Some(body["id"].as_str().unwrap().to_owned()),
-                Some((409 | 503, body)) if body["code"] != "outcome_unknown" => {
+                Ok((201, body)) => return Some(body["id"].as_str().unwrap().to_owned()),
+                Ok((409 | 503, body)) if body["code"] != "outcome_unknown" => {
                     known.refused.fetch_add(1, Ordering::AcqRel);
                 }
                 // A balancer breaks off with an answer of its own.
-                Some((409 | 502 | 503 | 504, _)) | None => {
-                    known.broken.fetch_add(1, Ordering::AcqRel);
-                }
-                Some((status, body)) => panic!("{status}: {body}"),
+                Ok((status @ (409 | 502 | 503 | 504), body)) => broke(format!("{status}: {body}")),
+                Err(why) => broke(format!("{why:?}")),
+                Ok((status, body)) => panic!("{status}: {body}"),
             }
             at += 1;
             client.url = owner.unwrap_or_else(|| known.next(at));
