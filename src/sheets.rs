@@ -75,13 +75,33 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A row of CSV, with its end of line.
+/// A row of CSV as RFC 4180 writes it, with its end of line. A row whose only cell is empty is a pair of quotes, since
+/// readers skip an empty line.
 pub fn row<T: AsRef<[u8]>>(cells: impl IntoIterator<Item = T>) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut rows = csv::Writer::from_writer(&mut out);
-    // Memory takes everything, and a single row cannot differ in length from others.
-    rows.write_record(cells).ok();
-    drop(rows);
+    let (mut out, mut count) = (Vec::new(), 0_usize);
+    for cell in cells {
+        let cell = cell.as_ref();
+        if count > 0 {
+            out.push(b',');
+        }
+        count += 1;
+        if !cell.iter().any(|byte| b",\"\r\n".contains(byte)) {
+            out.extend_from_slice(cell);
+            continue;
+        }
+        out.push(b'"');
+        for byte in cell {
+            if *byte == b'"' {
+                out.push(b'"');
+            }
+            out.push(*byte);
+        }
+        out.push(b'"');
+    }
+    if count == 1 && out.is_empty() {
+        out.extend_from_slice(b"\"\"");
+    }
+    out.push(b'\n');
     out
 }
 
@@ -152,5 +172,7 @@ mod tests {
             row(["a,b", "c\"d", "", "e\nf"]),
             b"\"a,b\",\"c\"\"d\",,\"e\nf\"\n"
         );
+        assert_eq!(row(["", "é", "\r"]), ",é,\"\r\"\n".as_bytes());
+        assert_eq!(row([""]), b"\"\"\n");
     }
 }
