@@ -6,9 +6,10 @@
 //!
 //! **Failure.** Nothing here waits past the deadline; the caller gets the last failure.
 
+use std::iter;
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
+use aws_lc_rs::rand;
 use caudal_actors::ports::{BankError, BankReply};
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -159,12 +160,7 @@ impl HttpGateway {
             asking,
             calls: Vec::new(),
         };
-        let mut pauses = ExponentialBuilder::default()
-            .with_min_delay(PAUSE_MIN)
-            .with_max_delay(PAUSE_MAX)
-            .with_max_times(self.config.attempts.saturating_sub(1))
-            .with_jitter()
-            .build();
+        let mut pauses = pauses(self.config.attempts);
         let result = loop {
             let (failure, pause) = match self.attempt(&ask, &mut trip).await {
                 Ok(answer) => match (ask.judge)(&answer) {
@@ -354,6 +350,18 @@ impl HttpGateway {
     }
 }
 
+/// The pauses between so many attempts: each is twice the one before, up to [`PAUSE_MAX`], plus its random part.
+fn pauses(attempts: usize) -> impl Iterator<Item = Duration> {
+    let doubled = iter::successors(Some(PAUSE_MIN), |last| Some((*last * 2).min(PAUSE_MAX)));
+    let drawn = |pause: Duration| {
+        let mut part = [0_u8; 2];
+        // Without randomness the pause stays as it is.
+        rand::fill(&mut part).ok();
+        pause + pause * u32::from(u16::from_le_bytes(part)) / u32::from(u16::MAX)
+    };
+    doubled.take(attempts.saturating_sub(1)).map(drawn)
+}
+
 /// Reads an answer up to its limit and decodes it; `None` when it is longer.
 async fn limited(mut response: Response, max: usize) -> reqwest::Result<Option<String>> {
     let kind = response.headers().get(CONTENT_TYPE).cloned();
@@ -393,4 +401,25 @@ fn refused(answer: &Answer) -> BankError {
         status: answer.status,
         body: to_be_shown(&answer.body),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_have_a_random_part() {
+        let usual = [100, 200, 400, 800, 1000, 1000].map(Duration::from_millis);
+        let mut drawn = false;
+        for _ in 0..100 {
+            let found: Vec<_> = pauses(usual.len() + 1).collect();
+            assert_eq!(found.len(), usual.len());
+            for (pause, least) in found.iter().zip(usual) {
+                assert!((least..=least * 2).contains(pause), "{found:?}");
+                drawn |= *pause != least;
+            }
+        }
+        assert!(drawn);
+        assert_eq!(pauses(1).count() + pauses(0).count(), 0);
+    }
 }
