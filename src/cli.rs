@@ -14,6 +14,7 @@ mod log;
 mod node;
 mod people;
 mod process;
+mod progress;
 mod realm;
 mod remote;
 mod restore;
@@ -23,6 +24,7 @@ mod shell;
 mod statement;
 mod status;
 mod stopped;
+mod table;
 mod terminal;
 mod verify;
 

@@ -2,12 +2,12 @@
 
 use caudal_ledger::tenants::scopes::SCOPES;
 use clap::builder::PossibleValuesParser;
-use comfy_table::Table;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Exit;
 use super::remote::{Remote, Which, items, shown};
+use super::table::aligned;
 use super::terminal::{say, wait};
 
 /// Errands about tenants.
@@ -228,14 +228,10 @@ pub fn segment(id: &str) -> Result<&str, Exit> {
     }
 }
 
-/// Rows as a table for people.
-pub fn table(columns: &[&str], rows: &[Value]) -> String {
-    let mut table = Table::new();
-    table.set_header(columns.to_vec());
-    for row in rows {
-        table.add_row(columns.iter().map(|column| shown(row, column)));
-    }
-    table.to_string()
+/// The named fields of each row, as a table for people.
+pub fn table<const N: usize>(columns: &[&str; N], rows: &[Value]) -> String {
+    let cells = |row: &Value| columns.map(|column| shown(row, column));
+    aligned(*columns, rows.iter().map(cells))
 }
 
 impl Asking {

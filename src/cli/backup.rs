@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::Exit;
 use super::process;
+use super::progress::ProgressLine;
 use super::remote::{Which, shown};
 use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
@@ -118,9 +119,9 @@ fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
 /// Backs up the folder of a stopped service.
 fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     let depot = depot::open(to, true)?;
-    let line = terminal::progress("opening");
+    let line = ProgressLine::new("opening");
     let stopped = Stopped::open(data, false, &line)?;
-    line.finish_and_clear();
+    line.clear();
     let mark = service::pepper_mark(data)?;
     let history = hex(&stopped.records.history());
     let done = wait(async {
@@ -132,11 +133,11 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
         let records = stopped.records.clone();
         let mut shipment = Shipment::begin(&depot, records, Cut::default(), known).await?;
         let all = shipment.behind();
-        let bar = terminal::bytes("shipping", all);
+        let bar = ProgressLine::bytes("shipping", all);
         while shipment.step().await? {
             bar.set_position(all - shipment.behind().min(all));
         }
-        bar.finish_and_clear();
+        bar.clear();
         let shipped = shipment.shipped();
         Ok(json!({
             "to": to,
@@ -154,11 +155,10 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
 /// Makes a running service ship now.
 fn running(which: Which, json: bool) -> Result<(), Exit> {
     let remote = which.find()?;
-    let line = terminal::progress("the service ships");
-    line.enable_steady_tick(std::time::Duration::from_millis(100));
+    let line = ProgressLine::new("the service ships");
     // The first backup ships everything, so no deadline fits.
     let asked = wait(remote.ask_within(Method::POST, "/admin/backup", None, None));
-    line.finish_and_clear();
+    line.clear();
     let done = asked?;
     if let Some(why) = done.get("error").and_then(Value::as_str) {
         return Err(Exit::failed(format!("the backup does not go on: {why}")));
@@ -189,10 +189,10 @@ async fn check(args: Verify) -> Result<(), Exit> {
             "{place} ends with commit {last}, before commit {least}: newer objects are missing, or were not shipped there"
         )));
     }
-    let bar = terminal::bytes("verifying", kept.bytes());
+    let bar = ProgressLine::bytes("verifying", kept.bytes());
     let mut done = |bytes| bar.set_position(bytes);
     let walked = chain::walk(depot, &kept, &mut |_, _| Ok(true), &mut done).await;
-    bar.finish_and_clear();
+    bar.clear();
     let found = found(depot, &kept, &walked?);
     if args.json {
         return say(&serde_json::to_string_pretty(&found).map_err(Exit::failed)?);

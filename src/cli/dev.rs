@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Exit;
 use super::process;
+use super::progress::ProgressLine;
 use super::terminal::{self, Hangup, Signals, say};
 
 /// The name and id of the demo tenant.
@@ -187,7 +188,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         None => format!("cdl_admin_{}", service::new_secret()?),
     };
     let cell = args.log.map(cell).transpose()?;
-    let line = terminal::progress("opening");
+    let line = ProgressLine::new("opening");
     let backup = args.backup_to.as_deref().map(plan).transpose()?;
     let options = ServiceOptions {
         backup,
@@ -201,7 +202,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         },
         storage: caudal_storage::StoreOptions {
             abort_on_poison: true,
-            progress: Some(terminal::watch_opening(&line)),
+            progress: Some(line.watch_opening()),
             ..caudal_storage::StoreOptions::default()
         },
         ..ServiceOptions::local(&data, admin_key.clone().into())
@@ -211,7 +212,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
     let (now, before) = (data.join(DEV_FILE), data.join(DEV_FILE_LAST));
     let moved = now.exists() && std::fs::rename(&now, &before).is_ok();
     let started = Service::start(options);
-    line.finish_and_clear();
+    line.clear();
     let service = match started {
         Ok(service) => service,
         Err(why) => {

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use super::Exit;
 use super::admin;
 use super::process;
+use super::progress::ProgressLine;
 use super::remote::shown;
 use super::restore::until;
 use super::stopped::Stopped;
@@ -167,9 +168,9 @@ fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
 
 fn check(file: &Path) -> Result<Checked, Exit> {
     let all = std::fs::metadata(file).map_or(0, |it| it.len());
-    let bar = terminal::bytes("checking", all);
+    let bar = ProgressLine::bytes("checking", all);
     let checked = read::check(file, &mut |bytes| bar.set_position(bytes));
-    bar.finish_and_clear();
+    bar.clear();
     Ok(checked?)
 }
 
@@ -208,7 +209,7 @@ fn each(
 ) -> Result<(), BackupError> {
     let from = records.beginning();
     let all = records.behind(&from);
-    let bar = terminal::bytes("exporting", all);
+    let bar = ProgressLine::bytes("exporting", all);
     let (mut read, mut wrong) = (0, None);
     records.read(&from, &mut |record| {
         read += count(record.bytes().len());
@@ -222,14 +223,14 @@ fn each(
             false
         })
     })?;
-    bar.finish_and_clear();
+    bar.clear();
     wrong.map_or(Ok(()), Err)
 }
 
 fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
-    let line = terminal::progress("opening");
+    let line = ProgressLine::new("opening");
     let stopped = Stopped::open(data, false, &line)?;
-    line.finish_and_clear();
+    line.clear();
     let mut export = Export::begin(to, stopped.records.history(), wanted)?;
     let exported = each(&stopped.records, &mut |record, at| {
         export.record(record, at)
@@ -249,11 +250,11 @@ async fn from_depot(
     let depot = depot.as_ref();
     let kept = chain::kept(depot, store, older).await?;
     let mut export = Export::begin(to, kept.history, wanted)?;
-    let bar = terminal::bytes("exporting", kept.bytes());
+    let bar = ProgressLine::bytes("exporting", kept.bytes());
     let mut done = |it| bar.set_position(it);
     let take: Take<'_> = &mut |record, latest| export.record(record, latest);
     let walked = chain::walk(depot, &kept, take, &mut done).await;
-    bar.finish_and_clear();
+    bar.clear();
     walked?;
     Ok(export)
 }
@@ -276,10 +277,10 @@ fn set(
 
 /// Opens or closes a realm.
 fn turn(which: &Which, open: bool) -> Result<(), Exit> {
-    let line = terminal::progress("opening");
+    let line = ProgressLine::new("opening");
     let what = if open { "an opening" } else { "a closing" };
     let stopped = Stopped::to_write(&which.data, what, &line)?;
-    line.finish_and_clear();
+    line.clear();
     let mode = which.mode.into();
     let done = set(stopped.store.as_ref(), &which.tenant, mode, open);
     stopped.store.close().map_err(Exit::failed)?;

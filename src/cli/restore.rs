@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::Exit;
 use super::backup::found;
 use super::process;
+use super::progress::ProgressLine;
 use super::terminal::{self, say, wait};
 use super::verify;
 
@@ -147,7 +148,7 @@ async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
     restore::may(&kept, until)?;
     let mark = restore::pepper_check(depot, &kept).await?;
     let restoring = Restoring::begin(data, mark.as_deref(), args.new_history)?;
-    let bar = terminal::bytes("restoring", kept.bytes());
+    let bar = ProgressLine::bytes("restoring", kept.bytes());
     let errand = Errand {
         depot,
         kept: &kept,
@@ -157,7 +158,7 @@ async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
         new_history: args.new_history,
     };
     let restored = restore::restore(errand, &mut |bytes| bar.set_position(bytes)).await;
-    bar.finish_and_clear();
+    bar.clear();
     let (restored, since) = restored?;
     if args.new_history {
         service::list_since(data, &since)?;

@@ -8,6 +8,7 @@ use caudal::traces::export;
 
 use super::Exit;
 use super::process;
+use super::progress::ProgressLine;
 use super::terminal::{self, Hangup, Signals, say};
 
 /// Run the service
@@ -51,10 +52,10 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     process::give_memory_back()?;
     terminal::wait(async {
         let signals = Signals::listen(Hangup::GoesOn)?;
-        let line = terminal::progress("opening");
-        options.storage.progress = Some(terminal::watch_opening(&line));
+        let line = ProgressLine::new("opening");
+        options.storage.progress = Some(line.watch_opening());
         let service = Service::start(options);
-        line.finish_and_clear();
+        line.clear();
         let service = service?;
         tracing::info!(
             url = service.url,

@@ -17,8 +17,9 @@ use serde_json::Value;
 use super::Exit;
 use super::dev::{DATA, DevFile};
 use super::process;
+use super::progress::ProgressLine;
 use super::remote::shown;
-use super::terminal::{bytes, say, wait};
+use super::terminal::{say, wait};
 
 /// How long the command waits for the next bytes.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -153,14 +154,14 @@ async fn written(answer: Response, to: &Path) -> Result<u64, Exit> {
 async fn filled(mut answer: Response, mut file: File, promised: u64) -> Result<(), Exit> {
     let failed = |why: std::io::Error| Exit::failed(format!("the file cannot be written: {why}"));
     let cut = |why: reqwest::Error| Exit::failed(format!("the answer was cut off: {why}"));
-    let bar = bytes("statement", promised);
+    let bar = ProgressLine::bytes("statement", promised);
     let mut length = 0;
     while let Some(part) = answer.chunk().await.map_err(cut)? {
         file.write_all(&part).map_err(failed)?;
         length += u64::try_from(part.len()).map_err(Exit::failed)?;
         bar.set_position(length);
     }
-    bar.finish_and_clear();
+    bar.clear();
     if length != promised {
         let short = "the answer was cut off: it is shorter than it was to be";
         return Err(Exit::failed(short));

@@ -8,10 +8,9 @@ use caudal::memory::{self, count};
 use caudal::service;
 use caudal_actors::records::projection::Rows;
 use caudal_storage::{Projection, Records, Store, StoreOptions};
-use indicatif::ProgressBar;
 
 use super::Exit;
-use super::terminal;
+use super::progress::ProgressLine;
 
 /// A short-lived command does not merge runs of the index while there are few: the service that uses the folder next
 /// merges them in the background.
@@ -46,7 +45,7 @@ pub struct Stopped {
 
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
-    pub fn open(data: &Path, whole: bool, line: &ProgressBar) -> Result<Self, Exit> {
+    pub fn open(data: &Path, whole: bool, line: &ProgressLine) -> Result<Self, Exit> {
         Self::watched(data, whole, (Arc::new(Rows), None), line)
     }
 
@@ -56,7 +55,7 @@ impl Stopped {
         data: &Path,
         whole: bool,
         (rows, held): (Arc<dyn Projection>, Option<File>),
-        line: &ProgressBar,
+        line: &ProgressLine,
     ) -> Result<Self, Exit> {
         if held.is_none() {
             service::is_restored(data)?;
@@ -77,7 +76,7 @@ impl Stopped {
             merge_fan_in: FAN_IN,
             table_bytes: count((memory::usual() / TABLE_PART).clamp(TABLE_BYTES.0, TABLE_BYTES.1)),
             frozen_max: TABLES_WAIT,
-            progress: Some(terminal::watch_opening(line)),
+            progress: Some(line.watch_opening()),
             ..StoreOptions::default()
         };
         let (store, records) = service::open_folder(data, options, rows)?;
@@ -90,7 +89,7 @@ impl Stopped {
 
     /// Opens it in order to write `what` to it. Refuses a folder that is a copy of a log in a database, because that
     /// log would not get the write.
-    pub fn to_write(data: &Path, what: &str, line: &ProgressBar) -> Result<Self, Exit> {
+    pub fn to_write(data: &Path, what: &str, line: &ProgressLine) -> Result<Self, Exit> {
         let stopped = Self::open(data, false, line)?;
         let Some(place) = service::place_of(data)? else {
             return Ok(stopped);

@@ -1,12 +1,9 @@
-//! The terminal: printing, the log, progress, and signals.
+//! The terminal: printing, the log, and signals.
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
 
 use caudal::log::LogFormat;
 use caudal::service::Service;
-use caudal_storage::{OnProgress, Progress};
-use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -114,40 +111,6 @@ impl Signals {
             );
         }
     }
-}
-
-/// A progress line on standard error, hidden if that is not a terminal.
-pub fn progress(what: &str) -> ProgressBar {
-    let line = ProgressBar::new_spinner();
-    let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} {per_sec}");
-    line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    line.set_message(what.to_owned());
-    line
-}
-
-/// A progress bar over so many bytes on standard error, hidden if that is not a terminal.
-pub fn bytes(what: &str, all: u64) -> ProgressBar {
-    let bar = ProgressBar::new(all);
-    let style = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-    let style = ProgressStyle::with_template(style);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message(what.to_owned());
-    bar
-}
-
-/// Shows the progress of opening a store.
-pub fn watch_opening(line: &ProgressBar) -> OnProgress {
-    let line = line.clone();
-    Arc::new(move |progress| match progress {
-        Progress::Checking { segment, of } => {
-            line.set_message(format!("checking the journal, {of} segments:"));
-            line.set_position(segment.into());
-        }
-        Progress::Indexing { commit, of } => {
-            line.set_message(format!("rebuilding the index, {of} commits:"));
-            line.set_position(commit);
-        }
-    })
 }
 
 /// Runs a service until a signal; a second signal ends it at once. The service also ends when another node has taken

@@ -10,6 +10,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::Exit;
+use super::progress::ProgressLine;
 use super::remote::{Which, shown};
 use super::stopped::{self, Stopped};
 use super::terminal::{self, say, wait};
@@ -40,12 +41,11 @@ pub fn run(args: Args) -> Result<(), Exit> {
         }
         None => {
             let remote = args.which.find()?;
-            let line = terminal::progress("the service verifies");
-            line.enable_steady_tick(std::time::Duration::from_millis(100));
+            let line = ProgressLine::new("the service verifies");
             // The service reads everything that was ever written, so no deadline fits.
             let ask = remote.ask_within(Method::POST, "/admin/verify", None, None);
             let report = wait(ask);
-            line.finish_and_clear();
+            line.clear();
             report?
         }
     };
@@ -62,18 +62,18 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 /// Verifies the folder of a stopped service; `held` is its lock, if this process has it already.
 pub(super) fn folder(data: &Path, held: Option<File>) -> Result<VerifyBody, Exit> {
-    let line = terminal::progress("opening");
+    let line = ProgressLine::new("opening");
     // If the index has to be rebuilt, it is built from the same pass that verifies.
     let watch = Watch::new(stopped::profiles());
     let stopped = Stopped::watched(data, true, (Arc::<Watch>::clone(&watch), held), &line)?;
-    line.set_message("entries replayed:");
+    line.set_what("entries replayed:");
     let mut seen = |entries: u64| line.set_position(entries);
     let verified = watch.verified(stopped.store.as_ref(), &mut seen);
     let (report, _) = verified.map_err(|why| Exit {
         code: 3,
         message: why.to_string(),
     })?;
-    line.finish_and_clear();
+    line.clear();
     stopped.store.close().map_err(Exit::failed)?;
     Ok(VerifyBody::from(report))
 }

@@ -35,6 +35,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::Exit;
 use super::super::process;
+use super::super::progress::ProgressLine;
 use super::super::terminal::{self, Hangup, Signals, say};
 use balancer::Balancer;
 use nodes::{News, Node, Secrets};
@@ -117,7 +118,7 @@ impl Cluster {
     async fn start(plan: Plan, programs: &Programs) -> Result<Self, Exit> {
         let folder = Folder::new(plan.data, programs)?;
         process::keep_files_private();
-        let line = terminal::progress("starting PostgreSQL and its standby");
+        let line = ProgressLine::new("starting PostgreSQL and its standby");
         let dir = |n: usize| folder.path.join(format!("db-{n}"));
         let primary = programs.make(&dir(1), "").map_err(failed)?;
         primary.start(&[]).map_err(failed)?;
@@ -140,7 +141,7 @@ impl Cluster {
             restart: plan.restart,
             folder,
         };
-        line.set_message("starting the nodes");
+        line.set_what("starting the nodes");
         let mut places = [plan.listen; NODES];
         for (n, place) in places.iter_mut().enumerate() {
             let listen = fixed(apart(plan.listen, n)?)?;
@@ -155,10 +156,10 @@ impl Cluster {
         }
         let free = SocketAddr::new(plan.listen.ip(), 0);
         cluster.balancer = Balancer::start(&cluster.folder.path, fixed(free)?, places)?;
-        line.set_message("making the demo tenant");
+        line.set_what("making the demo tenant");
         cluster.tenant = Some(nodes::introduce(&cluster.nodes, &cluster.secrets).await?);
         cluster.follow_owner().await?;
-        line.finish_and_clear();
+        line.clear();
         cluster.write()?;
         cluster.greet()?;
         Ok(cluster)

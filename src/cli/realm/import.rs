@@ -10,8 +10,9 @@ use caudal_actors::verify;
 use caudal_storage::Store;
 
 use super::super::Exit;
+use super::super::progress::ProgressLine;
 use super::super::stopped::Stopped;
-use super::super::terminal::{self, say};
+use super::super::terminal::say;
 use super::{check, print, set, told};
 
 /// Where a file is tried before it is imported.
@@ -40,18 +41,18 @@ pub struct Import {
 /// Imports.
 pub(super) fn put(args: &Import) -> Result<(), Exit> {
     let (file, checked) = (&args.file, check(&args.file)?);
-    let line = terminal::progress("opening");
+    let line = ProgressLine::new("opening");
     let stopped = Stopped::to_write(&args.data, "an import", &line)?;
-    line.finish_and_clear();
+    line.clear();
     let store = stopped.store.as_ref();
     let rehearsal = args.data.join(REHEARSAL);
-    let bar = terminal::bytes("trying it", checked.bytes);
+    let bar = ProgressLine::bytes("trying it", checked.bytes);
     let mut done = |bytes| bar.set_position(bytes);
     import::rehearse(file, &checked, &rehearsal, &mut done)?;
     import::begin(store, file, &checked, clock::now())?;
-    bar.set_message("importing");
+    bar.set_what("importing");
     import::fill(store, file, &checked, &mut |bytes| bar.set_position(bytes))?;
-    bar.finish_and_clear();
+    bar.clear();
     import::compare(store, file, &checked)?;
     let report = verified(store)?;
     if let Some(first) = report.differences.first() {
@@ -81,10 +82,10 @@ pub(super) fn put(args: &Import) -> Result<(), Exit> {
 
 /// Verifies the store.
 fn verified(store: &dyn Store) -> Result<verify::Report, Exit> {
-    let line = terminal::progress("entries replayed:");
+    let line = ProgressLine::new("entries replayed:");
     let mut seen = |entries| line.set_position(entries);
     let found = verify::store(store, &mut seen);
-    line.finish_and_clear();
+    line.clear();
     Ok(found.map_err(BackupError::from)?.0)
 }
 

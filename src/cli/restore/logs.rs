@@ -27,8 +27,9 @@ use caudal_storage::{CommitNo, OpenError, Restore, StoreOptions};
 use serde_json::{Value, json};
 
 use super::super::Exit;
+use super::super::progress::ProgressLine;
 use super::super::stopped::Stopped;
-use super::super::terminal::{self, say, wait};
+use super::super::terminal::{say, wait};
 use super::super::verify;
 use super::Args;
 
@@ -100,9 +101,9 @@ impl Source {
         }
         if is_store(from)? {
             let data = PathBuf::from(from);
-            let line = terminal::progress("opening");
+            let line = ProgressLine::new("opening");
             let stopped = Stopped::open(&data, true, &line)?;
-            line.finish_and_clear();
+            line.clear();
             return Ok(Self::Folder { data, stopped });
         }
         wait(Self::backup(args, from))
@@ -158,7 +159,7 @@ impl Source {
 
     /// Passes every record to `put`, and verifies the chain on the way.
     fn each(&self, put: &mut dyn FnMut(&Sealed<'_>) -> Result<(), Exit>) -> Result<Told, Exit> {
-        let bar = terminal::bytes("restoring", 0);
+        let bar = ProgressLine::bytes("restoring", 0);
         let mut told = Told::of(Tail::none(&self.ids().0));
         let mut failed = None;
         let mut visit = |record: &Sealed<'_>| {
@@ -180,7 +181,7 @@ impl Source {
             }
             Self::Log { log, .. } => log.read(CommitNo(1), &mut visit).map_err(Exit::failed)?,
         }
-        bar.finish_and_clear();
+        bar.clear();
         failed.map_or(Ok(told), Err)
     }
 

@@ -4,12 +4,11 @@ use std::io::{self, IsTerminal as _};
 
 use caudal::service;
 use caudal_postgres::here::{Server, USER};
-use comfy_table::Table;
-use comfy_table::presets::ASCII_MARKDOWN;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::super::super::Exit;
+use super::super::super::table::aligned;
 use super::super::super::terminal::say;
 use super::{Cluster, server};
 
@@ -51,25 +50,28 @@ impl Cluster {
     }
 
     /// The table of nodes and servers.
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(ASCII_MARKDOWN);
-        table.set_header(["", "pid", "API", "admin API", "folder"]);
-        for node in &self.nodes {
+    fn table(&self) -> String {
+        let nodes = self.nodes.iter().map(|node| {
             let data = node.data.display().to_string();
             let (url, admin_url) = (node.url.clone(), node.admin_url.clone());
-            table.add_row([node.name.clone(), id(node.id()), url, admin_url, data]);
-        }
-        for (n, one) in self.servers.iter().enumerate() {
+            [node.name.clone(), id(node.id()), url, admin_url, data]
+        });
+        let servers = self.servers.iter().enumerate().map(|(n, one)| {
             let part = match n == self.primary {
                 true => "takes writes",
                 false => "standby",
             };
             let data = one.data().display().to_string();
-            let (part, none) = (part.to_owned(), String::new());
-            table.add_row([server(n), id(one.id()), part, none, data]);
-        }
-        table
+            [
+                server(n),
+                id(one.id()),
+                part.to_owned(),
+                String::new(),
+                data,
+            ]
+        });
+        let header = ["", "pid", "API", "admin API", "folder"];
+        aligned(header, nodes.chain(servers))
     }
 
     /// Prints the addresses and things to try.
