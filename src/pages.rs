@@ -9,12 +9,13 @@
 pub mod catalogue;
 pub mod kept;
 mod markdown;
+mod operations;
 
 use std::sync::{LazyLock, OnceLock};
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use utoipa::openapi::OpenApi;
 
@@ -22,6 +23,7 @@ use crate::http::errors::ApiError;
 use crate::http::respond;
 use crate::http::words::Refusal;
 use kept::{Kept, Lasting, hash};
+use markdown::Rendered;
 
 /// The path of the document.
 const DOCUMENT: &str = "/openapi.json";
@@ -29,7 +31,6 @@ const DOCUMENT: &str = "/openapi.json";
 const DOCS: &str = "/docs/";
 const HTML: &str = "text/html; charset=utf-8";
 const FRAME: &str = include_str!("pages/frame.html");
-const OPERATIONS: &str = include_str!("pages/operations.html");
 
 /// The documents: their address below [`DOCS`], their names, and their texts.
 const DOCUMENTS: [(&str, &str, &str); 11] = [
@@ -61,7 +62,7 @@ const DOCUMENTS: [(&str, &str, &str); 11] = [
 const EVENT_TYPES: &str =
     "\n## Types\n\n`data` has the schema of that name in the OpenAPI document.\n\n";
 /// Files of our own: name, media type, text.
-const OWN: [(&str, &str, &str); 3] = [
+const OWN: [(&str, &str, &str); 2] = [
     (
         "style.css",
         "text/css; charset=utf-8",
@@ -72,18 +73,7 @@ const OWN: [(&str, &str, &str); 3] = [
         "text/javascript; charset=utf-8",
         include_str!("pages/copy.js"),
     ),
-    (
-        "operations.js",
-        "text/javascript; charset=utf-8",
-        include_str!("pages/operations.js"),
-    ),
 ];
-/// Files of Swagger UI, which come with the program.
-const SWAGGER: [(&str, &str); 2] = [
-    ("swagger-ui.css", "text/css; charset=utf-8"),
-    ("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
-];
-
 /// The contents of a listener's pages.
 #[derive(Debug)]
 pub struct About {
@@ -119,29 +109,11 @@ enum Source {
     Operations,
     Text(&'static str, &'static str),
     Own(&'static str, &'static str),
-    Swagger(&'static str, &'static str),
 }
 
 /// A hash of all files, which is a part of their addresses.
-static FILES: LazyLock<String> = LazyLock::new(|| {
-    let own = OWN.iter().map(|(_, _, text)| text.as_bytes());
-    hash(own.chain(SWAGGER.iter().map(|(name, _)| swagger(name))))
-});
-
-/// A file of Swagger UI, compressed.
-#[expect(
-    clippy::expect_used,
-    reason = "the names are ours, and a test asks for each"
-)]
-fn swagger(name: &str) -> &'static [u8] {
-    let config = std::sync::Arc::new(utoipa_swagger_ui::Config::from(DOCUMENT));
-    let found = utoipa_swagger_ui::serve(name, config).ok().flatten();
-    let file = found.expect("a file of Swagger UI");
-    match file.bytes {
-        std::borrow::Cow::Borrowed(bytes) => bytes,
-        std::borrow::Cow::Owned(_) => &[],
-    }
-}
+static FILES: LazyLock<String> =
+    LazyLock::new(|| hash(OWN.iter().map(|(_, _, text)| text.as_bytes())));
 
 /// The path of a file.
 fn file(name: &str) -> String {
@@ -160,7 +132,6 @@ impl Site {
             DOCUMENTS.map(|(path, name, text)| (format!("{DOCS}{path}"), Source::Text(name, text))),
         );
         entries.extend(OWN.map(|(name, kind, text)| (file(name), Source::Own(kind, text))));
-        entries.extend(SWAGGER.map(|(name, kind)| (file(name), Source::Swagger(kind, name))));
         let entry = |(path, source)| Entry {
             path,
             source,
@@ -174,16 +145,7 @@ impl Site {
     }
 
     fn make(&self, entry: &Entry) -> Kept {
-        let page = |title: &str, text: &str| {
-            let made = markdown::render(text);
-            let contents = contents(&made.sections);
-            self.page(
-                entry,
-                title,
-                FRAME,
-                &[("{{contents}}", &contents), ("{{body}}", &made.html)],
-            )
-        };
+        let page = |title, text: &str| self.page(entry, title, &markdown::render(text));
         match entry.source {
             Source::Document => document((self.about.document)()),
             Source::Home => page("Documentation", self.about.home),
@@ -193,14 +155,16 @@ impl Site {
                 &[text, EVENT_TYPES, &catalogue::events()].concat(),
             ),
             Source::Text(name, text) => page(name, text),
-            Source::Operations => self.page(entry, "API", OPERATIONS, &[]),
+            Source::Operations => {
+                let document = value((self.about.document)());
+                self.page(entry, "API", &operations::render(&document))
+            }
             Source::Own(kind, text) => Kept::new(kind, text.into()),
-            Source::Swagger(kind, name) => Kept::of_compressed(kind, swagger(name)),
         }
     }
 
     /// A page in the frame that all share.
-    fn page(&self, entry: &Entry, title: &str, frame: &str, parts: &[(&str, &str)]) -> Kept {
+    fn page(&self, entry: &Entry, title: &str, body: &Rendered) -> Kept {
         let pages = [("api", "API")].into_iter();
         let pages = pages.chain(DOCUMENTS.iter().map(|(path, name, _)| (*path, *name)));
         let links = pages.map(|(path, name)| {
@@ -212,20 +176,18 @@ impl Site {
             format!("<a href=\"{path}\"{here}>{name}</a>\n")
         });
         let links: String = links.collect();
-        let files = OWN.iter().map(|(name, ..)| *name);
-        let files = files.chain(SWAGGER.iter().map(|(name, _)| *name));
         // The texts of the documents are put in last, so that nothing in them is replaced.
-        let mut html = frame
+        let mut html = FRAME
             .replace("{{name}}", self.about.name)
             .replace("{{title}}", title)
             .replace("{{version}}", env!("CARGO_PKG_VERSION"))
             .replace("{{links}}", &links);
-        for name in files {
+        for (name, ..) in OWN {
             html = html.replace(&format!("{{{{{name}}}}}"), &file(name));
         }
-        for (place, part) in parts {
-            html = html.replace(place, part);
-        }
+        html = html
+            .replace("{{contents}}", &contents(&body.sections))
+            .replace("{{body}}", &body.html);
         Kept::new(HTML, html.into_bytes())
     }
 
@@ -234,7 +196,7 @@ impl Site {
         let entry = self.entries.iter().find(|it| it.path == request.path());
         let entry = entry.ok_or(Refusal::NoPage)?;
         let lasting = match entry.source {
-            Source::Own(..) | Source::Swagger(..) => Lasting::Forever,
+            Source::Own(..) => Lasting::Forever,
             Source::Document | Source::Home | Source::Operations | Source::Text(..) => {
                 Lasting::Asked
             }
@@ -295,6 +257,16 @@ fn document(document: OpenApi) -> Kept {
     let json = serde_json::to_vec(&document).expect("a document that can be written");
     drop(document);
     Kept::new("application/json", json)
+}
+
+/// The document for the page that is made of it.
+#[expect(
+    clippy::expect_used,
+    clippy::needless_pass_by_value,
+    reason = "the document is ours, and large: only one form of it is in memory at a time"
+)]
+fn value(document: OpenApi) -> Value {
+    serde_json::to_value(&document).expect("a document that can be written")
 }
 
 /// The links to the sections of a page; empty for fewer than three.

@@ -61,12 +61,10 @@ pub async fn frame<B: MessageBody + 'static>(
     Ok(answer.map_body(|_, body| pieces::carry(body, under_way)))
 }
 
-/// The policy for a page of ours: it may run its own scripts, show its own pictures, and ask this service. Swagger UI
-/// writes styles into its elements.
+/// The policy for a page of ours: it may run its own scripts, and use its own styles and pictures.
 const PAGES_POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-     font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-     frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
 );
 
 /// Sets the headers that keep a browser from misusing an answer.

@@ -1,6 +1,6 @@
 //! Bodies that do not change while the process runs: their bytes, plain and compressed, and the tag of both.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -8,7 +8,6 @@ use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::Compression;
-use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::http::encoding::takes_gzip;
@@ -52,23 +51,6 @@ impl Kept {
             tag: format!("\"{}\"", hash([plain.as_slice()])),
             plain: plain.into(),
             gzip: gzip.expect("memory takes all").into(),
-        }
-    }
-
-    /// Keeps a body that comes with the program and is compressed already.
-    #[expect(
-        clippy::expect_used,
-        reason = "the build compressed it, and a test asks for each"
-    )]
-    pub fn of_compressed(kind: &'static str, gzip: &'static [u8]) -> Self {
-        let mut plain = Vec::new();
-        let read = GzDecoder::new(gzip).read_to_end(&mut plain);
-        read.expect("what the build compressed");
-        Self {
-            kind,
-            tag: format!("\"{}\"", hash([gzip])),
-            plain: plain.into(),
-            gzip: web::Bytes::from_static(gzip),
         }
     }
 
