@@ -1,41 +1,40 @@
 //! The metrics of a running service: how long requests, commits, messages, calls and deliveries take.
 //!
-//! **Shape.** The facade of `metrics` with the Prometheus exporter behind it. Each service has a recorder of its own,
-//! so that several can live in one process without counting each other's work; nothing is installed for the whole
-//! process. Handles ([`Histogram`]) are created once and given to the code that counts:
+//! **Shape.** Each service has histograms of its own, so that several can live in one process without counting each
+//! other's work. Handles ([`Histogram`]) are created once and given to the code that counts:
 //! [`caudal_storage::times::Times`], [`caudal_actors::times::Times`], [`crate::http::routes`], [`banks`], [`hooks`].
 //! Figures that are kept elsewhere (the store's, the actors', those of cases) are not counted again here: `/metrics`
 //! reads them at the scrape.
 //!
 //! **Bounds.** Label values come from our own code: route patterns, methods, classes of status, operations of the bank,
-//! outcomes. Never a tenant or a CVU. A histogram has [`BOUNDS`]`.len()` buckets and one more. A recorded value waits
-//! as 16 bytes until it is put into its bucket, every [`UPKEEP`] or when `/metrics` is read.
+//! outcomes. Never a tenant or a CVU. A histogram has [`BOUNDS`]`.len()` buckets and one more.
 //!
 //! **Failure.** Nothing in this module can refuse or stop a request.
 
 pub mod banks;
+mod decimal;
 pub mod hooks;
+mod process;
 pub mod tally;
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use actix_web::rt;
-use actix_web::rt::task::JoinHandle;
-use caudal_actors::persist::persist;
-use metrics::{Histogram, Key, Label, Level, Metadata, Recorder as _, with_local_recorder};
-use metrics_exporter_prometheus::{
-    BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
-};
-use metrics_process::Collector;
+use caudal_storage::times::Histogram;
 
+use decimal::decimal;
 use tally::{BOUNDS, Tally};
 
-/// The pause between two rounds of putting recorded values into buckets.
-pub const UPKEEP: Duration = Duration::from_secs(1);
+/// A label: its name and its value.
+pub type Label = (&'static str, Cow<'static, str>);
+type Series = (&'static str, Vec<Label>);
+
 /// The bounds of the buckets of commits in a record.
-const GROUPS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
+const GROUPS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+/// Nanoseconds of a second: histograms of time count in nanoseconds.
+const NANOS: u64 = 1_000_000_000;
 /// Requests by route, method and class of status.
 pub const REQUESTS: &str = "caudal_http_request_duration_seconds";
 /// Calls to banks by operation and outcome.
@@ -76,58 +75,28 @@ const HELP: [(&str, &str); 8] = [
     ),
 ];
 
-const HERE: Metadata<'static> = Metadata::new("caudal", Level::INFO, None);
-
 /// All metrics that are counted for one service.
+#[derive(Debug, Default)]
 pub struct Measures {
-    recorder: PrometheusRecorder,
-    handle: PrometheusHandle,
-    process: Collector,
+    histograms: Mutex<BTreeMap<Series, Histogram>>,
     /// Requests of clients, for the console.
     pub requests: Tally,
 }
 
-impl fmt::Debug for Measures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Measures").finish_non_exhaustive()
-    }
-}
-
 impl Measures {
-    /// Metrics without any counts yet.
-    ///
-    /// # Errors
-    /// Only if a list of buckets were empty, and none is.
-    pub fn new() -> Result<Self, BuildError> {
-        let seconds: Vec<f64> = BOUNDS.iter().map(Duration::as_secs_f64).collect();
-        let recorder = PrometheusBuilder::new()
-            .set_buckets(&seconds)?
-            .set_buckets_for_metric(Matcher::Full(GROUP.to_owned()), &GROUPS)?
-            .build_recorder();
-        for (name, help) in HELP {
-            recorder.describe_histogram(name.into(), None, help.into());
-        }
-        let help = "Always 1; its labels say which program this is.";
-        recorder.describe_gauge(BUILD.into(), None, help.into());
-        let version = Label::from_static_parts("version", env!("CARGO_PKG_VERSION"));
-        let commit = option_env!("GIT_COMMIT").map_or("unknown", |commit| commit);
-        let commit = Label::from_static_parts("commit", commit);
-        let built = Key::from_parts(BUILD, vec![version, commit]);
-        recorder.register_gauge(&built, &HERE).set(1.0);
-        let process = Collector::default();
-        with_local_recorder(&recorder, || process.describe());
-        Ok(Self {
-            handle: recorder.handle(),
-            recorder,
-            process,
-            requests: Tally::default(),
-        })
-    }
-
     /// The handle of a histogram; the same name and labels are the same histogram.
     pub fn histogram(&self, name: &'static str, labels: Vec<Label>) -> Histogram {
-        let key = Key::from_parts(name, labels);
-        self.recorder.register_histogram(&key, &HERE)
+        let made = || match name {
+            GROUP => Histogram::new(GROUPS.to_vec()),
+            _ => Histogram::of_times(&BOUNDS),
+        };
+        let mut all = self.lock();
+        all.entry((name, labels)).or_insert_with(made).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Series, Histogram>> {
+        let all = self.histograms.lock();
+        all.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store's metrics.
@@ -141,7 +110,7 @@ impl Measures {
 
     /// The actors' metrics.
     pub fn actors(&self) -> caudal_actors::times::Times {
-        let of = |kind| vec![Label::from_static_parts("kind", kind)];
+        let of = |kind| vec![("kind", Cow::Borrowed(kind))];
         caudal_actors::times::Times {
             supervisor: self.histogram(MAILBOX, of("supervisor")),
             account: self.histogram(MAILBOX, of("account")),
@@ -151,31 +120,72 @@ impl Measures {
 
     /// All metrics as Prometheus reads them, with the figures of the process.
     pub fn text(&self) -> String {
-        with_local_recorder(&self.recorder, || self.process.collect());
-        self.handle.render()
+        let mut page = String::new();
+        let all = self.lock().clone();
+        for (name, help) in HELP {
+            let of_name = all.iter().filter(|((it, _), _)| *it == name);
+            let mut of_name = of_name.peekable();
+            if of_name.peek().is_some() {
+                // Writing to a String cannot fail.
+                writeln!(page, "# HELP {name} {help}\n# TYPE {name} histogram").ok();
+            }
+            for ((_, labels), histogram) in of_name {
+                samples(&mut page, name, labels, histogram);
+            }
+        }
+        let (version, commit) = (env!("CARGO_PKG_VERSION"), option_env!("GIT_COMMIT"));
+        let commit = commit.map_or("unknown", |commit| commit);
+        writeln!(
+            page,
+            "# HELP {BUILD} Always 1; its labels say which program this is.\n# TYPE {BUILD} gauge\n\
+             {BUILD}{{version=\"{version}\",commit=\"{commit}\"}} 1"
+        )
+        .ok();
+        process::figures(&mut page);
+        page
     }
+}
 
-    /// Puts recorded values into buckets, until the handle is aborted.
-    pub fn keep_up(self: &Arc<Self>) -> JoinHandle<()> {
-        let handle = self.handle.clone();
-        let upkeep = async move |_| loop {
-            rt::time::sleep(UPKEEP).await;
-            handle.run_upkeep();
-        };
-        rt::spawn(persist("measures", upkeep))
+/// Appends the samples of a histogram.
+fn samples(page: &mut String, name: &str, labels: &[Label], histogram: &Histogram) {
+    let unit = if name == GROUP { 1 } else { NANOS };
+    let label = |(name, value): &Label| format!("{name}=\"{value}\"");
+    let labels = labels.iter().map(label).collect::<Vec<_>>().join(",");
+    let comma = if labels.is_empty() { "" } else { "," };
+    let counted = histogram.read();
+    for (bound, count) in &counted.up_to {
+        let bound = decimal(*bound, unit);
+        writeln!(
+            page,
+            "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}"
+        )
+        .ok();
     }
+    let (count, sum) = (counted.count, decimal(counted.sum, unit));
+    writeln!(page, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}").ok();
+    let labels = match labels.as_str() {
+        "" => labels,
+        some => format!("{{{some}}}"),
+    };
+    writeln!(
+        page,
+        "{name}_sum{labels} {sum}\n{name}_count{labels} {count}"
+    )
+    .ok();
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn services_of_one_process_count_apart_and_show_what_is_zero() {
-        let (one, two) = (Measures::new().unwrap(), Measures::new().unwrap());
+        let (one, two) = (Measures::default(), Measures::default());
         one.store().flush.record(Duration::from_micros(300));
         let (_, idle) = (one.store(), two.store());
-        idle.group.record(3_u32);
+        idle.group.count(3);
         let (one, two) = (one.text(), two.text());
         let has = |text: &str, line: &str| assert!(text.contains(line), "{line} is not in\n{text}");
         has(
@@ -187,6 +197,11 @@ mod tests {
             "caudal_flush_duration_seconds_bucket{le=\"0.0005\"} 1\n",
         );
         has(&two, "caudal_flush_duration_seconds_count 0\n");
+        has(&one, "caudal_flush_duration_seconds_sum 0.0003\n");
+        has(
+            &one,
+            "caudal_flush_duration_seconds_bucket{le=\"+Inf\"} 1\n",
+        );
         has(&two, "caudal_flush_commits_bucket{le=\"2\"} 0\n");
         has(&two, "caudal_flush_commits_bucket{le=\"4\"} 1\n");
         for text in [&one, &two] {

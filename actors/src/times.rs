@@ -1,12 +1,12 @@
-//! How long messages wait and accounts take to load: histogram handles that are passed in from outside.
+//! How long messages wait and accounts take to load: histograms that are passed in from outside.
 //!
 //! **Shape.** A handle is made once and recorded to without a look-up; no handle belongs to one account. The handles of
 //! [`Times::default`] record nothing.
 
-use metrics::Histogram;
+use caudal_storage::times::Histogram;
 
-/// Where the actors record their times, in seconds.
-#[derive(Clone, Debug)]
+/// Where the actors record their times.
+#[derive(Clone, Debug, Default)]
 pub struct Times {
     /// How long a message waited for a realm's supervisor.
     pub supervisor: Histogram,
@@ -14,14 +14,4 @@ pub struct Times {
     pub account: Histogram,
     /// The time from the start of an account's actor until its account is loaded.
     pub activation: Histogram,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        Self {
-            supervisor: Histogram::noop(),
-            account: Histogram::noop(),
-            activation: Histogram::noop(),
-        }
-    }
 }

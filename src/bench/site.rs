@@ -148,7 +148,6 @@ pub struct Site {
     /// The requests to it.
     pub requests: Arc<Requests>,
     server: Running,
-    upkeep: JoinHandle<()>,
     watch: Option<JoinHandle<()>>,
 }
 
@@ -175,9 +174,8 @@ impl Site {
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
         // With metrics, as in a service, so that their cost is in every figure.
-        let measures = Arc::new(Measures::new()?);
+        let measures = Arc::new(Measures::default());
         let engine = open(folder, layout, &measures)?;
-        let upkeep = measures.keep_up();
         let watch = memory.map(|plan| watch(&engine, plan, &Arc::default()));
         let keyring = Arc::new(Keyring::new(PEPPER, Shard::default()));
         let (realm, key) = tenant(&engine, &keyring, TENANT).await?;
@@ -219,7 +217,6 @@ impl Site {
             addr: server.addr,
             requests: Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)),
             server,
-            upkeep,
             watch,
         })
     }
@@ -282,7 +279,6 @@ impl Site {
     /// When the store does not close.
     pub async fn close(self) -> anyhow::Result<()> {
         self.server.handle.stop(true).await;
-        self.upkeep.abort();
         if let Some(watch) = self.watch {
             watch.abort();
         }

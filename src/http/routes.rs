@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
-use metrics::{Histogram, Label};
+use caudal_storage::times::Histogram;
 
 use super::paths::{Paths, Table};
 use crate::measures::{Measures, REQUESTS};
@@ -96,9 +96,9 @@ impl Routes {
         let word =
             |words: &[&'static str], at: usize| words.get(at).copied().map_or("none", |it| it);
         let labels = vec![
-            Label::new("route", route.unwrap_or_else(|| "other".to_owned())),
-            Label::from_static_parts("method", word(&METHODS, method)),
-            Label::from_static_parts("status", word(&CLASSES, class)),
+            ("route", route.map_or("other".into(), Into::into)),
+            ("method", word(&METHODS, method).into()),
+            ("status", word(&CLASSES, class).into()),
         ];
         self.measures.histogram(REQUESTS, labels)
     }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_the_pattern_of_their_route_and_by_nothing_that_was_sent() {
-        let measures = Arc::new(Measures::new().unwrap());
+        let measures = Arc::new(Measures::default());
         let routes = Routes::new(&measures, &PATHS, true);
         let odd = Method::from_bytes(b"BREW").unwrap();
         for (method, path, status) in [

@@ -22,7 +22,6 @@ use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
-use metrics::Label;
 
 use super::{BANK, Measures};
 
@@ -67,8 +66,8 @@ impl Counted {
             let since = Instant::now();
             let reply = call.await;
             let labels = vec![
-                Label::from_static_parts("operation", operation),
-                Label::from_static_parts("outcome", outcome(&reply.result)),
+                ("operation", operation.into()),
+                ("outcome", outcome(&reply.result).into()),
             ];
             // A call takes a thousand times as long as the lookup of the handle.
             let times = self.measures.histogram(BANK, labels);

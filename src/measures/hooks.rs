@@ -9,9 +9,8 @@ use std::time::Instant;
 
 use caudal_actors::ports::LocalFuture;
 use caudal_actors::ports::webhooks::{Parcel, Sent, WebhookSink};
-use metrics::Label;
 
-use super::{Measures, WEBHOOKS};
+use super::{Label, Measures, WEBHOOKS};
 
 /// Counts every attempt of this sink.
 pub fn counted(measures: &Arc<Measures>, inner: Arc<dyn WebhookSink>) -> Arc<dyn WebhookSink> {
@@ -25,7 +24,7 @@ pub fn counted(measures: &Arc<Measures>, inner: Arc<dyn WebhookSink>) -> Arc<dyn
 }
 
 fn outcome(word: &'static str) -> Vec<Label> {
-    vec![Label::from_static_parts("outcome", word)]
+    vec![("outcome", word.into())]
 }
 
 const fn word(sent: &Sent) -> &'static str {

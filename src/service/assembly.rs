@@ -60,7 +60,6 @@ struct Parts {
     catch_up: Option<JoinHandle<()>>,
     nodes: Option<nodes::Running>,
     watch: Option<JoinHandle<()>>,
-    upkeep: JoinHandle<()>,
     backup: Option<run::Running>,
     grace: Duration,
     store: Weak<dyn Store>,
@@ -142,11 +141,10 @@ fn hold(options: &ServiceOptions) -> Result<File, StartError> {
 }
 
 /// Creates the metrics of the service, and hands the store its part.
-fn count(options: &mut ServiceOptions) -> Result<Arc<Measures>, StartError> {
-    let failed = |why| StartError::Setting(format!("the metrics cannot be laid out: {why}"));
-    let measures = Measures::new().map_err(failed)?;
+fn count(options: &mut ServiceOptions) -> Arc<Measures> {
+    let measures = Measures::default();
     options.storage.times = measures.store();
-    Ok(Arc::new(measures))
+    Arc::new(measures)
 }
 
 /// The threads that read and write long JSON.
@@ -188,7 +186,7 @@ fn serve(
 impl Parts {
     fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
         let room = descriptors::raise()?;
-        let measures = count(&mut options)?;
+        let measures = count(&mut options);
         can_listen(&options)?;
         let held = hold(&options)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
@@ -242,7 +240,6 @@ impl Parts {
             catch_up,
             nodes,
             watch,
-            upkeep: measures.keep_up(),
             backup,
             door,
             public,
@@ -273,7 +270,6 @@ impl Parts {
         for task in self.catch_up.iter().chain(&self.watch) {
             task.abort();
         }
-        self.upkeep.abort();
         stop(&self.public.handle, gracefully, self.grace).await;
         if let Some(nodes) = self.nodes {
             nodes.end();

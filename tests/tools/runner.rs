@@ -208,7 +208,7 @@ async fn after_kill(
         arbiters: 2,
         ..Layout::default()
     };
-    let engine = site::open(&folder, layout, &Measures::new()?)?;
+    let engine = site::open(&folder, layout, &Measures::default())?;
     let actors_nanos = nanos(begun.elapsed());
     let [(realm, _), ..] = realms else {
         bail!("a load without a tenant");
