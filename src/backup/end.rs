@@ -247,11 +247,9 @@ mod tests {
 
     use caudal_actors::records::projection::Rows;
     use caudal_storage::{Commit, DurableStore, Records, Store as _, StoreOptions};
-    use futures_util::StreamExt as _;
-    use object_store::memory::InMemory;
-    use object_store::{ObjectStore, ObjectStoreExt as _};
 
     use super::*;
+    use crate::backup::depot::Listed;
     use crate::backup::ship::Cut;
     use crate::backup::shipment::{Known, Shipment};
     use crate::backup::{chain, depot};
@@ -294,21 +292,18 @@ mod tests {
         Ok(())
     }
 
-    /// Takes all objects out of a store.
-    async fn emptied(store: &InMemory) -> Vec<(object_store::path::Path, Vec<u8>)> {
-        let listed: Vec<_> = store.list(None).collect().await;
+    /// Takes all objects out of a depot.
+    async fn emptied(depot: &dyn Depot) -> Vec<(String, Vec<u8>)> {
         let mut all = Vec::new();
-        for object in listed {
-            let at = object.unwrap().location;
-            let bytes = store.get(&at).await.unwrap().bytes().await.unwrap();
-            all.push((at.clone(), bytes.to_vec()));
-            store.delete(&at).await.unwrap();
+        for Listed { name, .. } in depot.list("").await.unwrap() {
+            all.push((name.clone(), depot.get(&name).await.unwrap().unwrap()));
+            depot.remove(&name).await.unwrap();
         }
         all
     }
 
     #[actix_web::test]
-    async fn an_object_store_without_its_objects_gets_none_until_they_are_back() {
+    async fn a_depot_without_its_objects_gets_none_until_they_are_back() {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions::small();
         let store = DurableStore::open(dir.path().join("store"), options, Arc::new(Rows)).unwrap();
@@ -318,25 +313,25 @@ mod tests {
             store.submit(Commit::default(), done_with);
             done.recv().unwrap().unwrap()
         };
-        let (objects, chosen) = (Arc::new(InMemory::new()), Chosen::default());
-        let depot = depot::over("memory", Arc::<InMemory>::clone(&objects));
+        let (place, chosen) = (dir.path().join("depot"), Chosen::default());
+        let depot = depot::open(place.to_str().unwrap(), true).unwrap();
         let (records, mut shipment) = (store.records(), None);
         post();
         ship(&depot, &records, &chosen, &mut shipment)
             .await
             .unwrap();
-        let all = emptied(&objects).await;
+        let all = emptied(depot.as_ref()).await;
         for _ in 0..2 {
             post();
             let why = ship(&depot, &records, &chosen, &mut shipment)
                 .await
                 .unwrap_err();
             assert!(why.to_string().contains("Nothing was written"), "{why}");
-            assert!(emptied(&objects).await.is_empty());
+            assert!(emptied(depot.as_ref()).await.is_empty());
         }
         let back = async |wanted: &str| {
-            for (at, bytes) in all.iter().filter(|(at, _)| at.as_ref().contains(wanted)) {
-                objects.put(at, bytes.clone().into()).await.unwrap();
+            for (name, bytes) in all.iter().filter(|(name, _)| name.contains(wanted)) {
+                depot.put(name, bytes.clone()).await.unwrap();
             }
         };
         back("/end").await;
