@@ -20,6 +20,7 @@ mod remote;
 mod restore;
 mod sandbox_bank;
 mod serve;
+#[cfg(feature = "packaging")]
 mod shell;
 mod statement;
 mod status;
@@ -28,12 +29,13 @@ mod table;
 mod terminal;
 mod verify;
 
+#[cfg(feature = "packaging")]
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use caudal_actors::failure::Failure;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use caudal::server::catalogue::Catalogue;
 use caudal::service::StartError;
@@ -92,12 +94,14 @@ enum Command {
         catalogue: Option<CatalogueName>,
     },
     /// Print completions of this command line for a shell
+    #[cfg(feature = "packaging")]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Write the manual pages, one for each command
+    #[cfg(feature = "packaging")]
     Man {
         /// The folder that gets them
         #[arg(value_name = "DIR")]
@@ -181,8 +185,10 @@ pub fn run() -> ExitCode {
         Command::Restore(args) => restore::run(&args),
         Command::Realm(errand) => realm::run(*errand),
         Command::Openapi { catalogue } => openapi(catalogue),
-        Command::Completions { shell } => shell::completions(shell, Cli::command()),
-        Command::Man { folder } => shell::manual(&folder, Cli::command()),
+        #[cfg(feature = "packaging")]
+        Command::Completions { shell } => shell::completions(shell),
+        #[cfg(feature = "packaging")]
+        Command::Man { folder } => shell::manual(&folder),
         Command::Bench(args) => bench(&args),
     };
     let code = match done {

@@ -3,6 +3,7 @@
 mod cuts;
 mod documents;
 mod people;
+#[cfg(feature = "packaging")]
 mod shell;
 
 use std::fs;

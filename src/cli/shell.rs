@@ -1,21 +1,23 @@
 //! `caudal completions` and `caudal man`: the commands described for shells and for `man`.
 //!
-//! Both are generated from the command line's definition, so they cannot differ from it.
+//! Both are generated from the command line's definition, so they cannot differ from it. Only a program built with the
+//! feature `packaging` has them.
 
 use std::fs;
 use std::path::Path;
 
-use clap::Command;
+use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use super::Exit;
 use super::terminal::say;
+use super::{Cli, Exit};
 
 /// Prints the script with which a shell completes the command line.
 ///
 /// # Errors
 /// When it cannot be printed.
-pub fn completions(shell: Shell, mut command: Command) -> Result<(), Exit> {
+pub fn completions(shell: Shell) -> Result<(), Exit> {
+    let mut command = Cli::command();
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
@@ -26,8 +28,8 @@ pub fn completions(shell: Shell, mut command: Command) -> Result<(), Exit> {
 ///
 /// # Errors
 /// When the folder or a page cannot be written.
-pub fn manual(folder: &Path, command: Command) -> Result<(), Exit> {
+pub fn manual(folder: &Path) -> Result<(), Exit> {
     let failed = |why| Exit::failed(format!("{}: {why}", folder.display()));
     fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(command, folder).map_err(failed)
+    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)
 }
