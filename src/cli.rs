@@ -35,10 +35,9 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use caudal_actors::failure::Failure;
+use caudal_api::catalogue::Catalogue;
+use caudal_service::StartError;
 use clap::{Parser, Subcommand};
-
-use caudal::server::catalogue::Catalogue;
-use caudal::service::StartError;
 
 /// The version, with the commit if the build got one in `GIT_COMMIT`.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -163,7 +162,7 @@ impl From<StartError> for Exit {
 }
 
 /// Runs the command line of this process.
-pub fn run() -> ExitCode {
+pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Dev(args) => dev::run(args),
@@ -198,14 +197,14 @@ pub fn run() -> ExitCode {
             ExitCode::from(code)
         }
     };
-    caudal::traces::export::end();
-    caudal::log::end();
+    caudal_http::traces::export::end();
+    caudal_http::log::end();
     code
 }
 
 fn bench(args: &caudal_bench::Args) -> Result<(), Exit> {
     // The log is off unless requested; then its cost is measured, too.
-    terminal::log(caudal::log::LogFormat::Json, "off")?;
+    terminal::log(caudal_http::log::LogFormat::Json, "off")?;
     match caudal_bench::run(args) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Exit::failed("the bench did not pass; see above")),
@@ -219,6 +218,6 @@ fn openapi(catalogue: Option<CatalogueName>) -> Result<(), Exit> {
         Some(CatalogueName::Events) => return terminal::say(&Catalogue::Events.markdown()),
         None => {}
     }
-    let document = caudal::server::openapi();
+    let document = caudal_service::server::openapi();
     terminal::say(&document.to_pretty_json().map_err(Exit::failed)?)
 }

@@ -300,7 +300,7 @@ async fn decide(rig: &Rig, transfer: &Value, outcome: &str) -> Answer {
         "by": "Ana", "force": true});
     rig.admin
         .post(&format!("/admin/transfers/{id}/decide"), &body)
-        .header("x-admin-key", caudal::service::TEST_ADMIN_KEY)
+        .header("x-admin-key", caudal_service::TEST_ADMIN_KEY)
         .await
 }
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use caudal::service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 use caudal_ledger::tenants::Mode;
+use caudal_service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 use tempfile::TempDir;
 
 use crate::support::{Client, SOON, Value, json, wait_until};

@@ -10,8 +10,8 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
-use caudal::service::TEST_ADMIN_KEY;
 use caudal_sandbox as sandbox;
+use caudal_service::TEST_ADMIN_KEY;
 use tempfile::TempDir;
 
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use caudal::clock::{GuardedClock, Sources};
+use caudal_http::clock::{GuardedClock, Sources};
 use caudal_ledger::time::Timestamp;
 use caudal_sandbox::NOTICE_SECRET;
 

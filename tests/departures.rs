@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 
-use caudal::clock::SystemClock;
 use caudal_actors::ports::Clock;
+use caudal_http::clock::SystemClock;
 use caudal_ledger::time::Timestamp;
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

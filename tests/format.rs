@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use caudal::service::{Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
+use caudal_service::{Service, ServiceOptions};
 use tempfile::TempDir;
 
 use crate::backup::{command, text};

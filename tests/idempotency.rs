@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal::config::Settings;
+use caudal_service::config::Settings;
 use futures_util::future::join_all;
 
 use crate::support::client::fresh;

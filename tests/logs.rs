@@ -404,7 +404,7 @@ async fn the_log_of_a_process_that_is_not_caudals_stays_as_it_is() {
     // The command line cannot change it either.
     let mut command = caudal(&["log", "set", "caudal=debug", "--reason", "another look"]);
     let command = command.env("CAUDAL_ADMIN_URL", service.admin_client().url);
-    let command = command.env("CAUDAL_ADMIN_KEY", caudal::service::TEST_ADMIN_KEY);
+    let command = command.env("CAUDAL_ADMIN_KEY", caudal_service::TEST_ADMIN_KEY);
     let (code, _, err) = said(&command.output().unwrap());
     assert!(
         code == Some(1) && err.contains("not begun by caudal"),

@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use caudal::backup::depot;
-use caudal::backup::run::Plan;
-use caudal::backup::ship::Cut;
+use caudal_backup::depot;
+use caudal_backup::run::Plan;
+use caudal_backup::ship::Cut;
 
 use crate::support::{Setup, TestService};
 
@@ -17,8 +17,8 @@ const DASHBOARD: &str = include_str!("../src/packaging/monitoring/dashboard.json
 const RUNBOOK: &str = include_str!("../docs/alerts.md");
 /// The files that make the metrics which only nodes of a cell show; those would need a database here.
 const OF_NODES: [&str; 2] = [
-    include_str!("../src/admin/node.rs"),
-    include_str!("../src/admin/health/log.rs"),
+    include_str!("../src/operators/admin/node.rs"),
+    include_str!("../src/operators/admin/health/log.rs"),
 ];
 
 fn figures(text: &str) -> BTreeSet<&str> {

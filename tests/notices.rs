@@ -5,7 +5,7 @@ use crate::support::{Answer, SOON, TestService, json, wait_until};
 async fn notify(service: &TestService, headers: &[(&str, &str)], body: &str) -> Answer {
     let client = service.a.with_key(None);
     let mut call = client
-        .call("POST", caudal::notices::PATH)
+        .call("POST", caudal_bank::notices::route::PATH)
         .text(body.to_owned());
     for (name, value) in headers {
         call = call.header(name, value);
@@ -16,7 +16,7 @@ async fn notify(service: &TestService, headers: &[(&str, &str)], body: &str) -> 
 #[actix_web::test]
 async fn nothing_is_believed_without_a_signature() {
     let service = TestService::start().await;
-    let stamp = (caudal::clock::now().millis() / 1_000).to_string();
+    let stamp = (caudal_http::clock::now().millis() / 1_000).to_string();
     let signature = format!("v1,{}", "A".repeat(43) + "=");
     let id = ("webhook-id", "ntc_1");
     let at = ("webhook-timestamp", stamp.as_str());
@@ -38,7 +38,7 @@ async fn nothing_is_believed_without_a_signature() {
     let large = "x".repeat(64 * 1024 + 1);
     let refused = notify(&service, &[], &large).await;
     refused.refused(413, "body_too_large");
-    let refused = service.a.get(caudal::notices::PATH).await;
+    let refused = service.a.get(caudal_bank::notices::route::PATH).await;
     let refused = refused.refused(405, "method_not_allowed");
     assert_eq!(refused.header("allow"), "POST");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use caudal::service::TEST_ADMIN_KEY;
+use caudal_service::TEST_ADMIN_KEY;
 use tempfile::TempDir;
 
 use crate::bank_failures::past::copy;

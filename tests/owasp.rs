@@ -77,11 +77,11 @@ const RISKS: &[Risk] = &[
                 "wrong_admin_keys_are_slowed_and_an_operator_gets_in",
             ),
             (
-                "src/admin/tests/people.rs",
+                "src/service/tests/admin/people.rs",
                 "a_credential_ends_at_once_and_another_one_never_comes_back",
             ),
             (
-                "src/console/sessions.rs",
+                "src/operators/console/sessions.rs",
                 "a_session_ends_when_idle_when_old_and_when_told",
             ),
             (
@@ -128,7 +128,7 @@ const RISKS: &[Risk] = &[
                 "a_parameter_that_an_operation_does_not_have_is_refused_with_the_one_that_was_meant",
             ),
             (
-                "src/admin/tests/parameters.rs",
+                "src/service/tests/admin/parameters.rs",
                 "a_parameter_that_an_operation_does_not_have_is_refused",
             ),
         ],
@@ -178,7 +178,7 @@ const RISKS: &[Risk] = &[
                 "a_realm_has_so_many_webhooks_and_no_more",
             ),
             (
-                "src/console/sessions.rs",
+                "src/operators/console/sessions.rs",
                 "one_person_has_so_many_sessions_and_nobody_else_loses_theirs",
             ),
         ],
@@ -195,11 +195,11 @@ const RISKS: &[Risk] = &[
                 "what_opens_the_admin_api_is_no_key_of_a_tenant",
             ),
             (
-                "src/admin/tests/people.rs",
+                "src/service/tests/admin/people.rs",
                 "each_role_gets_to_its_operations_and_to_no_others",
             ),
             (
-                "src/admin/tests/people.rs",
+                "src/service/tests/admin/people.rs",
                 "the_table_has_the_operations_of_the_document_and_no_others",
             ),
             (
@@ -346,7 +346,7 @@ const RISKS: &[Risk] = &[
                 "every_endpoint_of_the_document_has_a_shape",
             ),
             (
-                "src/admin/tests/people.rs",
+                "src/service/tests/admin/people.rs",
                 "the_table_has_the_operations_of_the_document_and_no_others",
             ),
         ],

@@ -7,8 +7,8 @@ mod shards;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use caudal::portable::format;
-use caudal::portable::read::Reader;
+use caudal_backup::portable::format;
+use caudal_backup::portable::read::Reader;
 use tempfile::TempDir;
 
 use crate::backup::{at, command, seen, shipped, text};
@@ -238,7 +238,7 @@ fn says(file: &Path, wanted: &str) -> bool {
     let mut reader = Reader::open(file).unwrap();
     let mut found = false;
     while let Some(frame) = reader.entries().unwrap() {
-        let mut look = |item: caudal::portable::tally::Item<'_>| {
+        let mut look = |item: caudal_backup::portable::tally::Item<'_>| {
             let mut windows = item.body.windows(wanted.len());
             found |= windows.any(|it| it == wanted.as_bytes());
             Ok(())

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use caudal::service::{CellLog, Service, ServiceOptions, StartError, TEST_ADMIN_KEY};
 use caudal_ledger::tenants::Mode;
 use caudal_postgres::PostgresLog;
 use caudal_postgres::server::{Server, cell, own, shared};
+use caudal_service::{CellLog, Service, ServiceOptions, StartError, TEST_ADMIN_KEY};
 use caudal_storage::OpenError;
 use caudal_storage::log::{Log as _, LogError};
 use tempfile::TempDir;
@@ -64,7 +64,7 @@ async fn a_folder_that_is_lost_is_filled_from_the_log() {
     );
     // As when a machine is lost together with its disk; the bank is on another machine.
     service.kill().await;
-    let bank = data.join(caudal::service::BANK);
+    let bank = data.join(caudal_service::BANK);
     let kept = dir.path().join("kept");
     if bank.exists() {
         fs::rename(&bank, &kept).unwrap();

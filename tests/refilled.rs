@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use caudal::service::{CellLog, Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use caudal_postgres::Settings;
 use caudal_postgres::server::{Server, own};
+use caudal_service::{CellLog, Service, ServiceOptions};
 use tempfile::TempDir;
 
 use crate::backup::{command, seen, text};

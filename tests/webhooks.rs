@@ -16,9 +16,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use caudal::webhooks::resolve::{LookingUp, Lookup};
-use caudal::webhooks::{AttemptLimits, HttpSink, Reach, Sealer, Secret};
 use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
+use caudal_http::webhooks::resolve::{LookingUp, Lookup};
+use caudal_http::webhooks::{AttemptLimits, HttpSink, Reach, Sealer, Secret};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::events::{Event, EventId, EventKind, Subject};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
@@ -177,7 +177,7 @@ async fn an_event_arrives_as_the_specification_says_and_as_the_feed_shows_it() {
     let header = |name: &str| came.header(name);
     assert_eq!(check(&secret, header, &came.body, seconds()), Ok(()));
 
-    let shown = caudal::bodies::events::event(TENANT, &event());
+    let shown = caudal_http::bodies::events::event(TENANT, &event());
     assert_eq!(came.header("webhook-id"), Some(shown.id.as_str()));
     let body: Value = serde_json::from_slice(&came.body).unwrap();
     assert_eq!(body, json!(shown));

@@ -425,9 +425,9 @@ mod tests {
     use caudal_storage::{Commit, DurableStore, Store as _, StoreOptions};
 
     use super::*;
-    use crate::backup::depot;
-    use crate::backup::names::{Kind, name_of};
-    use crate::backup::object::pack;
+    use crate::depot;
+    use crate::names::{Kind, name_of};
+    use crate::object::pack;
 
     #[actix_web::test]
     async fn a_walk_ends_where_it_was_to_end_although_a_service_ships_meanwhile() {

@@ -249,10 +249,10 @@ mod tests {
     use caudal_storage::{Commit, DurableStore, Records, Store as _, StoreOptions};
 
     use super::*;
-    use crate::backup::depot::Listed;
-    use crate::backup::ship::Cut;
-    use crate::backup::shipment::{Known, Shipment};
-    use crate::backup::{chain, depot};
+    use crate::depot::Listed;
+    use crate::ship::Cut;
+    use crate::shipment::{Known, Shipment};
+    use crate::{chain, depot};
 
     #[derive(Debug, Default)]
     struct Chosen(Mutex<Option<BackupId>>);

@@ -57,7 +57,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     if text.len() != N.checked_mul(2)? || !text.is_ascii() {
         return None;

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use aws_lc_rs::rand;
 use caudal_actors::ports::{BankError, BankReply};
+use caudal_http::clients::USER_AGENT;
+use caudal_http::traces::{TRACEPARENT, leg};
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
@@ -23,8 +25,6 @@ use super::redact::{for_the_journal, to_be_shown};
 use super::text::decoded;
 use super::wire::{Answer, Ask, LoggedIn, Verdict};
 use super::{BODY_MAX, HttpGateway};
-use crate::clients::USER_AGENT;
-use crate::traces::{TRACEPARENT, leg};
 
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
 /// found closed.
@@ -313,12 +313,14 @@ impl HttpGateway {
         let (said, result) = described(outcome, status);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(
-            target: "caudal::bank",
             request_id = trip.request_id,
             operation = entry.operation,
             reference = entry.reference,
             status = status.map(|status| status.as_u16()),
-            trouble = result.is_err().then_some(said.as_str()).filter(|_| status.is_none()),
+            trouble = result
+                .is_err()
+                .then_some(said.as_str())
+                .filter(|_| status.is_none()),
             millis,
             "the bank was called"
         );

@@ -23,7 +23,7 @@ const CODE_MAX: usize = 8;
 
 impl Ask<Found> {
     /// Looks up the holder of a CBU, CVU or alias.
-    pub fn lookup(whom: &Destination) -> Self {
+    pub(crate) fn lookup(whom: &Destination) -> Self {
         let (path, redacted) = match whom {
             Destination::Key(key) => {
                 let shown = json!({"cbu": last4(key.as_str())});
@@ -51,7 +51,7 @@ impl Ask<Found> {
 
 impl Ask<(Money, Timestamp)> {
     /// The balance of the collector account.
-    pub fn balance(collector: &str) -> Self {
+    pub(crate) fn balance(collector: &str) -> Self {
         let path = ["banks", "322", "accounts", collector, "owner"];
         let asked = collector.to_owned();
         let judge = Box::new(move |answer: &Answer| {

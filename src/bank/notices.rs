@@ -7,6 +7,8 @@
 //! **Failure.** A notice that is refused changes nothing. The bank sends it again twice, and whatever is still
 //! missing then is found by asking the bank.
 
+pub mod route;
+
 use caudal_actors::ports::Notice;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;

@@ -53,7 +53,7 @@ impl Worth<'_> {
     }
 
     /// An amount of pesos.
-    pub fn amount(&self) -> Option<Amount> {
+    pub(crate) fn amount(&self) -> Option<Amount> {
         Amount::parse(&self.digits()?).ok()
     }
 
@@ -64,7 +64,7 @@ impl Worth<'_> {
     }
 
     /// Pesos of a balance, which may be zero or less.
-    pub fn money(&self) -> Option<Money> {
+    pub(crate) fn money(&self) -> Option<Money> {
         let text = self.digits()?;
         let (digits, negative) = match text.strip_prefix('-') {
             Some(digits) => (digits, true),
@@ -156,7 +156,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
 impl<'a> Members<'a> {
     /// What is no object has none.
-    pub const fn none() -> Self {
+    pub(crate) const fn none() -> Self {
         Self(Vec::new())
     }
 
@@ -168,7 +168,7 @@ impl<'a> Members<'a> {
     }
 
     /// A member that decides; `None` when it is absent or null.
-    pub fn deciding<T: Deserialize<'a>>(&self, name: Unread) -> Result<Option<T>, Unread> {
+    pub(crate) fn deciding<T: Deserialize<'a>>(&self, name: Unread) -> Result<Option<T>, Unread> {
         let mut values = self.named(name);
         let Some(value) = values.next() else {
             return Ok(None);
@@ -181,28 +181,28 @@ impl<'a> Members<'a> {
     }
 
     /// A text that decides.
-    pub fn text(&self, name: Unread) -> Result<Option<String>, Unread> {
+    pub(crate) fn text(&self, name: Unread) -> Result<Option<String>, Unread> {
         self.deciding(name)
     }
 
     /// An object that decides; one without members when it is absent or null.
-    pub fn object(&self, name: Unread) -> Result<Self, Unread> {
+    pub(crate) fn object(&self, name: Unread) -> Result<Self, Unread> {
         Ok(self.deciding(name)?.unwrap_or(Self::none()))
     }
 
     /// A member for people to read; `None` when it makes no sense.
-    pub fn shown<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
+    pub(crate) fn shown<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.named(name).next()?.get()).ok()
     }
 
     /// The other side of a movement under a member.
-    pub fn party(&self, name: &str) -> Counterparty {
+    pub(crate) fn party(&self, name: &str) -> Counterparty {
         self.shown(name)
             .map_or_else(Counterparty::default, |party: Value| counterparty(&party))
     }
 
     /// Our reference under a member; `None` when it is absent or somebody else's.
-    pub fn origin(&self, name: Unread) -> Result<Option<OriginId>, Unread> {
+    pub(crate) fn origin(&self, name: Unread) -> Result<Option<OriginId>, Unread> {
         Ok(self.text(name)?.as_deref().and_then(OriginId::parse))
     }
 
@@ -210,7 +210,7 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// The id, status or value that cannot be read.
-    pub fn transfer(&self) -> Result<BankTransfer, Unread> {
+    pub(crate) fn transfer(&self) -> Result<BankTransfer, Unread> {
         let coelsa_id = self.text("coelsa_id")?;
         let status = self.text("status")?.ok_or("status")?;
         let why: Option<String> = self.shown("reject_reason");
@@ -249,7 +249,7 @@ impl<'a> Members<'a> {
     }
 
     /// An amount of pesos that decides.
-    pub fn pesos(&self) -> Result<Amount, Unread> {
+    pub(crate) fn pesos(&self) -> Result<Amount, Unread> {
         let worth: Option<Worth<'_>> = self.deciding("value")?;
         worth.and_then(|worth| worth.amount()).ok_or("value")
     }

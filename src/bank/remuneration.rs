@@ -32,7 +32,7 @@ fn path<'a>(collector: &'a str, reference: Option<&'a str>) -> Vec<&'a str> {
 
 impl Ask<FundWord> {
     /// Enrols an account, or returns the enrolment that its reference has already made.
-    pub fn enrol(collector: &str, order: &EnrolmentOrder) -> Self {
+    pub(crate) fn enrol(collector: &str, order: &EnrolmentOrder) -> Self {
         let reference = order.reference.clone();
         let judge = Box::new(move |answer: &Answer| {
             if answer.is_success() {
@@ -62,7 +62,7 @@ impl Ask<FundWord> {
     }
 
     /// Asks for an enrolment that may have been made a moment ago: if it is not there yet, it is looked for again.
-    pub fn enrolled(collector: &str, reference: &str) -> Self {
+    pub(crate) fn enrolled(collector: &str, reference: &str) -> Self {
         let asked = reference.to_owned();
         let judge = Box::new(
             move |answer: &Answer| match judge_position(answer, &asked) {
@@ -78,7 +78,7 @@ impl Ask<FundWord> {
 
 impl Ask<Option<FundReport>> {
     /// Asks for the state of an enrolment and its position.
-    pub fn fund_position(collector: &str, reference: &str) -> Self {
+    pub(crate) fn fund_position(collector: &str, reference: &str) -> Self {
         let asked = reference.to_owned();
         let judge = Box::new(move |answer: &Answer| judge_position(answer, &asked));
         let path = path(collector, Some(reference));

@@ -135,7 +135,7 @@ impl Ask<BankTransfer> {
 
 impl Ask<Option<BankTransfer>> {
     /// Asks for the state of a transfer.
-    pub fn transfer_status(collector: &str, origin: OriginId) -> Self {
+    pub(crate) fn transfer_status(collector: &str, origin: OriginId) -> Self {
         let text = origin.to_string();
         let judge = Box::new(move |answer: &Answer| judge_status(answer, origin));
         Self {
@@ -370,7 +370,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// No lines so far.
-    pub fn of(day: BusinessDay) -> Self {
+    pub(crate) fn of(day: BusinessDay) -> Self {
         Self {
             day,
             listed: Vec::new(),
@@ -380,12 +380,12 @@ impl Lines {
     }
 
     /// The movements, and the lines that cannot be read.
-    pub fn both(self) -> (Vec<BankMovement>, Vec<UnreadableLine>) {
+    pub(crate) fn both(self) -> (Vec<BankMovement>, Vec<UnreadableLine>) {
         (self.listed, self.unreadable.into_values().collect())
     }
 
     /// Takes in a page; returns whether it has a line that no earlier one has.
-    pub fn take(&mut self, page: Page) -> bool {
+    pub(crate) fn take(&mut self, page: Page) -> bool {
         let known = (self.places.len(), self.unreadable.len());
         let mut unreadable = page.unreadable;
         for item in page.movements {

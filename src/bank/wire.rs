@@ -37,12 +37,12 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Whether the status is any 2xx.
-    pub fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
     /// The body as JSON of this shape; `None` when it is not.
-    pub fn read<'a, B: Deserialize<'a>>(&'a self) -> Option<B> {
+    pub(crate) fn read<'a, B: Deserialize<'a>>(&'a self) -> Option<B> {
         serde_json::from_str(&self.body).ok()
     }
 }
@@ -92,7 +92,7 @@ pub(super) fn of_question<T>(answer: &Answer) -> Verdict<T> {
 
 impl<T> Ask<T> {
     /// A request without a body; `path` is the part after `/v1`.
-    pub fn get(operation: &'static str, path: &[&str], judge: Judge<T>) -> Self {
+    pub(crate) fn get(operation: &'static str, path: &[&str], judge: Judge<T>) -> Self {
         let path = [&["v1"], path].concat();
         Self {
             operation,
@@ -108,14 +108,14 @@ impl<T> Ask<T> {
     }
 
     /// The same, with a reference for the journal.
-    pub fn about(self, reference: String) -> Self {
+    pub(crate) fn about(self, reference: String) -> Self {
         Self { reference, ..self }
     }
 }
 
 impl Ask<Cvu> {
     /// Creates the CVU of a client id, or returns the existing one.
-    pub fn create_cvu(config: &Config, client_id: u64, holder: &Holder) -> Self {
+    pub(crate) fn create_cvu(config: &Config, client_id: u64, holder: &Holder) -> Self {
         let psp = config.psp_code;
         let of_psp = move |cvu: &Cvu| {
             let code = cvu.as_str().get(3..7).and_then(|code| code.parse().ok());
@@ -156,7 +156,7 @@ impl Ask<Cvu> {
 
 impl Ask<Alias> {
     /// Sets an alias, or has the bank assign one.
-    pub fn set_alias(collector: &str, cvu: Cvu, cuit: Cuit, alias: Option<&Alias>) -> Self {
+    pub(crate) fn set_alias(collector: &str, cvu: Cvu, cuit: Cuit, alias: Option<&Alias>) -> Self {
         let mut body = json!({"cvu": cvu, "cuit": cuit});
         if let (Some(members), Some(alias)) = (body.as_object_mut(), alias) {
             members.insert("label".into(), json!(alias));
@@ -180,7 +180,7 @@ impl Ask<Alias> {
 
 impl Ask<()> {
     /// Changes the holder's name.
-    pub fn rename(collector: &str, cvu: Cvu, name: &str) -> Self {
+    pub(crate) fn rename(collector: &str, cvu: Cvu, name: &str) -> Self {
         Self {
             operation: "rename",
             reference: reference(&cvu),
@@ -195,7 +195,7 @@ impl Ask<()> {
     }
 
     /// Closes a CVU.
-    pub fn close(collector: &str, cvu: Cvu, cuit: Cuit) -> Self {
+    pub(crate) fn close(collector: &str, cvu: Cvu, cuit: Cuit) -> Self {
         Self {
             operation: "close",
             reference: reference(&cvu),
@@ -212,7 +212,7 @@ impl Ask<()> {
 
 impl Ask<bool> {
     /// Whether a CVU is closed: no longer active, or not there.
-    pub fn is_closed(cvu: Cvu) -> Self {
+    pub(crate) fn is_closed(cvu: Cvu) -> Self {
         let path = ["accounts", "cbu", cvu.as_str()];
         Self {
             reference: reference(&cvu),
@@ -354,7 +354,7 @@ pub(super) struct LoggedIn {
 
 impl LoggedIn {
     /// Reads the answer of a login; `None` when it holds no token.
-    pub fn read(answer: &Answer) -> Option<Self> {
+    pub(crate) fn read(answer: &Answer) -> Option<Self> {
         answer.read().filter(|_| answer.is_success())
     }
 }

@@ -10,22 +10,6 @@ use std::time::Duration;
 use actix_web::rt::task::JoinHandle;
 use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
-use caudal::clock::GuardedClock;
-use caudal::http::audit_rate::AuditRate;
-use caudal::http::bytes::Deadlines;
-use caudal::http::gate::Gate;
-use caudal::http::pool::Pool;
-use caudal::http::rate::Rate;
-use caudal::http::streams::Streams;
-use caudal::http::wire::{self, Bounds, Listening};
-use caudal::http::{Door, Hooks};
-use caudal::keys::Keyring;
-use caudal::measures::Measures;
-use caudal::memory::{Plan, watch};
-use caudal::outgoing::Outgoing;
-use caudal::server::{self, Running};
-use caudal::service::GRACE;
-use caudal::webhooks::{HttpSink, Reach, Sealer};
 use caudal_actors::banks::Relation;
 use caudal_actors::engine::{Asker, Engine, EngineOptions, Outside};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
@@ -34,6 +18,20 @@ use caudal_actors::ports::obedient::ObedientBank;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_actors::records::projection::Rows;
 use caudal_actors::reply::Given;
+use caudal_backup::outgoing::Outgoing;
+use caudal_http::audit_rate::AuditRate;
+use caudal_http::bytes::Deadlines;
+use caudal_http::clock::GuardedClock;
+use caudal_http::gate::Gate;
+use caudal_http::keys::Keyring;
+use caudal_http::measures::Measures;
+use caudal_http::memory::{Plan, watch};
+use caudal_http::pool::Pool;
+use caudal_http::rate::Rate;
+use caudal_http::streams::Streams;
+use caudal_http::webhooks::{HttpSink, Reach, Sealer};
+use caudal_http::wire::{self, Bounds, Listening};
+use caudal_http::{Door, Hooks};
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::cvu::Cvu;
@@ -45,6 +43,8 @@ use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_ledger::vouchers::Outcome;
+use caudal_service::GRACE;
+use caudal_service::server::{self, Running};
 use caudal_storage::{DurableStore, StoreOptions};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
@@ -201,8 +201,6 @@ impl Site {
             measures,
             memory,
             unread: Arc::default(),
-            backup: None,
-            outgoing: Arc::new(Outgoing::free()),
             log: None,
             proxies: Arc::default(),
             node: None,

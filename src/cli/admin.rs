@@ -12,7 +12,7 @@ use super::terminal::{say, wait};
 
 /// Errands about tenants.
 #[derive(Debug, clap::Subcommand)]
-pub enum Tenant {
+pub(super) enum Tenant {
     /// Create a tenant; it gets a live and a test realm
     Create {
         /// Its name
@@ -29,7 +29,7 @@ pub enum Tenant {
 
 /// Errands about keys.
 #[derive(Debug, clap::Subcommand)]
-pub enum Key {
+pub(super) enum Key {
     /// Issue a key; its text is shown only now
     Issue {
         /// The tenant's id
@@ -84,7 +84,7 @@ pub enum Key {
 
 /// Which service, and how its answer is shown.
 #[derive(Debug, clap::Args)]
-pub struct Asking {
+pub(super) struct Asking {
     #[command(flatten)]
     which: Which,
     /// Print the answer as JSON
@@ -114,7 +114,7 @@ impl From<Mode> for caudal_ledger::ids::Mode {
 }
 
 /// Runs a command about tenants.
-pub fn tenant(errand: Tenant) -> Result<(), Exit> {
+pub(super) fn tenant(errand: Tenant) -> Result<(), Exit> {
     const COLUMNS: [&str; 3] = ["id", "name", "createdAt"];
     match errand {
         Tenant::Create { name, asking } => {
@@ -131,7 +131,7 @@ pub fn tenant(errand: Tenant) -> Result<(), Exit> {
 }
 
 /// Runs a command about keys.
-pub fn key(errand: Key) -> Result<(), Exit> {
+pub(super) fn key(errand: Key) -> Result<(), Exit> {
     const COLUMNS: [&str; 10] = [
         "id",
         "prefix",
@@ -219,7 +219,7 @@ fn issued(key: &Value) -> String {
 }
 
 /// An id as one segment of a path.
-pub fn segment(id: &str) -> Result<&str, Exit> {
+pub(super) fn segment(id: &str) -> Result<&str, Exit> {
     let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     if !id.is_empty() && id.bytes().all(good) {
         Ok(id)
@@ -229,20 +229,20 @@ pub fn segment(id: &str) -> Result<&str, Exit> {
 }
 
 /// The named fields of each row, as a table for people.
-pub fn table<const N: usize>(columns: &[&str; N], rows: &[Value]) -> String {
+pub(super) fn table<const N: usize>(columns: &[&str; N], rows: &[Value]) -> String {
     let cells = |row: &Value| columns.map(|column| shown(row, column));
     aligned(*columns, rows.iter().map(cells))
 }
 
 impl Asking {
     /// The service to call, and whether its answer is shown as JSON.
-    pub fn find(self) -> Result<(Remote, bool), Exit> {
+    pub(super) fn find(self) -> Result<(Remote, bool), Exit> {
         let remote = self.which.find()?;
         Ok((remote.because(self.reason), self.json))
     }
 
     /// Sends a request, and shows the answer.
-    pub fn run(
+    pub(super) fn run(
         self,
         method: Method,
         path: &str,
@@ -253,7 +253,7 @@ impl Asking {
     }
 
     /// Sends a request, shows the answer, and returns it: for answers that may still mean a failure.
-    pub fn answered(
+    pub(super) fn answered(
         self,
         method: Method,
         path: &str,

@@ -12,7 +12,7 @@ use super::remote::{items, refusal, shown};
 
 /// An errand about approvals.
 #[derive(Debug, Subcommand)]
-pub enum Approvals {
+pub(super) enum Approvals {
     /// List what waits, and the latest decisions
     List {
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub enum Approvals {
 }
 
 /// Runs the command.
-pub fn run(errand: Approvals) -> Result<(), Exit> {
+pub(super) fn run(errand: Approvals) -> Result<(), Exit> {
     const COLUMNS: [&str; 8] = [
         "id",
         "state",

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use caudal::backup::BackupError;
-use caudal::backup::chain::{self, Kept, Walked};
-use caudal::backup::depot::{self, Depot};
-use caudal::backup::names::hex;
-use caudal::backup::ship::Cut;
-use caudal::backup::shipment::{Known, Shipment};
-use caudal::service::{self, BackupChoice};
+use caudal_backup::BackupError;
+use caudal_backup::chain::{self, Kept, Walked};
+use caudal_backup::depot::{self, Depot};
+use caudal_backup::names::hex;
+use caudal_backup::ship::Cut;
+use caudal_backup::shipment::{Known, Shipment};
 use caudal_ledger::time::Timestamp;
+use caudal_service::{self as service, BackupChoice};
 use clap::Subcommand;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ use super::terminal::{self, say, wait};
 /// waits. An interrupted backup continues where it was when the command runs again.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     check: Option<Check>,
     /// The data folder of a stopped service; overrides CAUDAL_ADMIN_URL
@@ -85,15 +85,15 @@ impl From<BackupError> for Exit {
 }
 
 /// Runs the command.
-pub fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: Args) -> Result<(), Exit> {
     match (args.check, args.data, args.to) {
         (Some(Check::Verify(args)), _, _) => {
-            terminal::log(caudal::log::LogFormat::Text, "warn")?;
+            terminal::log(caudal_http::log::LogFormat::Text, "warn")?;
             wait(check(args))
         }
         (None, Some(data), Some(to)) => {
             process::keep_files_private();
-            terminal::log(caudal::log::LogFormat::Text, "warn")?;
+            terminal::log(caudal_http::log::LogFormat::Text, "warn")?;
             let done = folder(&data, &to)?;
             print(&done, args.json, "stored up to commit")
         }
@@ -212,7 +212,7 @@ async fn check(args: Verify) -> Result<(), Exit> {
 }
 
 /// The result of a walk, for a person or a program.
-pub fn found(depot: &dyn Depot, kept: &Kept, walked: &Walked) -> Value {
+pub(super) fn found(depot: &dyn Depot, kept: &Kept, walked: &Walked) -> Value {
     json!({
         "from": depot.place(),
         "store": hex(&kept.history),

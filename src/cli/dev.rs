@@ -7,14 +7,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use caudal::backup::depot;
-use caudal::backup::run::Plan;
-use caudal::backup::ship::Cut;
-use caudal::log::LogFormat;
-use caudal::memory;
-use caudal::service::{self, Banking, CellLog, LEASE, Service, ServiceOptions, StartError};
 use caudal_actors::platform::NewTenant;
+use caudal_backup::depot;
+use caudal_backup::run::Plan;
+use caudal_backup::ship::Cut;
+use caudal_http::log::LogFormat;
+use caudal_http::memory;
 use caudal_ledger::tenants::{Mode, Policy};
+use caudal_service::{
+    self as service, Banking, CellLog, LEASE, Service, ServiceOptions, StartError,
+};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +26,9 @@ use super::progress::ProgressLine;
 use super::terminal::{self, Hangup, Signals, say};
 
 /// The name and id of the demo tenant.
-pub const TENANT: &str = "demo";
+pub(super) const TENANT: &str = "demo";
 /// The file that a running `caudal dev` writes into its folder.
-pub const DEV_FILE: &str = "dev.json";
+pub(super) const DEV_FILE: &str = "dev.json";
 /// The previous run's file, while a start is under way.
 const DEV_FILE_LAST: &str = "dev.json.last";
 /// The opening balance of each collector account, in centavos: it covers the adjustments of a first look.
@@ -34,12 +36,12 @@ const ENDOWMENT: u64 = 100_000_000;
 /// How often the journal is shipped, if a backup is requested.
 const SHIP_EVERY: Duration = Duration::from_secs(1);
 /// The default data folder.
-pub const DATA: &str = "./caudal-data";
+pub(super) const DATA: &str = "./caudal-data";
 
 /// Run the whole service on this machine for a first look: embedded store, embedded sandbox bank,
 /// a demo tenant with keys. Starting again on the same folder keeps everything.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The folder that keeps everything [default: ./caudal-data; with --cluster, one that is removed at the end]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -82,7 +84,7 @@ impl Args {
 /// The addresses and keys of a running `caudal dev`, for programs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DevFile {
+pub(super) struct DevFile {
     /// The API.
     pub url: String,
     /// The admin API.
@@ -101,7 +103,7 @@ pub struct DevFile {
 
 impl DevFile {
     /// The file of a folder, if there is a complete one.
-    pub fn read(data: &Path) -> Result<Option<Self>, StartError> {
+    pub(super) fn read(data: &Path) -> Result<Option<Self>, StartError> {
         for name in [DEV_FILE, DEV_FILE_LAST] {
             let bytes = service::read_file(&data.join(name))?;
             let read = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -114,7 +116,7 @@ impl DevFile {
 }
 
 /// Runs the service until a signal.
-pub fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: Args) -> Result<(), Exit> {
     if args.cluster {
         return cluster::run(cluster::Plan {
             data: args.data,

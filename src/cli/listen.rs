@@ -8,8 +8,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use caudal::webhooks::Secret;
-use caudal::webhooks::signing::{self, Message};
+use caudal_http::webhooks::Secret;
+use caudal_http::webhooks::signing::{self, Message};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
@@ -32,7 +32,7 @@ const MESSAGE_MAX: usize = 4 << 20;
 /// Follow the events of a key and post each to a URL, for instance of a receiver that you are writing, signed like a
 /// webhook. Prints a line for each event and runs until Ctrl-C.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Where events are posted to, for instance http://127.0.0.1:9000/hooks
     #[arg(long, value_name = "URL")]
     forward: Url,
@@ -78,8 +78,8 @@ struct StreamMessage {
 }
 
 /// Runs the command until a signal.
-pub fn run(args: Args) -> Result<(), Exit> {
-    terminal::log(caudal::log::LogFormat::Terminal, "warn")?;
+pub(super) fn run(args: Args) -> Result<(), Exit> {
+    terminal::log(caudal_http::log::LogFormat::Terminal, "warn")?;
     terminal::wait(async {
         let mut signals = Signals::listen(Hangup::Ends)?;
         let mut forward = Forward::of(args)?;

@@ -10,7 +10,7 @@ use super::remote::shown;
 
 /// An errand about what a service logs.
 #[derive(Debug, Subcommand)]
-pub enum Log {
+pub(super) enum Log {
     /// Show how much is logged, and how long a change still lasts
     Show {
         #[command(flatten)]
@@ -18,10 +18,10 @@ pub enum Log {
     },
     /// Log more or less of some parts for a while; it ends by itself
     ///
-    /// If the service was started with a level for a more specific target, such as `caudal::bank=warn`, that
+    /// If the service was started with a level for a more specific target, such as `caudal_bank=warn`, that
     /// one wins over `caudal=debug`: name the more specific target.
     Set {
-        /// Targets and levels, e.g. `caudal::bank=debug,caudal_actors=debug` (levels: warn, info, debug, trace)
+        /// Targets and levels, e.g. `caudal_bank=debug,caudal_actors=debug` (levels: warn, info, debug, trace)
         directives: String,
         /// For how many seconds, an hour at most; ten minutes unless set
         #[arg(long = "for", value_name = "SECONDS")]
@@ -37,7 +37,7 @@ pub enum Log {
 }
 
 /// Runs the command.
-pub fn run(errand: Log) -> Result<(), Exit> {
+pub(super) fn run(errand: Log) -> Result<(), Exit> {
     const PATH: &str = "/admin/log";
     match errand {
         Log::Show { asking } => asking.run(Method::GET, PATH, None, page),

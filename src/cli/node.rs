@@ -10,7 +10,7 @@ use super::terminal::{say, wait};
 
 /// An errand about nodes.
 #[derive(Debug, Subcommand)]
-pub enum Node {
+pub(super) enum Node {
     /// Show which node owns the log, and which follow it and how far they are; any node answers
     Status {
         #[command(flatten)]
@@ -30,7 +30,7 @@ pub enum Node {
 }
 
 /// Runs the command.
-pub fn run(errand: Node) -> Result<(), Exit> {
+pub(super) fn run(errand: Node) -> Result<(), Exit> {
     match errand {
         Node::Status { which, json } => status(&which.find()?, json),
         Node::HandOver { which, to } => hand_over(&which.find()?, to.as_deref()),

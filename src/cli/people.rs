@@ -13,7 +13,7 @@ const PAGE: u64 = 200;
 
 /// Errands about whoever runs a service.
 #[derive(Debug, clap::Subcommand)]
-pub enum Admin {
+pub(super) enum Admin {
     /// Add people with a role and a credential of their own; replace and revoke credentials
     #[command(subcommand)]
     People(People),
@@ -21,7 +21,7 @@ pub enum Admin {
 
 /// Errands about people.
 #[derive(Debug, clap::Subcommand)]
-pub enum People {
+pub(super) enum People {
     /// Add a person; the credential is shown only now
     Add {
         /// Their permanent name in the audit log: small letters, digits, . _ - @
@@ -64,7 +64,7 @@ pub enum People {
 
 /// The role of a person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Role {
+pub(super) enum Role {
     /// Reads
     Viewer,
     /// Reads, the audit log too
@@ -88,7 +88,7 @@ impl Role {
 
 /// Prints the audit log of a running service, newest first
 #[derive(Debug, clap::Args)]
-pub struct AuditArgs {
+pub(super) struct AuditArgs {
     /// Only what this person did; `root` is the admin key
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
@@ -115,7 +115,7 @@ pub struct AuditArgs {
 }
 
 /// Runs a command about people.
-pub fn admin(errand: Admin) -> Result<(), Exit> {
+pub(super) fn admin(errand: Admin) -> Result<(), Exit> {
     let Admin::People(errand) = errand;
     people(errand)
 }
@@ -176,7 +176,7 @@ fn issued(person: &Value) -> String {
 }
 
 /// Prints the audit log.
-pub fn audit(args: AuditArgs) -> Result<(), Exit> {
+pub(super) fn audit(args: AuditArgs) -> Result<(), Exit> {
     const COLUMNS: [&str; 9] = [
         "sequence", "at", "operator", "role", "action", "subject", "outcome", "status", "reason",
     ];

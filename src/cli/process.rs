@@ -20,13 +20,13 @@ const EVERY: Duration = Duration::from_secs(1);
 const LARGE_BYTES: usize = 8 << 20;
 
 /// Makes every file created from now on accessible to its owner only.
-pub fn keep_files_private() {
+pub(super) fn keep_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
 /// Forbids core dumps, and keeps other processes of the same user from reading this process's memory: it holds keys and
 /// personal data. Swap is not covered.
-pub fn keep_memory_private() {
+pub(super) fn keep_memory_private() {
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -38,7 +38,7 @@ pub fn keep_memory_private() {
 }
 
 /// Warns when others can read a file that holds secrets.
-pub fn warn_if_shared(file: &Path) {
+pub(super) fn warn_if_shared(file: &Path) {
     const OTHERS: u32 = 0o077;
     let Ok(known) = std::fs::metadata(file) else {
         return;
@@ -58,7 +58,7 @@ pub fn warn_if_shared(file: &Path) {
 /// The allocator asks the system for huge pages, and a huge page stays in memory while a byte of it is used. Without
 /// them the memory of a process under load is half as much. The allocator returns what is freed only when a large block
 /// is freed some time after the other memory: after a flood of requests there is no such block.
-pub fn give_memory_back() -> Result<(), Exit> {
+pub(super) fn give_memory_back() -> Result<(), Exit> {
     if let Err(why) = disable_transparent_huge_pages(true) {
         tracing::warn!(%why, "the process may take more memory than memory_bytes: it uses huge pages");
     }

@@ -4,17 +4,17 @@ mod import;
 
 use std::path::{Path, PathBuf};
 
-use caudal::backup::BackupError;
-use caudal::backup::chain::{self, Take};
-use caudal::backup::depot;
-use caudal::backup::names::hex;
-use caudal::backup::restore::Until;
-use caudal::clock;
-use caudal::portable::export::{Export, Wanted};
-use caudal::portable::file::{Checked, count};
-use caudal::portable::format::FRAME_BYTES;
-use caudal::portable::import::say as write;
-use caudal::portable::read;
+use caudal_backup::BackupError;
+use caudal_backup::chain::{self, Take};
+use caudal_backup::depot;
+use caudal_backup::names::hex;
+use caudal_backup::portable::export::{Export, Wanted};
+use caudal_backup::portable::file::{Checked, count};
+use caudal_backup::portable::format::FRAME_BYTES;
+use caudal_backup::portable::import::say as write;
+use caudal_backup::portable::read;
+use caudal_backup::restore::Until;
+use caudal_http::clock;
 use caudal_ledger::ids::Mode;
 use caudal_ledger::tenants::moves::NotMoved;
 use caudal_ledger::time::Timestamp;
@@ -34,7 +34,7 @@ use super::terminal::{self, say, wait};
 
 /// Export, check and import one tenant's realm; open and close it
 #[derive(Debug, Subcommand)]
-pub enum Realm {
+pub(super) enum Realm {
     Export(Taken),
     Check(Check),
     Import(import::Import),
@@ -50,7 +50,7 @@ pub enum Realm {
 ///
 /// A backup (`--from`) can be read while the service runs; run `caudal backup` first to ship the newest records to it.
 #[derive(Debug, clap::Args)]
-pub struct Taken {
+pub(super) struct Taken {
     /// The data folder of a stopped service
     #[arg(
         long,
@@ -87,7 +87,7 @@ pub struct Taken {
 
 /// Check a realm's file: every byte, every stream, and what it says of itself
 #[derive(Debug, clap::Args)]
-pub struct Check {
+pub(super) struct Check {
     /// The file
     file: PathBuf,
     /// Print what is in it as JSON
@@ -97,7 +97,7 @@ pub struct Check {
 
 /// A realm in the data folder of a stopped service.
 #[derive(Debug, clap::Args)]
-pub struct Which {
+pub(super) struct Which {
     /// The data folder of a stopped service
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
@@ -110,11 +110,11 @@ pub struct Which {
 }
 
 /// Runs the command.
-pub fn run(errand: Realm) -> Result<(), Exit> {
+pub(super) fn run(errand: Realm) -> Result<(), Exit> {
     process::keep_files_private();
     // The index has to be built here, so a message about that is no news.
     let usual = "warn,caudal_storage::durable::open=error";
-    terminal::log(caudal::log::LogFormat::Text, usual)?;
+    terminal::log(caudal_http::log::LogFormat::Text, usual)?;
     match errand {
         Realm::Export(args) => export(&args),
         Realm::Check(args) => {

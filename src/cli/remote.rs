@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which service is meant.
 #[derive(Debug, clap::Args)]
-pub struct Which {
+pub(super) struct Which {
     /// The address of the admin API, for instance http://127.0.0.1:8081; that of the running
     /// `caudal dev` unless set
     #[arg(long, value_name = "URL", env = "CAUDAL_ADMIN_URL")]
@@ -33,7 +33,7 @@ pub struct Which {
 
 /// A connection to a service's admin API.
 #[derive(Clone, Debug)]
-pub struct Remote {
+pub(super) struct Remote {
     base: Url,
     key: SecretString,
     client: Client,
@@ -42,7 +42,7 @@ pub struct Remote {
 
 impl Which {
     /// Finds the service: by its address, or else by the file that `caudal dev` wrote into `./caudal-data`.
-    pub fn find(self) -> Result<Remote, Exit> {
+    pub(super) fn find(self) -> Result<Remote, Exit> {
         let Self {
             admin_url,
             admin_key,
@@ -75,7 +75,7 @@ impl Which {
 
 impl Remote {
     /// The service with this admin URL.
-    pub fn to(url: &str, key: SecretString) -> Result<Self, Exit> {
+    pub(super) fn to(url: &str, key: SecretString) -> Result<Self, Exit> {
         Self::of(url.parse().map_err(Exit::failed)?, key)
     }
 
@@ -98,18 +98,18 @@ impl Remote {
     }
 
     /// Another service, called with the same key.
-    pub fn also(&self, url: &str) -> Result<Self, Exit> {
+    pub(super) fn also(&self, url: &str) -> Result<Self, Exit> {
         let wrong = |why| Exit::usage(format!("the admin URL {url:?}: {why}"));
         Self::of(url.parse::<Url>().map_err(wrong)?, self.key.clone())
     }
 
     /// The same connection, with a reason for every call.
-    pub fn because(self, reason: Option<String>) -> Self {
+    pub(super) fn because(self, reason: Option<String>) -> Self {
         Self { reason, ..self }
     }
 
     /// Sends a request with `body` as JSON. Returns the answer's JSON, or null if it has none.
-    pub async fn ask(
+    pub(super) async fn ask(
         &self,
         method: Method,
         path: &str,
@@ -119,7 +119,7 @@ impl Remote {
     }
 
     /// Sends a request, and waits for the answer no longer than the given time.
-    pub async fn ask_within(
+    pub(super) async fn ask_within(
         &self,
         method: Method,
         path: &str,
@@ -165,7 +165,7 @@ impl Remote {
 }
 
 /// The message of an error body.
-pub fn refusal(body: &Value) -> String {
+pub(super) fn refusal(body: &Value) -> String {
     let message = body
         .get("message")
         .and_then(Value::as_str)
@@ -181,7 +181,7 @@ pub fn refusal(body: &Value) -> String {
 }
 
 /// A field of an answer in readable form.
-pub fn shown(value: &Value, field: &str) -> String {
+pub(super) fn shown(value: &Value, field: &str) -> String {
     match value.get(field) {
         None | Some(Value::Null) => "-".to_owned(),
         Some(Value::String(text)) => text.clone(),
@@ -194,7 +194,7 @@ pub fn shown(value: &Value, field: &str) -> String {
 }
 
 /// The items of a list.
-pub fn items(list: &Value) -> &[Value] {
+pub(super) fn items(list: &Value) -> &[Value] {
     let items = list.get("items").and_then(Value::as_array);
     items.map(Vec::as_slice).unwrap_or_default()
 }

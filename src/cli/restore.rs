@@ -5,13 +5,13 @@ mod logs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use caudal::backup::chain;
-use caudal::backup::depot;
-use caudal::backup::names::hex;
-use caudal::backup::restore::{self, Errand, Until};
-use caudal::clock;
-use caudal::service::{self, Restoring};
+use caudal_backup::chain;
+use caudal_backup::depot;
+use caudal_backup::names::hex;
+use caudal_backup::restore::{self, Errand, Until};
+use caudal_http::clock;
 use caudal_ledger::time::Timestamp;
+use caudal_service::{self as service, Restoring};
 use caudal_storage::StoreOptions;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ use super::verify;
 /// starts on it any more. A password of a database comes from `cell.log_password` of the settings, or
 /// CAUDAL_CELL__LOG_PASSWORD.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// What is restored: a backup (a folder, or s3://BUCKET/PREFIX), the data folder of a stopped service, or a log
     /// (postgres://USER@HOST:PORT/DATABASE)
     #[arg(long, value_name = "PLACE")]
@@ -76,7 +76,7 @@ pub(super) fn until(text: &str) -> Result<Until, String> {
 }
 
 /// Restores a store.
-pub fn run(args: &Args) -> Result<(), Exit> {
+pub(super) fn run(args: &Args) -> Result<(), Exit> {
     if let Some(Until::Instant(at)) = args.at
         && Timestamp::from_millis(at) > clock::now()
     {
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     process::keep_files_private();
     // The index has to be built here, so a message about that is no news.
     let usual = "warn,caudal_storage::durable::open=error";
-    terminal::log(caudal::log::LogFormat::Text, usual)?;
+    terminal::log(caudal_http::log::LogFormat::Text, usual)?;
     let (from, into) = (args.from.as_str(), args.into.as_str());
     if args.dry_run || logs::is_log(from) || logs::is_log(into) || logs::is_store(from)? {
         return logs::run(args, from, into);

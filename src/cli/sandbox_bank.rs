@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use caudal::calendar;
-use caudal::log::LogFormat;
+use caudal_http::log::LogFormat;
 use caudal_ledger::money::Amount;
 use caudal_sandbox::{self as sandbox, Sandbox};
+use caudal_service::calendar;
 use secrecy::SecretString;
 
 use super::Exit;
@@ -19,7 +19,7 @@ use super::terminal::{self, Hangup, Signals, say};
 /// The sandbox bank is a real HTTP server with the API of the sponsor bank. Use it with test keys, and to try what a bank
 /// can do wrong. Its page at `/docs` explains how.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Where it listens; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8082")]
     listen: SocketAddr,
@@ -49,7 +49,7 @@ fn centavos(text: &str) -> Result<u64, String> {
 }
 
 /// Runs the bank until a signal.
-pub fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: Args) -> Result<(), Exit> {
     process::keep_files_private();
     terminal::log(LogFormat::Text, "info")?;
     terminal::wait(async {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use caudal::config::{EXAMPLE, Settings};
-use caudal::service::Service;
-use caudal::traces::export;
+use caudal_http::traces::export;
+use caudal_service::Service;
+use caudal_service::config::{EXAMPLE, Settings};
 
 use super::Exit;
 use super::process;
@@ -17,7 +17,7 @@ use super::terminal::{self, Hangup, Signals, say};
 /// that it is not ready, finishes the requests in flight, and exits with code 0. It ignores SIGHUP, SIGUSR1 and
 /// SIGUSR2, because it reads settings only at the start.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The file with the settings (TOML)
     #[arg(long, value_name = "FILE", env = "CAUDAL_CONFIG")]
     config: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub struct Args {
 }
 
 /// Runs the service until a signal.
-pub fn run(args: &Args) -> Result<(), Exit> {
+pub(super) fn run(args: &Args) -> Result<(), Exit> {
     if args.example {
         return say(EXAMPLE.trim_end());
     }

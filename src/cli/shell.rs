@@ -16,7 +16,7 @@ use super::{Cli, Exit};
 ///
 /// # Errors
 /// When it cannot be printed.
-pub fn completions(shell: Shell) -> Result<(), Exit> {
+pub(super) fn completions(shell: Shell) -> Result<(), Exit> {
     let mut command = Cli::command();
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
@@ -28,7 +28,7 @@ pub fn completions(shell: Shell) -> Result<(), Exit> {
 ///
 /// # Errors
 /// When the folder or a page cannot be written.
-pub fn manual(folder: &Path) -> Result<(), Exit> {
+pub(super) fn manual(folder: &Path) -> Result<(), Exit> {
     let failed = |why| Exit::failed(format!("{}: {why}", folder.display()));
     fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(Cli::command(), folder).map_err(failed)

@@ -52,7 +52,7 @@ impl Format {
 
 /// Write the statement of an account for some days into a new file.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The CVU of the account
     #[arg(long)]
     cvu: String,
@@ -82,7 +82,7 @@ pub struct Args {
 }
 
 /// Requests the statement and writes it.
-pub fn run(args: &Args) -> Result<(), Exit> {
+pub(super) fn run(args: &Args) -> Result<(), Exit> {
     process::keep_files_private();
     let dev = DevFile::read(&PathBuf::from(DATA))?;
     let (base, key) = match (&args.url, &args.key, dev) {

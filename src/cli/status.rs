@@ -10,7 +10,7 @@ use super::terminal::{say, wait};
 /// Show how a running service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
 /// Exit code 1 when it is not ready.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     which: Which,
     /// The admin URL of a further service, such as another shard; with the same key
@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 /// Shows the status of each service. One that does not answer keeps none of the others from being shown.
-pub fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: Args) -> Result<(), Exit> {
     let remote = args.which.find()?;
     let others = args.also.iter().map(|url| remote.also(url));
     let others = others.collect::<Result<Vec<_>, _>>()?;
@@ -78,7 +78,7 @@ fn backup(status: &Value) -> String {
 }
 
 /// The lists of a restore to the past.
-pub fn since(since: &Value) -> String {
+pub(super) fn since(since: &Value) -> String {
     let lines = |title: &str, name| {
         let all = since.get(name).and_then(Value::as_array);
         let all = all.into_iter().flatten();

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use caudal::memory::{self, count};
-use caudal::service;
 use caudal_actors::records::projection::Rows;
+use caudal_http::memory::{self, count};
+use caudal_service as service;
 use caudal_storage::{Projection, Records, Store, StoreOptions};
 
 use super::Exit;
@@ -30,12 +30,12 @@ const PROFILES_PART: u64 = 4;
 const PROFILE_BYTES: u64 = 1024;
 
 /// How many profiles of accounts there is room for while a folder is verified.
-pub fn profiles() -> usize {
+pub(super) fn profiles() -> usize {
     count(memory::usual() / PROFILES_PART / PROFILE_BYTES)
 }
 
 /// A folder that is locked while this lives.
-pub struct Stopped {
+pub(super) struct Stopped {
     /// Its store.
     pub store: Arc<dyn Store>,
     /// The records of its journal.
@@ -45,13 +45,13 @@ pub struct Stopped {
 
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
-    pub fn open(data: &Path, whole: bool, line: &ProgressLine) -> Result<Self, Exit> {
+    pub(super) fn open(data: &Path, whole: bool, line: &ProgressLine) -> Result<Self, Exit> {
         Self::watched(data, whole, (Arc::new(Rows), None), line)
     }
 
     /// Opens it in the same way; `rows` builds the rows that the index lacks. `held` is the lock of the
     /// folder, if this process has it already.
-    pub fn watched(
+    pub(super) fn watched(
         data: &Path,
         whole: bool,
         (rows, held): (Arc<dyn Projection>, Option<File>),
@@ -89,7 +89,7 @@ impl Stopped {
 
     /// Opens it in order to write `what` to it. Refuses a folder that is a copy of a log in a database, because that
     /// log would not get the write.
-    pub fn to_write(data: &Path, what: &str, line: &ProgressLine) -> Result<Self, Exit> {
+    pub(super) fn to_write(data: &Path, what: &str, line: &ProgressLine) -> Result<Self, Exit> {
         let stopped = Self::open(data, false, line)?;
         let Some(place) = service::place_of(data)? else {
             return Ok(stopped);

@@ -2,22 +2,22 @@
 
 use std::io::{self, Write as _};
 
-use caudal::log::LogFormat;
-use caudal::service::Service;
+use caudal_http::log::LogFormat;
+use caudal_service::Service;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::{DEPOSED, Exit};
 
-/// The variable that filters the log, for instance `info,caudal::bank=debug`.
-pub const LOG: &str = "CAUDAL_LOG";
+/// The variable that filters the log, for instance `info,caudal_bank=debug`.
+pub(super) const LOG: &str = "CAUDAL_LOG";
 
 /// The part of the server library that logs input that is not HTTP as errors of ours: silenced, unless the filter names
 /// it.
 const GARBAGE: &str = "actix_http";
 
 /// Prints a line on standard output.
-pub fn say(line: &str) -> Result<(), Exit> {
+pub(super) fn say(line: &str) -> Result<(), Exit> {
     let mut out = io::stdout().lock();
     let printed = writeln!(out, "{line}").and_then(|()| out.flush());
     // A reader that has seen enough (`| head`) closes the pipe, which is not a failure.
@@ -28,8 +28,8 @@ pub fn say(line: &str) -> Result<(), Exit> {
 }
 
 /// Reports why the command failed: in the log if that is JSON and takes it, or else on standard error.
-pub fn complain(message: &str) {
-    if caudal::log::fatal(message) {
+pub(super) fn complain(message: &str) {
+    if caudal_http::log::fatal(message) {
         return;
     }
     // Without standard error nobody can be told; the exit code still reports the failure.
@@ -37,7 +37,7 @@ pub fn complain(message: &str) {
 }
 
 /// Begins to write the log on standard error; [`LOG`] overrides the usual filter.
-pub fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
+pub(super) fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     let filter = std::env::var(LOG).ok().filter(|text| !text.is_empty());
     let filter = filter.as_deref().unwrap_or(usual);
     let filter = match filter.contains(GARBAGE) {
@@ -46,11 +46,11 @@ pub fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     };
     let filter = EnvFilter::try_new(filter)
         .map_err(|why| Exit::usage(format!("{LOG}: {why}; for instance info")))?;
-    caudal::log::begin(format, filter).map_err(|why| Exit::failed(format!("the log: {why}")))
+    caudal_http::log::begin(format, filter).map_err(|why| Exit::failed(format!("the log: {why}")))
 }
 
 /// Runs a command's work on a runtime of its own.
-pub fn wait<T>(work: impl Future<Output = Result<T, Exit>>) -> Result<T, Exit> {
+pub(super) fn wait<T>(work: impl Future<Output = Result<T, Exit>>) -> Result<T, Exit> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().map_err(Exit::failed)?;
     runtime.block_on(work)
@@ -58,7 +58,7 @@ pub fn wait<T>(work: impl Future<Output = Result<T, Exit>>) -> Result<T, Exit> {
 
 /// The reaction of a process when its terminal goes away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hangup {
+pub(super) enum Hangup {
     /// It ends, because somebody was watching it there.
     Ends,
     /// It goes on, because it never needed a terminal.
@@ -67,7 +67,7 @@ pub enum Hangup {
 
 /// The signals that end a service, and those that it ignores.
 #[derive(Debug)]
-pub struct Signals {
+pub(super) struct Signals {
     hangup: Hangup,
     term: Signal,
     interrupt: Signal,
@@ -77,7 +77,7 @@ pub struct Signals {
 
 impl Signals {
     /// Listens from now on.
-    pub fn listen(hangup: Hangup) -> Result<Self, Exit> {
+    pub(super) fn listen(hangup: Hangup) -> Result<Self, Exit> {
         let to = |kind| signal(kind).map_err(Exit::failed);
         Ok(Self {
             hangup,
@@ -92,7 +92,7 @@ impl Signals {
     }
 
     /// Waits for the next signal that ends the service.
-    pub async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         loop {
             let [one, two] = &mut self.users;
             let ignored = tokio::select! {
@@ -115,7 +115,7 @@ impl Signals {
 
 /// Runs a service until a signal; a second signal ends it at once. The service also ends when another node has taken
 /// the cell.
-pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exit> {
+pub(super) async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exit> {
     let taken = service.deposed();
     let deposed = tokio::select! {
         () = signals.next() => false,
@@ -127,7 +127,7 @@ pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exi
         stopped = service.stop() => stopped,
         () = signals.next() => {
             complain("stopped at once; what was acknowledged is on disk");
-            caudal::log::end();
+            caudal_http::log::end();
             std::process::exit(1)
         }
     };

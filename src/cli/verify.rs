@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use caudal::admin::VerifyBody;
 use caudal_actors::verify::Watch;
+use caudal_operators::admin::VerifyBody;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use super::terminal::{self, say, wait};
 /// The histories come from the journal. The actors are compared in a running service only. Prints every difference; the
 /// exit code is 1 if there is one.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The data folder of a stopped service; overrides CAUDAL_ADMIN_URL. Without it, a running
     /// service verifies itself
     #[arg(long, value_name = "DIR")]
@@ -33,10 +33,10 @@ pub struct Args {
 }
 
 /// Verifies a folder or a running service.
-pub fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: Args) -> Result<(), Exit> {
     let report = match args.data {
         Some(data) => {
-            terminal::log(caudal::log::LogFormat::Text, "warn")?;
+            terminal::log(caudal_http::log::LogFormat::Text, "warn")?;
             serde_json::to_value(folder(&data, None)?).map_err(Exit::failed)?
         }
         None => {

@@ -9,6 +9,7 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 use super::params::PageParams;
 
 /// Declares parameters: where each is, its name there, and the type that the document shows.
+#[macro_export]
 macro_rules! declared {
     ($(
         $(#[$about:meta])+
@@ -36,7 +37,7 @@ macro_rules! declared {
         }
     };
 }
-pub(crate) use declared;
+pub use declared;
 
 declared! {
     /// The CVU of an account, 22 digits.

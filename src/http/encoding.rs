@@ -16,7 +16,7 @@ use flate2::write::GzEncoder;
 use tokio::sync::Semaphore;
 
 /// The smallest body that is compressed, in bytes: with a smaller one, a packet or two are all that could be saved.
-pub const GZIP_BYTES: u64 = 4096;
+pub(crate) const GZIP_BYTES: u64 = 4096;
 
 /// How many answers are compressed at the same time: each takes a thread.
 const SLOTS_MAX: usize = 8;
@@ -26,7 +26,7 @@ const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const VARY: HeaderValue = HeaderValue::from_static("accept-encoding");
 
 /// Whether a client names gzip among the encodings that it takes.
-pub fn takes_gzip(headers: &HeaderMap) -> bool {
+pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
     let given = headers.get_all(header::ACCEPT_ENCODING);
     let mut given = given.filter_map(|value| value.to_str().ok());
     given.any(|value| {

@@ -4,13 +4,13 @@
 const SHOWN: usize = 40;
 
 /// An unknown name as an answer shows it: its beginning, without control characters.
-pub fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     let visible = name.chars().filter(|c| !c.is_control());
     visible.take(SHOWN).collect()
 }
 
 /// The known name that is nearest to another one, if at most half of the longer one's letters differ.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = shown(name).to_lowercase();
     let near = known.into_iter().filter_map(|known| {
         let longest = name.len().max(known.len());

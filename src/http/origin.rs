@@ -8,7 +8,7 @@ use actix_web::http::header::{HeaderMap, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
 /// The address that a request comes from; `None` when trusted proxies wrote something that is no address.
-pub fn of(request: &HttpRequest, proxies: &[IpNet]) -> Option<IpAddr> {
+pub(crate) fn of(request: &HttpRequest, proxies: &[IpNet]) -> Option<IpAddr> {
     origin(request.peer_addr()?.ip(), request.headers(), proxies)
 }
 

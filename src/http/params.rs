@@ -13,7 +13,8 @@ use super::shapes::DayOrInstant;
 use super::words::Mistake;
 use crate::bodies::words::OrderWord;
 
-/// Declares query parameters: see [`crate::http::params`].
+/// Declares query parameters: see [`crate::params`].
+#[macro_export]
 macro_rules! params {
     (
         $(#[$about:meta])+
@@ -33,7 +34,7 @@ macro_rules! params {
 
         impl $name {
             /// Takes them from a query, which keeps every mistake.
-            $vis fn take(source: &mut $crate::http::query::Query) -> Self {
+            $vis fn take(source: &mut $crate::query::Query) -> Self {
                 $(
                     let $field = source.$how($wire $(, $read)*);
                     $({ let $query = &mut *source; $check; })?
@@ -62,7 +63,7 @@ macro_rules! params {
         };
     };
 }
-pub(crate) use params;
+pub use params;
 
 params! {
     /// Parameters of every list.

@@ -14,7 +14,7 @@ use pin_project_lite::pin_project;
 use super::wire::UnderWay;
 
 /// How much of a body is copied for a connection at a time, in bytes.
-pub const PIECE_BYTES: usize = 32 * 1024;
+pub(crate) const PIECE_BYTES: usize = 32 * 1024;
 
 /// A body that is handed out in pieces.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ impl<B: MessageBody + 'static> MessageBody for Carried<B> {
 }
 
 /// The same body, in pieces if it is large and already in memory.
-pub fn carry<B: MessageBody + 'static>(body: B, under_way: Option<UnderWay>) -> Carried<B> {
+pub(crate) fn carry<B: MessageBody + 'static>(body: B, under_way: Option<UnderWay>) -> Carried<B> {
     let large = |length| usize::try_from(length).is_ok_and(|length| length > PIECE_BYTES);
     let body = match body.size() {
         BodySize::Sized(length) if large(length) => match body.try_into_bytes() {
@@ -80,7 +80,7 @@ pub fn carry<B: MessageBody + 'static>(body: B, under_way: Option<UnderWay>) -> 
 }
 
 /// An empty body, in place of another one.
-pub fn nothing<B>(under_way: Option<UnderWay>) -> Carried<B> {
+pub(crate) fn nothing<B>(under_way: Option<UnderWay>) -> Carried<B> {
     let body = EitherBody::right(Pieces::default());
     Carried { body, under_way }
 }

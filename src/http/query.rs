@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use caudal_actors::engine::lists::{Cursor, ListPage, Listing, SortOrder};
+use caudal_ledger::events::EventId;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
@@ -281,6 +283,19 @@ impl Query {
 /// When the text is no day.
 pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
     BusinessDay::parse(text).ok_or(Mistake::NotADate)
+}
+
+/// The event after which a reader wants to continue, in a log that goes up to `last`.
+///
+/// # Errors
+/// When the text is no id of an event of the realm, or the event is still to come.
+pub fn place(realm: RealmId, last: u64, text: &str) -> Result<EventId, Mistake> {
+    let id = EventId::parse(text).filter(|id| id.realm == realm);
+    match id.ok_or(Mistake::NoEvent)? {
+        // A reader that waited there would miss all events until then.
+        id if id.number > last => Err(Mistake::EventToCome),
+        id => Ok(id),
+    }
 }
 
 fn names(request: &HttpRequest) -> impl Iterator<Item = String> {

@@ -33,7 +33,8 @@ pub fn closed(mut schema: RefOr<Schema>) -> RefOr<Schema> {
     schema
 }
 
-/// Declares a request: see [`crate::http::request`].
+/// Declares a request: see [`crate::request`].
+#[macro_export]
 macro_rules! request {
     // A body.
     (
@@ -76,7 +77,7 @@ macro_rules! request {
         impl $name {
             /// Takes its fields; `None` when one that has to be there left its mistake.
             $vis fn take(
-                source: &mut $crate::http::body::Fields
+                source: &mut $crate::body::Fields
                 $(, $arg: $needs)*
             ) -> Option<Self> {
                 source.know(&[$($wire),+]);
@@ -115,15 +116,15 @@ macro_rules! request {
 
         impl<$lt> $name $(<$own>)? {
             /// Reads it from its text; `None` when that is no object, or one that has a field twice.
-            $vis fn read(text: &$lt str) -> Option<Result<Self, $crate::http::errors::ApiError>> {
+            $vis fn read(text: &$lt str) -> Option<Result<Self, $crate::errors::ApiError>> {
                 let names = [$($wire),+];
-                let mut source = $crate::http::borrowed::Slots::read(names, text)?;
+                let mut source = $crate::borrowed::Slots::read(names, text)?;
                 let whole = Self::take(&mut source);
                 Some(source.finish(whole))
             }
 
             fn take(
-                source: &mut $crate::http::borrowed::Slots<$lt, { [$($wire),+].len() }>,
+                source: &mut $crate::borrowed::Slots<$lt, { [$($wire),+].len() }>,
             ) -> Option<Self> {
                 $(let $field = source.$how($wire, $read);)+
                 Some(Self {$($field: request!(@kept $how $field)),+})
@@ -182,9 +183,9 @@ macro_rules! request {
             /// # Errors
             /// 400 with every mistake.
             $vis fn read(
-                body: $crate::http::body::Body
+                body: $crate::body::Body
                 $(, $arg: $needs)*
-            ) -> Result<Self, $crate::http::errors::ApiError> {
+            ) -> Result<Self, $crate::errors::ApiError> {
                 let mut fields = body.$fields();
                 let whole = Self::take(&mut fields $(, $arg)*);
                 fields.finish(whole)
@@ -231,9 +232,9 @@ macro_rules! request {
             }
         };
     };
-    (@closed strict $schema:expr) => { $crate::http::request::closed($schema) };
-    (@closed strict_part $schema:expr) => { $crate::http::request::closed($schema) };
+    (@closed strict $schema:expr) => { $crate::request::closed($schema) };
+    (@closed strict_part $schema:expr) => { $crate::request::closed($schema) };
     (@closed lenient $schema:expr) => { $schema };
     (@closed lenient_part $schema:expr) => { $schema };
 }
-pub(crate) use request;
+pub use request;

@@ -39,6 +39,11 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> HttpResponse {
     raw(status, text::json(body))
 }
 
+/// The answer of a service that is ready and has nothing to add.
+pub fn ready() -> HttpResponse {
+    json(StatusCode::OK, &serde_json::json!({"status": "ready"}))
+}
+
 /// An answer whose JSON is written already.
 pub fn raw(status: StatusCode, body: String) -> HttpResponse {
     HttpResponse::build(status)

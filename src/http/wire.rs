@@ -22,8 +22,8 @@
 //! it cuts off no client that has read meanwhile.
 
 mod listen;
-pub mod scan;
-pub mod seats;
+pub(crate) mod scan;
+pub(crate) mod seats;
 
 use std::io;
 use std::mem::{self, MaybeUninit};

@@ -6,7 +6,7 @@
 //! are in [`ledger`]: their own text is the English, and the Spanish is one match each. A mistake or rule without a
 //! sentence does not compile.
 
-pub mod codes;
+pub(crate) mod codes;
 pub mod ledger;
 mod mistakes;
 mod refusals;
@@ -114,16 +114,16 @@ macro_rules! words {
                 &[$(($english, $spanish)),+];
         }
 
-        impl $crate::http::words::Say for $name {
+        impl $crate::words::Say for $name {
             fn say(
                 &self,
-                language: $crate::http::current::Language,
+                language: $crate::current::Language,
                 f: &mut std::fmt::Formatter<'_>,
             ) -> std::fmt::Result {
-                use $crate::http::current::Language::{English, Spanish};
+                use $crate::current::Language::{English, Spanish};
                 match self {$(
                     Self::$variant $({ $($field),+ })? => {
-                        $($(let $field = $crate::http::words::In(language, $field);)+)?
+                        $($(let $field = $crate::words::In(language, $field);)+)?
                         match language {
                             English => write!(f, $english),
                             Spanish => write!(f, $spanish),

@@ -12,8 +12,30 @@ use actix_web::web::ServiceConfig;
 use caudal_actors::engine::{Banks, Engine, Outside};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
+use caudal_api::v1::webhooks::{TEST_BURST, TEST_EVERY};
+use caudal_backup::outgoing::Outgoing;
+use caudal_backup::run;
+use caudal_bank::notices::route;
+use caudal_bank::{self as bank, HttpGateway, MayCall};
+use caudal_http::audit_rate::AuditRate;
+use caudal_http::gate::Gate;
+use caudal_http::keys::{Keyring, RootKey};
+use caudal_http::measures::banks::counted;
+use caudal_http::measures::{Measures, hooks};
+use caudal_http::memory;
+use caudal_http::pool::Pool;
+use caudal_http::rate::{KeyRate, Rate};
+use caudal_http::strangers::Strangers;
+use caudal_http::streams::{StreamOptions, Streams};
+use caudal_http::webhooks::resolve::SystemLookup;
+use caudal_http::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
+use caudal_http::wire::{Bounds, ConnectionLimits, Listening};
+use caudal_http::{Door, Hooks};
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::people::{Person, Power};
+use caudal_operators::admin;
+use caudal_operators::admin::OperatorDesk;
+use caudal_operators::console::Console;
 use caudal_sandbox::{self as sandbox, Sandbox};
 use caudal_storage::Store;
 use secrecy::SecretString;
@@ -25,27 +47,7 @@ use super::listening::{listen, stop};
 use super::secrets::Secrets;
 use super::shipping::ship;
 use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder, nodes};
-use crate::admin::OperatorDesk;
-use crate::backup::run;
-use crate::bank::{self, HttpGateway, MayCall};
-use crate::console::Console;
-use crate::http::audit_rate::AuditRate;
-use crate::http::gate::Gate;
-use crate::http::pool::Pool;
-use crate::http::rate::{KeyRate, Rate};
-use crate::http::strangers::Strangers;
-use crate::http::streams::{StreamOptions, Streams};
-use crate::http::wire::{Bounds, ConnectionLimits, Listening};
-use crate::http::{Door, Hooks};
-use crate::keys::{Keyring, RootKey};
-use crate::measures::banks::counted;
-use crate::measures::{Measures, hooks};
-use crate::notices;
-use crate::outgoing::Outgoing;
-use crate::v1::webhooks::{TEST_BURST, TEST_EVERY};
-use crate::webhooks::resolve::SystemLookup;
-use crate::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
-use crate::{admin, memory, server};
+use crate::server;
 
 /// How long the threads of the actors may take to release the store.
 const RELEASE: Duration = Duration::from_secs(10);
@@ -156,13 +158,15 @@ fn pool() -> Result<Pool, StartError> {
 fn operate(
     door: &Door,
     strangers: Arc<Strangers>,
+    (backup, outgoing): (Option<Arc<run::Backup>>, Arc<Outgoing>),
     listen_at: SocketAddr,
 ) -> Result<(admin::Running, Arc<Console>), StartError> {
     let listener = listen(listen_at, "admin_listen")?;
-    let desk = OperatorDesk::new(Door {
+    let door = Door {
         strangers,
         ..door.clone()
-    });
+    };
+    let desk = OperatorDesk::new(door, backup, outgoing);
     let console = Console::start(&desk.door);
     let shared = Arc::clone(&console);
     let beside = move |config: &mut ServiceConfig| Arc::clone(&shared).routes(config);
@@ -220,14 +224,13 @@ impl Parts {
             memory: options.memory,
             unread: Arc::default(),
             measures: Arc::clone(&measures),
-            outgoing,
-            backup: backup.as_ref().map(|it| Arc::clone(&it.backup)),
             log: opened.log,
             proxies: options.limits.proxies.as_slice().into(),
             node: opened.node,
         };
         let operators = strangers(admin::CONNECTIONS);
-        let (admin, console) = operate(&door, operators, options.admin_listen)?;
+        let leaves = (backup.as_ref().map(|it| Arc::clone(&it.backup)), outgoing);
+        let (admin, console) = operate(&door, operators, leaves, options.admin_listen)?;
         let bounds = bounds(options.limits, room, &door);
         let patience = (options.deadlines.head, options.answer, options.grace);
         let how = listening(bounds, workers(options.workers), patience);
@@ -386,7 +389,7 @@ fn notify(sandbox: Option<&sandbox::Running>, addr: SocketAddr) -> Result<(), St
         return Ok(());
     };
     let failed = |why| StartError::io("telling the sandbox bank where notices go", why);
-    let url = format!("http://{}{}", reachable(addr), notices::PATH);
+    let url = format!("http://{}{}", reachable(addr), route::PATH);
     sandbox.notify(Some(&url), None).map_err(failed)
 }
 

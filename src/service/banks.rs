@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use caudal_actors::banks::{Banks, NoBank, Relation};
 use caudal_actors::ports::BankGateway;
+use caudal_bank::{self as bank, HttpGateway, MayCall};
 use caudal_ledger::tenants::Mode;
 use caudal_sandbox as sandbox;
 use secrecy::ExposeSecret as _;
 
 use super::secrets::{NoSecret, Secrets};
-use crate::bank::{self, HttpGateway, MayCall};
 
 /// The shortest notice secret, in bytes.
 const NOTICE_SECRET_MIN: usize = 32;

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_actors::records::projection::Rows;
+use caudal_backup::names::hex;
+use caudal_http::node::Membership;
 use caudal_postgres::{PostgresLog, Settings, Status, Trouble};
 use caudal_storage::filling::Closed;
 use caudal_storage::log::{Log as _, LogId};
@@ -22,8 +24,6 @@ use caudal_storage::{
 
 use super::StartError;
 use super::folder::{self, PLACE, STORE};
-use crate::backup::names::hex;
-use crate::http::node::Membership;
 
 /// How long a lease lasts by default.
 pub const LEASE: Duration = Duration::from_secs(5);

@@ -6,10 +6,10 @@
 //! **Failure.** With too few descriptors the service does not start, and reports how many it needs. The store also
 //! reserves some of its own for unforeseen needs.
 
+use caudal_operators::admin;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::StartError;
-use crate::admin;
 
 /// Threads, listeners, timers, signals, standard streams, the log.
 const PROCESS: usize = 64;
@@ -22,9 +22,9 @@ const BANKS: usize = 64;
 /// Attempts at webhooks, and looking up where they go.
 const WEBHOOKS: usize = 96;
 /// Descriptors kept back for everything except the public listener.
-pub const KEPT_BACK: usize = PROCESS + STORE + BANKS + WEBHOOKS + admin::CONNECTIONS;
+pub(crate) const KEPT_BACK: usize = PROCESS + STORE + BANKS + WEBHOOKS + admin::CONNECTIONS;
 /// The fewest connections with which the service starts.
-pub const CONNECTIONS_MIN: usize = 32;
+pub(crate) const CONNECTIONS_MIN: usize = 32;
 
 /// Raises the limit as far as the process may, and returns how many connections that leaves.
 pub(super) fn raise() -> Result<usize, StartError> {

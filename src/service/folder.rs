@@ -24,16 +24,16 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal_backup::BackupError;
+use caudal_backup::end::{BackupId, CHOSEN, Choice};
+use caudal_backup::names::{hex, unhex};
+use caudal_backup::outgoing::Outgoing;
+use caudal_backup::since::Since;
 use caudal_storage::log::LogId;
 use caudal_storage::{DurableStore, OpenError, Projection, Records, Store};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::StartError;
-use crate::backup::BackupError;
-use crate::backup::end::{BackupId, CHOSEN, Choice};
-use crate::backup::names::{hex, unhex};
-use crate::backup::since::Since;
-use crate::outgoing::Outgoing;
 
 /// The store's folder, inside the data folder.
 pub(super) const STORE: &str = "store";

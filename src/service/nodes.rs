@@ -21,15 +21,15 @@ use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_actors::persist::persist;
+use caudal_bank::MayCall;
+use caudal_http::Door;
+use caudal_http::node::hand_over::NotGiven;
+use caudal_http::node::{Membership, Node};
 use caudal_postgres::Status;
 use caudal_storage::{Member, Records, Store, StoreOptions, Turn};
 use tokio::sync::mpsc;
 
 use super::{ServiceOptions, StartError, catch_up, cell};
-use crate::bank::MayCall;
-use crate::http::Door;
-use crate::http::node::hand_over::NotGiven;
-use crate::http::node::{Membership, Node};
 
 /// The pause before another try when actors could not wake, or could not come to rest.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -22,11 +22,11 @@ const BYTES_MAX: u64 = 4096;
 
 /// The folder of secrets; `None` if the settings name none.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(Option<PathBuf>);
+pub(crate) struct Secrets(Option<PathBuf>);
 
 /// Why a name gives no secret: what the operator has to do, the same for every cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NoSecret(pub &'static str);
+pub(crate) struct NoSecret(pub &'static str);
 
 /// The error of every name that cannot be used.
 const UNUSABLE: NoSecret = NoSecret(
@@ -40,12 +40,12 @@ const NO_FOLDER: NoSecret = NoSecret(
 
 impl Secrets {
     /// The secrets in a folder, which need not exist yet.
-    pub fn in_folder(folder: Option<PathBuf>) -> Self {
+    pub(crate) fn in_folder(folder: Option<PathBuf>) -> Self {
         Self(folder)
     }
 
     /// The secret of a name, for the bank at a base URL.
-    pub fn read(&self, name: &str, base_url: &str) -> Result<SecretString, NoSecret> {
+    pub(crate) fn read(&self, name: &str, base_url: &str) -> Result<SecretString, NoSecret> {
         let folder = self.0.as_deref().ok_or(NO_FOLDER)?;
         if !is_secret_name(name) {
             return Err(UNUSABLE);

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use caudal_backup::run::{self, Alone, Role};
+use caudal_http::node::Node;
 use caudal_storage::Records;
 
 use super::{StartError, folder};
-use crate::backup::run::{self, Alone, Role};
-use crate::http::node::Node;
 
 /// Begins to ship the journal, if a backup is configured.
 ///

@@ -1,5 +1,7 @@
 //! A service as a whole: started, stopped, killed, started again; its folder and its pepper.
 
+mod admin;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use caudal::service::Service;
+use caudal_service::Service;
 use tempfile::TempDir;
 
 use super::{at, command, shipped, text, verified, with_pepper, worked};
@@ -118,8 +118,8 @@ async fn what_an_interrupted_restore_to_the_past_held_is_not_held_after_another_
     let new = dir.path().join("new");
     with_pepper(&new, service.data());
     let held = new.join("outgoing.held");
-    let restoring = caudal::service::Restoring::begin(&new, None, true).unwrap();
-    let busy = caudal::service::Restoring::begin(&new, None, true).unwrap_err();
+    let restoring = caudal_service::Restoring::begin(&new, None, true).unwrap();
+    let busy = caudal_service::Restoring::begin(&new, None, true).unwrap_err();
     assert!(busy.to_string().contains("another process"), "{busy}");
     drop(restoring);
     assert!(held.exists() && is_unfinished(&new));

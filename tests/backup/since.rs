@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use caudal::backup::ship::Cut;
-use caudal::service::TEST_ADMIN_KEY;
+use caudal_backup::ship::Cut;
+use caudal_service::TEST_ADMIN_KEY;
 use tempfile::TempDir;
 
 use super::{at, objects, restored, seen, shipped, worked};

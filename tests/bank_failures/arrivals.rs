@@ -1,6 +1,6 @@
 //! Money that arrives twice, or where it should not.
 
-use caudal::notices::PATH;
+use caudal_bank::notices::route::PATH;
 use caudal_ledger::cvu::Cvu;
 
 use super::rig::{Rig, rail_id, received};

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex};
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
-use caudal::bank::Config;
-use caudal::service::{Banking, ServiceOptions};
+use caudal_bank::Config;
+use caudal_service::{Banking, ServiceOptions};
 
 use super::decide;
 use super::letters::{ended, rail_id, reversed};

@@ -3,7 +3,7 @@
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use caudal::notices::PATH;
+use caudal_bank::notices::route::PATH;
 
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, Value, json};
@@ -28,7 +28,7 @@ pub async fn deliver(
 
 /// The present time, in seconds since 1970.
 pub fn now() -> u64 {
-    caudal::clock::now().millis() / 1_000
+    caudal_http::clock::now().millis() / 1_000
 }
 
 /// An id like those of the rail.
@@ -41,7 +41,7 @@ pub fn notice(kind: &str, data: &Value) -> Value {
     json!({
         "id": format!("EV{}", fresh()),
         "object": "event",
-        "created": caudal::clock::now().to_string(),
+        "created": caudal_http::clock::now().to_string(),
         "type": kind,
         "redeliveries": 0,
         "data": data,

@@ -1,6 +1,6 @@
 //! Notices that come twice, late, never, in the wrong order, or from a stranger.
 
-use caudal::notices::PATH;
+use caudal_bank::notices::route::PATH;
 use caudal_sandbox::NOTICE_SECRET;
 
 use super::rig::{Rig, calls, deliver, ended, now, rail_id, received, reversed};
@@ -111,7 +111,7 @@ async fn notice_of_money_lost_and_told_again() {
 #[actix_web::test]
 async fn notices_lost_and_found_on_the_banks_list() {
     let every = Some(std::time::Duration::from_millis(50));
-    let rig = Rig::start_with(|options| caudal::service::ServiceOptions {
+    let rig = Rig::start_with(|options| caudal_service::ServiceOptions {
         catch_up: every,
         ..options
     })

@@ -10,7 +10,7 @@ use crate::support::{Answer, SOON, Value, json, named, wait_until};
 
 /// A service that reads the bank's list again and again.
 async fn start() -> Rig {
-    Rig::start_with(|options| caudal::service::ServiceOptions {
+    Rig::start_with(|options| caudal_service::ServiceOptions {
         catch_up: Some(Duration::from_millis(100)),
         ..options
     })
@@ -24,7 +24,7 @@ fn by(outcome: &str) -> Value {
 impl Rig {
     async fn admin(&self, method: &str, path: &str, body: &Value) -> Answer {
         let call = self.admin.call(method, path);
-        let call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
+        let call = call.header("x-admin-key", caudal_service::TEST_ADMIN_KEY);
         match method {
             "GET" => call.await,
             _ => call.json(body).await,

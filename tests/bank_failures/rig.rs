@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use caudal::bank::{Config, Patience};
-use caudal::notices::PATH;
-use caudal::service::{Banking, Service, ServiceOptions};
 use caudal_actors::engine::{self, Asker, Engine};
 use caudal_actors::realms::Target;
 use caudal_actors::settings::Pauses;
+use caudal_bank::notices::route::PATH;
+use caudal_bank::{Config, Patience};
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::tenants::Mode;
 use caudal_sandbox::{self as sandbox, Sandbox};
+use caudal_service::{Banking, Service, ServiceOptions};
 use tempfile::TempDir;
 
 pub use super::letters::{deliver, ended, now, rail_id, received, reversed};

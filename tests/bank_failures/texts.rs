@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
-use caudal::service::{Banking, ServiceOptions, TEST_ADMIN_KEY};
+use caudal_service::{Banking, ServiceOptions, TEST_ADMIN_KEY};
 
 use super::rig::Rig;
 use crate::support::{SOON, Value, json, wait_until};

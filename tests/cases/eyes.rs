@@ -1,6 +1,6 @@
 //! Decisions that need a second person: no money moves before the approval, and it moves once.
 
-use caudal::service::TEST_ADMIN_KEY;
+use caudal_service::TEST_ADMIN_KEY;
 
 use super::start;
 use crate::cli::{caudal, said};

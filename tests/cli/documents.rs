@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use caudal::config::EXAMPLE;
+use caudal_service::config::EXAMPLE;
 
 use super::{caudal, said};
 

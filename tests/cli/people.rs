@@ -1,6 +1,6 @@
 //! People and the audit log from the command line.
 
-use caudal::service::TEST_ADMIN_KEY;
+use caudal_service::TEST_ADMIN_KEY;
 
 use super::{caudal, said};
 use crate::support::{TestService, Value, json};

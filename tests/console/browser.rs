@@ -29,7 +29,7 @@ impl Browser {
     /// A browser that is logged in with the admin key.
     pub async fn entered(service: &TestService) -> Self {
         let mut browser = Self::new(service);
-        let key = caudal::service::TEST_ADMIN_KEY;
+        let key = caudal_service::TEST_ADMIN_KEY;
         let answer = browser.send("/console/login", &[("key", key)]).await;
         assert_eq!(answer.is(303).header("location"), "/console/");
         browser
@@ -139,7 +139,7 @@ pub fn token(html: &str) -> Option<&str> {
 /// Carries out an operator's order at the admin API, with a reason.
 pub async fn order(service: &TestService, method: &str, path: &str, body: &Value) -> Answer {
     let call = service.admin_client().call(method, path);
-    let call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
+    let call = call.header("x-admin-key", caudal_service::TEST_ADMIN_KEY);
     call.header("x-reason", "a test").json(body).await
 }
 

@@ -36,7 +36,7 @@ const FIELDS: [(&str, &str); 4] = [
 
 /// The patterns of the routes that take a form, according to the route table.
 fn forms() -> BTreeSet<String> {
-    let routes = include_str!("../../src/console.rs");
+    let routes = include_str!("../../src/operators/console.rs");
     let mut found = BTreeSet::new();
     for service in routes.split(".service(").skip(1) {
         let pattern = service.split('"').nth(1);
@@ -113,7 +113,7 @@ async fn no_key_of_a_tenant_and_no_header_opens_the_console() {
         let call = admin.get(page).header("x-api-key", &tenants);
         // The API's key does not count here: forms of other sites cannot send headers, but they can
         // send cookies.
-        let call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
+        let call = call.header("x-admin-key", caudal_service::TEST_ADMIN_KEY);
         call.await.is(303);
     }
 }

@@ -101,7 +101,7 @@ async fn calls_to_the_bank_and_the_audit_log_are_found_exactly() {
     let looked = service
         .admin_client()
         .get(&format!("/admin/actors/{cvu}"))
-        .header("x-admin-key", caudal::service::TEST_ADMIN_KEY)
+        .header("x-admin-key", caudal_service::TEST_ADMIN_KEY)
         .header("x-request-id", "an-operator-looks")
         .await;
     looked.is(200);

@@ -53,7 +53,7 @@ async fn strangers_are_led_to_the_page_to_log_in() {
 #[actix_web::test]
 async fn the_key_logs_in_and_leads_back_to_a_page_of_the_console_alone() {
     let service = TestService::start().await;
-    let key = caudal::service::TEST_ADMIN_KEY;
+    let key = caudal_service::TEST_ADMIN_KEY;
     for (back, place) in [
         ("/console/backups", "/console/backups"),
         ("/console/search?q=a%20b", "/console/search?q=a%20b"),
@@ -152,7 +152,7 @@ async fn a_session_ends_with_its_logout_and_with_the_credential() {
 #[actix_web::test]
 async fn whoever_logs_in_has_a_session_that_nobody_knew_before() {
     let service = TestService::start().await;
-    let key = [("key", caudal::service::TEST_ADMIN_KEY)];
+    let key = [("key", caudal_service::TEST_ADMIN_KEY)];
     // An attacker has set a cookie before, either made up or of their own session.
     let mut other = Browser::entered(&service).await;
     let theirs = other.cookie("caudal_session").unwrap().clone();
@@ -202,7 +202,7 @@ async fn the_cookie_of_a_session_goes_to_the_console_alone_and_in_secret_where_t
             "" => call,
             proto => call.header("x-forwarded-proto", proto),
         };
-        let key = caudal::service::TEST_ADMIN_KEY;
+        let key = caudal_service::TEST_ADMIN_KEY;
         let answer = call.body(format!("key={key}")).await.is(303);
         let mut lines = answer.headers.get_all("set-cookie").iter();
         let line = lines.next().unwrap().to_str().unwrap().to_owned();

@@ -205,7 +205,7 @@ async fn bank(service: &TestService, cvu: &str) {
 
 /// Everything that operators write.
 async fn operators(service: &TestService, cvu: &str) {
-    let root = caudal::service::TEST_ADMIN_KEY;
+    let root = caudal_service::TEST_ADMIN_KEY;
     let decided = forgotten(service, cvu).await;
     let verdict = json!({"outcome": "rejected", "by": evil("decider"), "reason": evil("verdict"), "bankReference": evil("bankref")});
     let path =

@@ -60,7 +60,7 @@ async fn every_operation_wants_a_right_key() {
             }
         })
         .collect();
-    let stranger = caudal::keys::Keyring::new(b"other", caudal_ledger::ids::Shard::default())
+    let stranger = caudal_http::keys::Keyring::new(b"other", caudal_ledger::ids::Shard::default())
         .issue("tnt_first", caudal_ledger::tenants::Mode::Test, None);
     let stranger = stranger.unwrap().text;
     let cut = right.get(..right.len() - 1).unwrap();
@@ -463,7 +463,7 @@ async fn forms_that_are_not_offered_and_encoded_bodies_are_refused() {
     let admin = service.admin_client();
     let list = |accept| {
         let call = admin.get("/admin/audit").header("accept", accept);
-        call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY)
+        call.header("x-admin-key", caudal_service::TEST_ADMIN_KEY)
     };
     list("text/csv").await.refused(406, "not_acceptable");
     list("application/x-ndjson").await.is(200);
@@ -471,6 +471,6 @@ async fn forms_that_are_not_offered_and_encoded_bodies_are_refused() {
     let call = admin
         .post("/admin/tenants", &body)
         .header("content-encoding", "gzip");
-    let call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
+    let call = call.header("x-admin-key", caudal_service::TEST_ADMIN_KEY);
     call.await.refused(415, "unsupported_media_type");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use caudal::server::catalogue::Catalogue;
+use caudal_api::catalogue::Catalogue;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::voucher_types::TypeCode;
 
@@ -259,7 +259,7 @@ fn numbers(value: &Value, place: &str, see: &mut dyn FnMut(&str, &Value)) {
 #[test]
 fn every_number_has_a_format_that_holds_it() {
     let Document(tenants) = Document::of_the_service();
-    let operators = serde_json::to_value(caudal::admin::openapi()).unwrap();
+    let operators = serde_json::to_value(caudal_operators::admin::openapi()).unwrap();
     for document in [tenants, operators] {
         let mut seen = 0;
         numbers(&document, "", &mut |place, schema| {
@@ -345,7 +345,7 @@ const SOME_WORDS: [&str; 4] = [
 /// A sentence that leaves a word out is believed: `rejected` was missing where an event reports an account.
 #[test]
 fn a_sentence_that_lists_the_words_of_a_field_lists_all_of_them() {
-    let operators = serde_json::to_value(caudal::admin::openapi()).unwrap();
+    let operators = serde_json::to_value(caudal_operators::admin::openapi()).unwrap();
     let mut lists = BTreeSet::new();
     for document in [Document::of_the_service(), Document(operators)] {
         listed(&document, &document.0, "", &mut |place, said, allowed| {
@@ -527,9 +527,7 @@ fn every_body_has_an_example_that_is_what_its_schema_says() {
         for content in answered.chain([sent]) {
             if let Some(example) = content.get("example") {
                 let fits = document.check(&content["schema"], example);
-                fits.unwrap_or_else(|why| {
-                    panic!("{what}: {why}: src/server/document/examples.json")
-                });
+                fits.unwrap_or_else(|why| panic!("{what}: {why}: src/api/document/examples.json"));
             }
         }
     }

@@ -9,7 +9,7 @@ pub struct Document(pub Value);
 
 impl Document {
     pub fn of_the_service() -> Self {
-        Self(serde_json::to_value(caudal::server::openapi()).unwrap())
+        Self(serde_json::to_value(caudal_service::server::openapi()).unwrap())
     }
 
     /// All operations: path, method and description, with references to parameters resolved.

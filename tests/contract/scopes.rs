@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use caudal::http::scopes::of_event;
+use caudal_http::scopes::of_event;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::tenants::scopes::{SCOPES, Scope};
 

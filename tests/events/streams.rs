@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal::http::streams::StreamOptions;
+use caudal_http::streams::StreamOptions;
 use tokio::net::TcpSocket;
 
 use super::sse::{self, Stream};

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use caudal::service::{Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
+use caudal_service::{Service, ServiceOptions};
 use tempfile::TempDir;
 
 use crate::support::{Client, SOON, Value, canary, json, wait_until};

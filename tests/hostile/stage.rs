@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal::http::body::Deadlines;
+use caudal_http::body::Deadlines;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -29,7 +29,7 @@ pub async fn play(table: &Table) {
     let hand = table.start().map(TestClock::at);
     let clock: Arc<dyn Clock> = match &hand {
         Some(hand) => Arc::<TestClock>::clone(hand),
-        None => Arc::new(caudal::clock::GuardedClock::of_machine()),
+        None => Arc::new(caudal_http::clock::GuardedClock::of_machine()),
     };
     let setup = Setup {
         clock: Arc::clone(&clock),
@@ -138,7 +138,7 @@ impl Stage {
         *asked = format!("{} {path} {body}", row.method);
         let mut call = self.client(row.who).call(&row.method, &path);
         if row.who == Who::Admin {
-            call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
+            call = call.header("x-admin-key", caudal_service::TEST_ADMIN_KEY);
         }
         let typed = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
         if !body.is_empty() && !row.headers.iter().any(typed) {

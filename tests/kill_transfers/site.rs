@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use caudal::notices::PATH;
+use caudal_bank::notices::route::PATH;
 use caudal_sandbox::{COLLECTOR, PASSWORD, USERNAME};
 use tempfile::TempDir;
 

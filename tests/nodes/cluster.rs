@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use caudal::service::{CellLog, Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use caudal_postgres::server::{Server, cell, shared};
+use caudal_service::{CellLog, Service, ServiceOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 

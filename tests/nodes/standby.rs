@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal::service::ServiceOptions;
+use caudal_service::ServiceOptions;
 use serde_json::json;
 
 use super::cluster::Cluster;
@@ -149,7 +149,7 @@ async fn a_standby_hears_no_bank_and_a_hand_over_ends_its_streams() {
 #[actix_web::test]
 async fn a_hand_over_does_not_wait_for_a_body_that_has_not_arrived() {
     let patient = |options: ServiceOptions| ServiceOptions {
-        deadlines: caudal::http::bytes::Deadlines {
+        deadlines: caudal_http::bytes::Deadlines {
             body: SOON * 100,
             ..options.deadlines
         },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use caudal::service::TEST_ADMIN_KEY;
+use caudal_service::TEST_ADMIN_KEY;
 
 use crate::support::{Answer, Client, TestService, Value, json};
 

@@ -4,14 +4,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use caudal::backup::BackupError;
-use caudal::backup::restore::Until;
-use caudal::portable::export::{Export, Wanted};
-use caudal::portable::file::Checked;
-use caudal::portable::import;
-use caudal::portable::read;
 use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::Rows;
+use caudal_backup::BackupError;
+use caudal_backup::portable::export::{Export, Wanted};
+use caudal_backup::portable::file::Checked;
+use caudal_backup::portable::import;
+use caudal_backup::portable::read;
+use caudal_backup::restore::Until;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;

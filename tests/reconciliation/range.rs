@@ -40,7 +40,7 @@ async fn told(service: &TestService, cvu: &str, number: usize, at: Timestamp) {
 /// Money of past days that the bank does not list, and movements of today: one that agrees, one that
 /// stays pending, one that a person has decided.
 async fn story() -> Story {
-    let now = caudal::clock::GuardedClock::of_machine();
+    let now = caudal_http::clock::GuardedClock::of_machine();
     let now = caudal_actors::ports::Clock::now(&now);
     let ago = |days: u64| Timestamp::from_millis(now.millis() - days * DAY);
     let clock = TestClock::standing(ago(21).millis());
@@ -221,7 +221,7 @@ async fn ranges_that_are_none_are_refused() {
 
 #[actix_web::test]
 async fn a_range_as_rows_is_whole() {
-    let now = caudal::clock::GuardedClock::of_machine();
+    let now = caudal_http::clock::GuardedClock::of_machine();
     let now = caudal_actors::ports::Clock::now(&now);
     let ago = |days: u64| Timestamp::from_millis(now.millis() - days * DAY);
     let clock = TestClock::standing(ago(9).millis());

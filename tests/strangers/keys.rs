@@ -7,10 +7,10 @@ use actix_web::rt::task::JoinHandle;
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use caudal::http::strangers::DELAYED_SHARE;
-use caudal::http::wire::ConnectionLimits;
-use caudal::service::{Service, ServiceOptions, TEST_ADMIN_KEY};
+use caudal_http::strangers::DELAYED_SHARE;
+use caudal_http::wire::ConnectionLimits;
 use caudal_sandbox::NOTICE_SECRET;
+use caudal_service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 use tempfile::TempDir;
 
 use crate::support::{Answer, Call, Client, SOON, Setup, TestService, json, wait_until};
@@ -106,7 +106,7 @@ async fn wrong_admin_keys_are_slowed_and_an_operator_gets_in() {
 
 /// Sends a notice that is signed with a secret; returns the status of the answer.
 async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
-    let seconds = (caudal::clock::now().millis() / 1000).to_string();
+    let seconds = (caudal_http::clock::now().millis() / 1000).to_string();
     let data = json!({"cvu": cvu, "amount": "1000000.00"});
     let body = json!({"id": "forged", "object": "event", "type": "transfer.cashin", "data": data});
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
@@ -114,7 +114,7 @@ async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
     let signature = format!("v1,{}", STANDARD.encode(tag));
     let stranger = client.with_key(None);
     let call = stranger
-        .call("POST", caudal::notices::PATH)
+        .call("POST", caudal_bank::notices::route::PATH)
         .text(body.to_string());
     let call = call.header("webhook-id", "forged");
     let call = call.header("webhook-timestamp", &seconds);

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use caudal::http::body::Deadlines;
+use caudal_http::body::Deadlines;
 use tokio::io::AsyncReadExt as _;
 
 use super::Line;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use caudal::http::body::Deadlines;
-use caudal::http::wire::ConnectionLimits;
+use caudal_http::body::Deadlines;
+use caudal_http::wire::ConnectionLimits;
 use tokio::net::TcpSocket;
 
 use super::{HELLO, Line};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal::http::body::Deadlines;
+use caudal_http::body::Deadlines;
 
 use super::{HELLO, Line, endless};
 use crate::support::{SOON, Setup, TestService, wait_until};

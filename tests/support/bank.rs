@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use caudal::bank::{Config, Patience};
-use caudal::service::{Banking, Usual};
+use caudal_bank::{Config, Patience};
 use caudal_sandbox::{self as sandbox, Sandbox};
+use caudal_service::{Banking, Usual};
 
 use super::client::{Answer, Client};
 use super::{Value, json};
@@ -44,7 +44,7 @@ impl Bank {
 
     /// Sends the bank's notices to the service at `url`, signed with the secret that the service knows.
     pub fn tells(&self, url: &str) {
-        let url = format!("{url}{}", caudal::notices::PATH);
+        let url = format!("{url}{}", caudal_bank::notices::route::PATH);
         let secret = Some(sandbox::NOTICE_SECRET.into());
         self.running.notify(Some(&url), secret).unwrap();
     }

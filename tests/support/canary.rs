@@ -15,7 +15,7 @@ use std::io;
 use std::process::Stdio;
 use std::sync::{Mutex, OnceLock};
 
-use caudal::log::level::OURS;
+use caudal_http::log::level::OURS;
 use caudal_ledger::cuit::Cuit;
 use serde_json::Value;
 use tracing::Level;

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal::backup::run::Plan;
-use caudal::http::body::Deadlines;
-use caudal::http::streams::StreamOptions;
-use caudal::http::wire;
-use caudal::service::{Banking, Service, ServiceOptions, TEST_ADMIN_KEY};
-use caudal::webhooks::{AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
+use caudal_backup::run::Plan;
+use caudal_http::body::Deadlines;
+use caudal_http::streams::StreamOptions;
+use caudal_http::webhooks::{AttemptLimits, Reach};
+use caudal_http::wire;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::{RealmId, Shard};
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use caudal_sandbox as sandbox;
+use caudal_service::{Banking, Service, ServiceOptions, TEST_ADMIN_KEY};
 use tempfile::TempDir;
 
 use super::bank::{Bank, PATIENT};
@@ -90,7 +90,7 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            clock: Arc::new(caudal::clock::GuardedClock::of_machine()),
+            clock: Arc::new(caudal_http::clock::GuardedClock::of_machine()),
             patience: PATIENT,
             rate: None,
             streams: StreamOptions::default(),
@@ -134,7 +134,7 @@ impl Setup {
             grace: self.grace,
             banking: bank.banking(self.patience),
             backup: self.backup,
-            memory: self.memory.map(caudal::memory::Plan::of),
+            memory: self.memory.map(caudal_http::memory::Plan::of),
             streams: self.streams,
             engine: engine::EngineOptions {
                 arbiters: 1,
@@ -249,7 +249,7 @@ impl TestService {
 
     /// Has the bank send its notices to this service, at its present address.
     pub async fn hear(&self) {
-        let url = format!("{}{}", self.a.url, caudal::notices::PATH);
+        let url = format!("{}{}", self.a.url, caudal_bank::notices::route::PATH);
         let reply = self
             .bank
             .client()

@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
-use caudal::measures::Measures;
 use caudal_actors::in_flight::LIMIT;
 use caudal_actors::realms::Target;
 use caudal_bench::client::Requests;
@@ -28,6 +27,7 @@ use caudal_bench::machine;
 use caudal_bench::site::{self, Layout, PEPPER, Site};
 use caudal_bench::tally::Tally;
 use caudal_bench::{Folder, audit, on_system, publish, say};
+use caudal_http::measures::Measures;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize};

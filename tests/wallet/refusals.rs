@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use caudal::http::current::Language;
-use caudal::http::words::ledger::RULES;
-use caudal::http::words::{Mistake, Refusal, Say as _};
+use caudal_http::current::Language;
+use caudal_http::words::ledger::RULES;
+use caudal_http::words::{Mistake, Refusal, Say as _};
 use caudal_ledger::balance::Direction;
 
 use super::cuenta;

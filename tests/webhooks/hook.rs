@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal::webhooks::AttemptLimits;
+use caudal_http::webhooks::AttemptLimits;
 use caudal_ledger::deliveries::Schedule;
 
 use crate::support::{Client, SOON, Setup, Value, json, wait_until};

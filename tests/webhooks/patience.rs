@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caudal::webhooks::Reach;
+use caudal_http::webhooks::Reach;
 
 use super::deliveries::{account, came, ids, say};
 use super::hook::{Hook, feed, quick};

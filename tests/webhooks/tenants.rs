@@ -1,6 +1,6 @@
 //! Webhooks as their tenant orders them: refusals, and isolation from other tenants.
 
-use caudal::webhooks::Reach;
+use caudal_http::webhooks::Reach;
 
 use super::hook::{Hook, feed, quick};
 use super::inbox::Inbox;

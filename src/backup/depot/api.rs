@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 
-use crate::backup::BackupError;
+use crate::BackupError;
 
 /// The pending result of a depot's operation.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, BackupError>> + Send + 'a>>;

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::api::{Depot, Later, Listed};
-use crate::backup::BackupError;
+use crate::BackupError;
 
 /// The depth to which objects are listed: names have three parts at most.
 const DEPTH_MAX: usize = 3;

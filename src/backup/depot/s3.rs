@@ -9,7 +9,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode};
 
 use super::api::{Depot, Later, Listed};
-use crate::backup::BackupError;
+use crate::BackupError;
 
 /// A depot in an object store.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use super::*;
 
 /// What the bank does with a request.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub(super) enum Act {
     /// It answers, with the rest of a status line and a body.
     Say(&'static str, String),
     /// The same, with bytes that may be no text; the status line may bring headers along.
@@ -20,19 +20,21 @@ pub enum Act {
 }
 
 /// A yes.
-pub fn yes(body: &Value) -> Act {
+pub(super) fn yes(body: &Value) -> Act {
     Act::Say("200 OK", body.to_string())
 }
 
 /// A business error.
-pub fn no(code: &str) -> Act {
+pub(super) fn no(code: &str) -> Act {
     let body = json!({"code": code, "message": "no"});
     Act::Say("409 Conflict", body.to_string())
 }
 
 /// A server that accepts every login and treats all other requests as `act` says. Returns its URL and the requests
 /// (head and body) as they come.
-pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc::Receiver<String>) {
+pub(super) fn bank(
+    mut act: impl FnMut(&str) -> Act + Send + 'static,
+) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/base/", listener.local_addr().unwrap());
     let (send, calls) = mpsc::channel();
@@ -84,19 +86,19 @@ fn said(stream: &mut std::net::TcpStream, status: &str, body: &[u8]) {
 }
 
 /// A bank with one answer for everything.
-pub fn canned(status: &'static str, body: String) -> (String, mpsc::Receiver<String>) {
+pub(super) fn canned(status: &'static str, body: String) -> (String, mpsc::Receiver<String>) {
     bank(move |_| Act::Say(status, body.clone()))
 }
 
 /// A bank that does one thing after the other, and the last one for ever.
-pub fn scripted(acts: Vec<Act>) -> (String, mpsc::Receiver<String>) {
+pub(super) fn scripted(acts: Vec<Act>) -> (String, mpsc::Receiver<String>) {
     let (url, calls, _) = paced(acts);
     (url, calls)
 }
 
 /// Like [`scripted`], and returns the gateway's patience for the next act: short if the bank will be silent, and long
 /// if it will answer, however busy the machine is.
-pub fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
+pub(super) fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
     let mut acts = acts.into_iter().peekable();
     let fit = |next: Option<&Act>| match next {
         Some(Act::Wait) => patience::HASTY,
@@ -116,6 +118,6 @@ pub fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
 }
 
 /// The JSON that a request carries.
-pub fn body_of(request: &str) -> Value {
+pub(super) fn body_of(request: &str) -> Value {
     serde_json::from_str(request.lines().last().unwrap()).unwrap()
 }

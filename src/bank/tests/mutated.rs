@@ -7,10 +7,10 @@ use caudal_actors::ports::{BankMovement, Notice, Way};
 use caudal_ledger::cases::UnreadableLine;
 
 use super::*;
-use crate::bank::notices;
-use crate::bank::text::decoded;
-use crate::bank::transfers::{Lines, judge_page, judge_status};
-use crate::bank::wire::{Answer, Verdict};
+use crate::notices;
+use crate::text::decoded;
+use crate::transfers::{Lines, judge_page, judge_status};
+use crate::wire::{Answer, Verdict};
 
 /// How many answers are mutated.
 const ANSWERS: u64 = 10_000;

@@ -12,7 +12,7 @@ use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::bank::notices::{self, Headers, NOTICE_MAX, NoticeError, SIGNATURES_MAX, verify};
+use crate::notices::{self, Headers, NOTICE_MAX, NoticeError, SIGNATURES_MAX, verify};
 
 const SECRET: &str = "Zk4u8QmB1xYtV6rNc0LsHj3WgEaP9dFo";
 const OTHER: &str = "another-secret-0123456789-abcdefg";

@@ -3,10 +3,10 @@
 use super::*;
 
 /// How long an attempt may take at a bank that will not answer.
-pub const HASTY: Duration = Duration::from_millis(250);
+pub(super) const HASTY: Duration = Duration::from_millis(250);
 
 /// For banks that do not answer: an attempt is given up soon, and nothing else ends an operation.
-pub fn hasty(url: &str) -> HttpGateway {
+pub(super) fn hasty(url: &str) -> HttpGateway {
     let config = Config {
         attempt_timeout: Patience::new(HASTY),
         ..config(url)
@@ -15,7 +15,7 @@ pub fn hasty(url: &str) -> HttpGateway {
 }
 
 /// Like [`hasty`], logged in first with full patience.
-pub async fn hasty_at_work(url: &str) -> HttpGateway {
+pub(super) async fn hasty_at_work(url: &str) -> HttpGateway {
     let gateway = gateway(url);
     gateway.log_in().await;
     gateway.config.attempt_timeout.set(HASTY);
@@ -23,10 +23,10 @@ pub async fn hasty_at_work(url: &str) -> HttpGateway {
 }
 
 /// More attempts than a busy machine can use up.
-pub const MANY: usize = 100;
+pub(super) const MANY: usize = 100;
 
 /// The first attempts got no answer, and the last one did; on a busy machine more than one may be late.
-pub fn found_again<T>(reply: &BankReply<T>, operation: &str) {
+pub(super) fn found_again<T>(reply: &BankReply<T>, operation: &str) {
     let calls = operations(reply);
     let (last, before) = calls.split_last().unwrap();
     assert_eq!(*last, (operation, Some(200)));

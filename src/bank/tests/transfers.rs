@@ -1,5 +1,6 @@
 //! Transfers: the requests, the meaning of each answer, and whether a refusal is believed after a doubt.
 
+use caudal_http::traces::{Trace, remember};
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::money::Amount;
@@ -7,7 +8,6 @@ use caudal_ledger::transfers::{BankMoved, BankWord, Concept};
 
 use super::fake::{Act, bank, body_of, no, paced, scripted, yes};
 use super::*;
-use crate::traces::{Trace, remember};
 
 const COELSA: &str = "80V1JXON1874QG39Z64EL7";
 const BANK_ID: &str = "1-20055361682-4711-0";

@@ -24,12 +24,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal::calendar;
-use caudal::log::LogFormat;
-use caudal::notices;
-use caudal::service::new_secret;
+use caudal_bank::notices::route::PATH;
+use caudal_http::log::LogFormat;
 use caudal_postgres::here::{NoServer, Programs, Server, USER};
 use caudal_sandbox::{self as sandbox, Sandbox};
+use caudal_service::calendar;
+use caudal_service::new_secret;
 use secrecy::SecretString;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -57,7 +57,7 @@ const DRAWN: usize = 12;
 
 /// The folder, the addresses and the restart policy of a cluster.
 #[derive(Debug)]
-pub struct Plan {
+pub(super) struct Plan {
     /// The folder to keep; `None` for a throw-away one.
     pub data: Option<PathBuf>,
     /// The address of the first node; the others follow ten ports apart, or at free ports if it is 0.
@@ -91,7 +91,7 @@ struct Cluster {
 }
 
 /// Runs the cluster until a signal.
-pub fn run(plan: Plan) -> Result<(), Exit> {
+pub(super) fn run(plan: Plan) -> Result<(), Exit> {
     terminal::log(LogFormat::Terminal, "warn")?;
     let programs = Programs::find().map_err(Exit::failed)?;
     terminal::wait(async {
@@ -185,7 +185,7 @@ impl Cluster {
         }
         let node = self.nodes.iter().find(|node| node.name == owner.0);
         if let (Some(node), Some(bank)) = (node, &self.bank) {
-            let url = format!("{}{}", node.url, notices::PATH);
+            let url = format!("{}{}", node.url, PATH);
             bank.notify(Some(&url), None).map_err(Exit::failed)?;
         }
         self.owner = Some(owner.clone());

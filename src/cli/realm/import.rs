@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use caudal::backup::BackupError;
-use caudal::clock;
-use caudal::portable::file::Checked;
-use caudal::portable::import;
 use caudal_actors::verify;
+use caudal_backup::BackupError;
+use caudal_backup::portable::file::Checked;
+use caudal_backup::portable::import;
+use caudal_http::clock;
 use caudal_storage::Store;
 
 use super::super::Exit;
@@ -24,7 +24,7 @@ const REHEARSAL: &str = "rehearsal";
 /// have here. It is served only after it is complete and opened. An interrupted import continues where it was when the
 /// command runs again; until the realm is opened, a later file of the same realm can be imported over an earlier one.
 #[derive(Debug, clap::Args)]
-pub struct Import {
+pub(crate) struct Import {
     /// The file
     file: PathBuf,
     /// The data folder of a stopped service

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use caudal::backup::BackupError;
-use caudal::backup::chain::{self, Kept};
-use caudal::backup::depot::{self, Depot};
-use caudal::backup::names::hex;
-use caudal::backup::object::unpack;
-use caudal::backup::restore;
-use caudal::config::Settings;
-use caudal::service::{self, Restoring, StartError};
+use caudal_backup::BackupError;
+use caudal_backup::chain::{self, Kept};
+use caudal_backup::depot::{self, Depot};
+use caudal_backup::names::hex;
+use caudal_backup::object::unpack;
+use caudal_backup::restore;
 use caudal_ledger::time::Timestamp;
 use caudal_postgres::{PostgresLog, Trouble};
+use caudal_service::config::Settings;
+use caudal_service::{self as service, Restoring, StartError};
 use caudal_storage::filling::{Closed, FillError, Filling, may_fill, supersede};
 use caudal_storage::log::{Log, LogId, Sealed, Tail};
 use caudal_storage::{CommitNo, OpenError, Restore, StoreOptions};
@@ -34,7 +34,7 @@ use super::super::verify;
 use super::Args;
 
 /// Whether a place is a database with a log, and no folder.
-pub fn is_log(place: &str) -> bool {
+pub(super) fn is_log(place: &str) -> bool {
     place.starts_with("postgres://") || place.starts_with("postgresql://")
 }
 
@@ -42,7 +42,7 @@ pub fn is_log(place: &str) -> bool {
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn is_store(place: &str) -> Result<bool, Exit> {
+pub(super) fn is_store(place: &str) -> Result<bool, Exit> {
     let path = Path::new(place);
     Ok(path.is_dir() && service::knows_a_store(path)?)
 }
@@ -266,7 +266,7 @@ impl Told {
 }
 
 /// Restores, or only says what would be restored.
-pub fn run(args: &Args, from: &str, into: &str) -> Result<(), Exit> {
+pub(super) fn run(args: &Args, from: &str, into: &str) -> Result<(), Exit> {
     if args.at.is_some() || args.new_history {
         return Err(Exit::usage(
             "--at and --new-history are for a backup that is restored into a folder, without --dry-run",

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::time::Timestamp;
 
-use crate::http::words::Mistake;
+use crate::words::Mistake;
 
 /// A string, copied only if it is written with escapes; `None` when it is anything else.
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {

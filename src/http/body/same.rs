@@ -10,7 +10,7 @@ use caudal_ledger::chain::{Canonical, Digest};
 use serde_json::value::RawValue;
 
 use super::{Body, read};
-use crate::http::text;
+use crate::text;
 
 /// How many levels of a value are read.
 const DEPTH: u8 = 32;

@@ -8,8 +8,8 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::http::nearest::shown;
-use crate::http::words::{Expected, Mistake, Refusal};
+use crate::nearest::shown;
+use crate::words::{Expected, Mistake, Refusal};
 
 /// The first name that an object has twice.
 struct Twice(Option<String>);
@@ -113,8 +113,8 @@ const EXPECTED: [(&str, Expected); 16] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::current::Language::{English, Spanish};
-    use crate::http::words::Say as _;
+    use crate::current::Language::{English, Spanish};
+    use crate::words::Say as _;
 
     #[test]
     fn the_place_and_what_was_expected_there_are_said() {

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use caudal_storage::StoreError;
 
 use super::{Node, Successor};
-use crate::http::Door;
-use crate::http::gate::Gate;
+use crate::Door;
+use crate::gate::Gate;
 
 /// How long requests that are served may take to end: as long as a bank may take to answer.
 const DRAIN: Duration = Duration::from_secs(30);

@@ -17,9 +17,9 @@ use caudal_actors::failure::Failure;
 use futures_util::StreamExt as _;
 
 use super::Node;
-use crate::http::Door;
-use crate::http::errors::{ApiError, Why};
-use crate::http::words::Refusal;
+use crate::Door;
+use crate::errors::{ApiError, Why};
+use crate::words::Refusal;
 
 /// The answers of this layer: its own, or those of the handlers.
 pub type Through<B> = ServiceResponse<EitherBody<B, BoxBody>>;

@@ -20,7 +20,7 @@ use super::seats::Bounds;
 use super::{Patience, Wire};
 
 /// How long an idle connection is kept.
-pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// How many bytes wait for the kernel when the library takes a further piece of an answer: more than the head of an
 /// answer, so that its first piece goes with it, and less than a piece.

@@ -11,22 +11,22 @@
 use actix_web::web::Bytes;
 use memchr::memchr;
 
-use crate::http::current;
-use crate::http::errors::ApiError;
-use crate::http::words::Refusal as Said;
+use crate::current;
+use crate::errors::ApiError;
+use crate::words::Refusal as Said;
 
 /// The longest head of a request, in bytes: all lines with their ends.
-pub const HEAD_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// The most fields of a head; the library's own bound.
-pub const HEAD_FIELDS_MAX: usize = 96;
+pub(crate) const HEAD_FIELDS_MAX: usize = 96;
 /// The longest line before a chunk, in bytes: its size and any extensions.
-pub const CHUNK_LINE_BYTES_MAX: usize = 128;
+pub(crate) const CHUNK_LINE_BYTES_MAX: usize = 128;
 /// The longest trailers after the last chunk, in bytes.
-pub const TRAILER_BYTES_MAX: usize = 1024;
+pub(crate) const TRAILER_BYTES_MAX: usize = 1024;
 
 /// Why nothing more is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// A line of a head ends in a line feed alone.
     BareLineFeed,
     /// A head is too long.
@@ -45,7 +45,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Whether the wire writes the answer; else the handler answers, or nothing does.
-    pub const fn is_answered_here(self) -> bool {
+    pub(crate) const fn is_answered_here(self) -> bool {
         match self {
             Self::BareLineFeed
             | Self::LongHead
@@ -57,12 +57,12 @@ impl Refusal {
     }
 
     /// Whether the library refused the head, and its answer is replaced.
-    pub const fn is_of_library(self) -> bool {
+    pub(crate) const fn is_of_library(self) -> bool {
         matches!(self, Self::Malformed | Self::ManyFields)
     }
 
     /// Why the library refused a head, by the beginning of its answer.
-    pub fn of_library(answer: &[u8]) -> Self {
+    pub(crate) fn of_library(answer: &[u8]) -> Self {
         match answer.starts_with(b"HTTP/1.1 431 ") {
             true => Self::ManyFields,
             false => Self::Malformed,
@@ -70,7 +70,7 @@ impl Refusal {
     }
 
     /// The whole answer, as bytes for the socket.
-    pub fn answer(self) -> Bytes {
+    pub(crate) fn answer(self) -> Bytes {
         let error = match self {
             Self::LongHead => Said::HeadTooLarge {
                 most: HEAD_BYTES_MAX,
@@ -88,7 +88,7 @@ impl Refusal {
             ..current::Request::default()
         };
         let body = error.body(&request, crate::clock::now());
-        let body = crate::http::text::json(&body);
+        let body = crate::text::json(&body);
         let (status, length, id) = (error.status, body.len(), request.id);
         Bytes::from(format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
@@ -122,7 +122,7 @@ enum Place {
 
 /// Follows the bytes of one connection, request by request, without keeping them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Scanner {
+pub(crate) struct Scanner {
     place: Place,
     /// The bytes of the head so far.
     head: usize,
@@ -143,17 +143,17 @@ const CHUNK_LINE: Place = Place::ChunkLine {
 
 impl Scanner {
     /// How many heads have arrived whole.
-    pub const fn heads(&self) -> u64 {
+    pub(crate) const fn heads(&self) -> u64 {
         self.heads
     }
 
     /// Whether a head has begun and not ended.
-    pub const fn amid_head(&self) -> bool {
+    pub(crate) const fn amid_head(&self) -> bool {
         matches!(self.place, Place::Head) && self.head > 0
     }
 
     /// Whether the next byte begins a request.
-    pub const fn is_between(&self) -> bool {
+    pub(crate) const fn is_between(&self) -> bool {
         matches!(self.place, Place::Head) && self.head == 0
     }
 
@@ -161,7 +161,7 @@ impl Scanner {
     ///
     /// # Errors
     /// How many of the bytes may be shown to the library, and why no more.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, (usize, Refusal)> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, (usize, Refusal)> {
         let followed = |rest: &[u8]| bytes.len().saturating_sub(rest.len());
         let mut rest = bytes;
         while !rest.is_empty() {

@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 use actix_web::HttpRequest;
 use ipnet::IpNet;
 
-use crate::http::gate::Gate;
+use crate::gate::Gate;
 use crate::memory::Unread;
 
 /// How many connections a listener may have, unless set, and if descriptors allow as many.
-pub const CONNECTIONS: usize = 4096;
+pub(crate) const CONNECTIONS: usize = 4096;
 /// How many connections one peer may have, unless set.
-pub const PER_PEER: usize = 256;
+pub(crate) const PER_PEER: usize = 256;
 /// How often the log reports that connections were refused or ended.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
@@ -52,14 +52,14 @@ impl Default for ConnectionLimits {
 }
 
 /// The networks of this machine itself, where a proxy may be.
-pub fn loopback() -> Vec<IpNet> {
+pub(crate) fn loopback() -> Vec<IpNet> {
     let v4 = IpNet::new(IpAddr::from([127, 0, 0, 0]), 8);
     let v6 = IpNet::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 128);
     [v4, v6].into_iter().flatten().collect()
 }
 
 /// The address under which a peer is counted: an IPv6 peer by its /64.
-pub fn peer(ip: IpAddr) -> IpAddr {
+pub(crate) fn peer(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (!0 << 64))),
         v4 @ IpAddr::V4(_) => v4,
@@ -224,7 +224,7 @@ impl Seat {
 
 /// The requests of a connection, as one of them knows them.
 #[derive(Clone, Debug)]
-pub struct Pass(Rc<Requests>);
+pub(crate) struct Pass(Rc<Requests>);
 
 impl Pass {
     /// Marks that a handler has begun the request that arrived last.

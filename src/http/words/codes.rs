@@ -7,9 +7,9 @@ use caudal_actors::ports::BankError;
 use super::ledger::alias_is_taken;
 
 /// The status and the stable word of wrong fields.
-pub const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
+pub(crate) const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
 /// The statuses and stable words of the actors' failures other than rules, for the catalogue.
-pub const FAILURES: [(StatusCode, &str); 19] = [
+pub(crate) const FAILURES: [(StatusCode, &str); 19] = [
     (StatusCode::BAD_REQUEST, "bank_refused"),
     (StatusCode::BAD_GATEWAY, "bank_failed"),
     (StatusCode::GATEWAY_TIMEOUT, "bank_timeout"),
@@ -32,7 +32,7 @@ pub const FAILURES: [(StatusCode, &str); 19] = [
 ];
 
 /// The stable word of an actor's failure.
-pub fn code(failure: &Failure) -> &'static str {
+pub(crate) fn code(failure: &Failure) -> &'static str {
     match failure {
         Failure::Rejected(rejection) => rejection.code(),
         Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => "alias_taken",

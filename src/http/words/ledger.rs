@@ -18,7 +18,7 @@ use caudal_ledger::remuneration::BadBrokerageAccount;
 use caudal_ledger::text::TextError;
 
 use super::Say;
-use crate::http::current::Language;
+use crate::current::Language;
 use crate::webhooks::guard::UrlError;
 
 /// Makes a value's English sentence from its display, and its Spanish one with `spanish`.
@@ -222,7 +222,7 @@ said!(Rejection, |rejection, f| f.write_str(rule(rejection)));
 
 /// Whether the bank refuses because the alias belongs to another account: then 409 instead of 400 with the bank's
 /// words.
-pub(in crate::http) fn alias_is_taken(why: &BankRefusal) -> bool {
+pub(crate) fn alias_is_taken(why: &BankRefusal) -> bool {
     let body: Option<serde_json::Value> = serde_json::from_str(&why.body).ok();
     let code = body.as_ref().and_then(|body| body.get("code"));
     code.and_then(serde_json::Value::as_str) == Some("VW007")

@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Choices, Say as _, words};
-use crate::http::current::Language;
+use crate::current::Language;
 use crate::log::level::NotDirectives;
 use crate::webhooks::guard::UrlError;
 
@@ -226,8 +226,8 @@ pub enum Mistake {
         "must be the name of a file in the folder of secrets, no path: 1 to {max} letters, digits, dots, dashes and underscores, the first a letter or a digit",
         "debe ser el nombre de un archivo de la carpeta de secretos, no una ruta: 1 a {max} letras, dígitos, puntos, guiones y guiones bajos, el primero letra o dígito";
     NotLogDirectives =
-        "must be targets in caudal, caudal_actors or caudal_storage with warn, info, debug or trace, with commas between, 200 characters at most: for instance caudal::bank=debug,caudal_actors=debug",
-        "debe ser destinos de caudal, caudal_actors o caudal_storage con warn, info, debug o trace, separados por comas, 200 caracteres como máximo: por ejemplo caudal::bank=debug,caudal_actors=debug";
+        "must be targets in caudal, caudal_actors, caudal_api, caudal_backup, caudal_bank, caudal_http, caudal_operators, caudal_service or caudal_storage with warn, info, debug or trace, with commas between, 200 characters at most: for instance caudal_bank=debug,caudal_actors=debug",
+        "debe ser destinos de caudal, caudal_actors, caudal_api, caudal_backup, caudal_bank, caudal_http, caudal_operators, caudal_service o caudal_storage con warn, info, debug o trace, separados por comas, 200 caracteres como máximo: por ejemplo caudal_bank=debug,caudal_actors=debug";
     NotCharged =
         "is no type that is charged: it must be CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL or a tenant's own type that exists",
         "no es un tipo al que se cobre comisión: debe ser CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL o un tipo propio que exista";

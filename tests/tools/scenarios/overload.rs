@@ -13,7 +13,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use caudal::clock;
 use caudal_actors::failure::Failure;
 use caudal_bench::client::Connection;
 use caudal_bench::draw::{BenchOrder, Draw, Mix};
@@ -21,6 +20,7 @@ use caudal_bench::figures::{Thousandths, grouped, per_second, scaled};
 use caudal_bench::load::{self, End, Job};
 use caudal_bench::tally::Tally;
 use caudal_bench::{machine, say};
+use caudal_http::clock;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;

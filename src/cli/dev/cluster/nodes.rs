@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use caudal::service::new_secret;
 use caudal_postgres::here::guard::{Guarded, Program};
 use caudal_sandbox as sandbox;
+use caudal_service::new_secret;
 use reqwest::Method;
 use rustix::process::Signal;
 use secrecy::{ExposeSecret as _, SecretString};

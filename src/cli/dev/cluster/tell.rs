@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal as _};
 
-use caudal::service;
 use caudal_postgres::here::{Server, USER};
+use caudal_service as service;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 

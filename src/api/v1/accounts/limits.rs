@@ -1,0 +1,55 @@
+//! The limits of an account: those in effect, and those that are its own.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, get, patch, web};
+use caudal_http::bodies::accounts::{AccountBody, LimitsSnapshot};
+use caudal_http::bodies::limits::UpdateLimits;
+use caudal_http::body::Body;
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::problems::Problems;
+use caudal_http::respond::json;
+use caudal_ledger::accounts::ProfileOrder;
+
+use super::{Answer, tag};
+use crate::v1::target;
+
+/// Reads the effective limits of an account and what is left of them.
+///
+/// The same as `limits` of the account: the limits in force, the level that each comes from, what is used and
+/// what is left.
+#[utoipa::path(
+    operation_id = "readLimits",
+    tag = "Accounts",
+    params(declared::CvuInPath),
+    responses((status = 200, body = LimitsSnapshot), Problems)
+)]
+#[get("/v1/accounts/{cvu}/limits")]
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let view = caller.engine().view(caller.realm(), target(&path)?).await?;
+    let mut answer = json(StatusCode::OK, &LimitsSnapshot::from(&view));
+    tag(&mut answer, &view);
+    Ok(answer)
+}
+
+/// Changes the account's own limits: absent stays, null inherits, 0 lets nothing pass.
+///
+/// An account's own limits go before the tenant's, and those before the platform's. Emits
+/// `account.limits.updated`.
+#[utoipa::path(
+    operation_id = "changeLimits",
+    tag = "Accounts",
+    params(declared::CvuInPath, declared::IfMatch),
+    request_body(content = UpdateLimits),
+    responses((status = 200, body = AccountBody), Problems)
+)]
+#[patch("/v1/accounts/{cvu}/limits")]
+pub(crate) async fn change(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let order = ProfileOrder::ChangeLimits(UpdateLimits::read(body)?.into());
+    super::change(&request, &caller, &path, order).await
+}

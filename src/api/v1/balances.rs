@@ -1,0 +1,120 @@
+//! Balances of the native family, present and past.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get, web};
+use caudal_http::bodies::accounts::BalanceBody;
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::time::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::target;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A balance of the past.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HistoricalBalance {
+    /// The CVU.
+    pub cvu: String,
+    /// The business day in Buenos Aires.
+    pub date: String,
+    /// The instant that was asked for, when it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub at: Option<String>,
+    /// What could be spent.
+    pub available: String,
+    /// What was set apart.
+    pub held: String,
+    /// The sum of both.
+    pub total: String,
+    /// The movements up to then.
+    pub sequence: u64,
+    /// When the last of them was posted.
+    pub last_movement_at: Option<String>,
+    /// False for today, which may still change.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+}
+
+/// Reads the balance.
+///
+/// Everything that was answered before is in it.
+#[utoipa::path(
+    operation_id = "readBalance",
+    tag = "Balances",
+    params(declared::CvuInPath),
+    responses((status = 200, body = BalanceBody), Problems)
+)]
+#[get("/v1/accounts/{cvu}/balance")]
+pub(crate) async fn current(caller: Caller, path: web::Path<String>) -> Answer {
+    let view = caller
+        .engine()
+        .balance(caller.realm(), target(&path)?)
+        .await?;
+    Ok(json(StatusCode::OK, &BalanceBody::from(&view)))
+}
+
+/// Reads the closing balance of a day, or the balance at an instant.
+///
+/// Name `date` (the closing balance of a business day in Buenos Aires) or `at` (an instant). `final` is false
+/// for today, which may still change.
+#[utoipa::path(
+    operation_id = "readHistoricalBalance",
+    tag = "Balances",
+    params(
+        declared::CvuInPath,
+        declared::Date,
+        declared::At
+    ),
+    responses((status = 200, body = HistoricalBalance), Problems)
+)]
+#[get("/v1/accounts/{cvu}/balance/historical")]
+pub(crate) async fn historical(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    past(&caller, &path, query).await
+}
+
+/// Answers with the past balance that a query asks for.
+pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
+    let target = target(path)?;
+    let now = caller.engine().now();
+    let (day, instant) = (query.date("date"), query.instant("at"));
+    match (day, instant) {
+        (Some(_), Some(_)) => query.mistake("at", Mistake::Together { other: "date" }),
+        (Some(day), None) if day > now.business_day() => {
+            query.mistake("date", Mistake::InTheFuture);
+        }
+        (None, Some(at)) if at > now => query.mistake("at", Mistake::InTheFuture),
+        (_, _) => {}
+    }
+    query.done()?;
+    let (day, until): (_, Timestamp) = match (day, instant) {
+        (Some(day), _) => (day, day.end()),
+        (None, Some(at)) => (at.business_day(), at),
+        (None, None) => return Err(ApiError::field("date", Mistake::RequiredOr { other: "at" })),
+    };
+    let view = caller
+        .engine()
+        .balance_at(caller.realm(), target, until)
+        .await?;
+    let body = HistoricalBalance {
+        cvu: view.cvu.to_string(),
+        date: day.to_string(),
+        at: instant.map(|at| at.to_string()),
+        available: view.balance.available.to_string(),
+        held: view.balance.held.to_string(),
+        total: view.balance.total().to_string(),
+        sequence: view.sequence,
+        last_movement_at: view.last_movement_at.map(|at| at.to_string()),
+        is_final: day < now.business_day(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}

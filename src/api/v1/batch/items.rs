@@ -1,0 +1,186 @@
+//! The body of a batch, read without copying it.
+
+use std::collections::BTreeMap;
+
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_http::bodies::words::BatchModeWord;
+use caudal_http::body::read::{amount, line, string, text};
+use caudal_http::body::{self, Fingerprint, why};
+use caudal_http::errors::ApiError;
+use caudal_http::pool::give_way;
+use caudal_http::request::request;
+use caudal_http::shapes::AmountDto;
+use caudal_http::words::{Mistake, Refusal};
+use caudal_ledger::chain::Canonical;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::money::Amount;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::TypeCode;
+use serde_json::value::RawValue;
+
+use super::ITEMS_MAX;
+use crate::v1::vouchers::DESCRIPTION_MAX;
+
+/// A batch as it was sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// Whether it is posted as a whole or not at all.
+    pub atomic: bool,
+    /// The items that can be read, in their order.
+    pub orders: Vec<Adjustment>,
+    /// The unreadable items, by their place.
+    pub unreadable: BTreeMap<usize, ApiError>,
+}
+
+request! {
+    /// One of many adjustment vouchers.
+    borrowed<'a> pub(crate) struct BatchItem as BatchItemDto {
+        /// The CVU.
+        cvu: Cvu = required("cvu", text(Cvu::parse)) as String { pattern = "^000[0-9]{19}$" };
+        /// A custom type of the tenant.
+        voucher_type_code: TypeCode =
+            required("voucherTypeCode", text(TypeCode::parse))
+                as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
+        amount: Amount = required("amount", amount) as AmountDto;
+        /// The tenant's own id: with the direction of the type, idempotent over the realm.
+        id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// A line for people.
+        description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+    }
+}
+
+request! {
+    /// Many adjustment vouchers at once.
+    borrowed<'a> pub(super) struct Batch<'a> as CreateComprobantesDto {
+        /// `independent` (when absent): each has its own result. `atomic`: all or nothing.
+        atomic: Option<bool> = optional("mode", mode) as Option<BatchModeWord>;
+        /// The vouchers.
+        items: Vec<&'a RawValue> = required("items", list)
+            as Vec<BatchItem> { min_items = 1, max_items = 10_000 };
+    }
+}
+
+fn item(raw: &RawValue) -> Result<Adjustment, ApiError> {
+    let whole = BatchItem::read(raw.get());
+    let sent = whole.unwrap_or_else(|| Err(ApiError::field("item", why::no_object(raw.get()))))?;
+    Ok(Adjustment {
+        target: Target::Cvu(sent.cvu),
+        voucher_type: TypeRef::Code(sent.voucher_type_code),
+        amount: sent.amount,
+        external_id: sent.id_externo,
+        description: sent.description,
+        external_date: None,
+        dry_run: false,
+    })
+}
+
+const MODES: [(&str, bool); 2] = [("independent", false), ("atomic", true)];
+
+fn mode(raw: &str) -> Result<bool, Mistake> {
+    let sent = string(raw);
+    let mut known = MODES.into_iter();
+    let found = known.find(|(word, _)| Some(*word) == sent.as_deref());
+    let (_, atomic) = found.ok_or_else(|| Mistake::among(&MODES))?;
+    Ok(atomic)
+}
+
+fn list(raw: &str) -> Result<Vec<&RawValue>, Mistake> {
+    let wrong = || Mistake::NotSomeObjects { max: ITEMS_MAX };
+    let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(|_| wrong())?;
+    if (1..=ITEMS_MAX).contains(&items.len()) {
+        Ok(items)
+    } else {
+        Err(wrong())
+    }
+}
+
+/// How many objects a list in the body has: the items of a batch, counted in one pass and without parsing them. Of a
+/// body that is no JSON it is some figure.
+pub fn count(body: &[u8]) -> usize {
+    let (mut depth, mut objects) = (0_usize, 0_usize);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in body {
+        if in_text {
+            in_text = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
+            continue;
+        }
+        in_text = *byte == b'"';
+        if matches!(byte, b'{' | b'[') {
+            objects = objects.saturating_add(usize::from(depth == 2 && *byte == b'{'));
+            depth = depth.saturating_add(1);
+        } else if matches!(byte, b'}' | b']') {
+            depth = depth.saturating_sub(1);
+        }
+    }
+    objects
+}
+
+fn parts(body: &[u8]) -> Result<Batch<'_>, ApiError> {
+    let body = std::str::from_utf8(body).map_err(|_| Refusal::NotUtf8)?;
+    Batch::read(body).ok_or_else(|| why::no_body(body))?
+}
+
+/// Reads the body of a batch.
+///
+/// # Errors
+/// 400 when the batch itself is wrong; unreadable items are returned by their place.
+pub(crate) fn read(body: &[u8]) -> Result<Sent, ApiError> {
+    let Batch { atomic, items } = parts(body)?;
+    let mut orders = Vec::with_capacity(items.len());
+    let mut unreadable = BTreeMap::new();
+    for (index, sent) in items.into_iter().enumerate() {
+        give_way(index);
+        match item(sent) {
+            Ok(order) => orders.push(order),
+            Err(why) => {
+                unreadable.insert(index, why);
+            }
+        }
+    }
+    Ok(Sent {
+        atomic: atomic.unwrap_or(false),
+        orders,
+        unreadable,
+    })
+}
+
+/// The fingerprint that tells a repeat of a batch from another batch. Items that read the same are the same, however
+/// they are written; amounts are compared exactly.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn fingerprint(sent: &[u8]) -> Result<Fingerprint, ApiError> {
+    let Batch { atomic, items } = parts(sent)?;
+    let atomic = atomic.unwrap_or(false);
+    let mode = Canonical::default().text(if atomic { "atomic" } else { "independent" });
+    let mode = mode.digest();
+    let mut all = Canonical::default();
+    for (index, sent) in items.into_iter().enumerate() {
+        give_way(index);
+        match item(sent) {
+            Ok(order) => all = canonical(all.text("order"), &order),
+            // an unreadable item is compared as a value
+            Err(_) => all = all.text("unreadable").text(&body::canonical(sent.get())),
+        }
+    }
+    let fields = [("mode", mode), ("items", all.digest())];
+    Ok(fields.map(|(name, hash)| (name.to_owned(), hash)).into())
+}
+
+fn canonical(all: Canonical, order: &Adjustment) -> Canonical {
+    let all = match order.target {
+        Target::Cvu(cvu) => all.text(cvu.as_str()),
+        Target::Account(account) => all.text(&account.to_string()),
+    };
+    let all = match &order.voucher_type {
+        TypeRef::Code(code) => all.text(code.as_str()),
+        TypeRef::Legacy(id) => all.text(&id.to_string()),
+    };
+    all.number(order.amount.centavos())
+        .text(order.external_id.as_str())
+        .optional(order.description.as_deref())
+}

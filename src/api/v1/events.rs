@@ -1,0 +1,138 @@
+//! Events of the native family, in order, to be read again from any place.
+
+pub(crate) mod stream;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
+use caudal_actors::failure::Failure;
+use caudal_http::bodies::events::{EventBody, event};
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::Problems;
+use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, place};
+use caudal_http::respond;
+use caudal_http::rows;
+use caudal_http::sheets::columns::EVENTS;
+use caudal_http::words::Mistake;
+use caudal_ledger::events::{Event, EventId, EventKinds};
+use caudal_ledger::ids::RealmId;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A page of events.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[schema(as = EventPage)]
+pub(crate) struct EventsPage {
+    /// The events, oldest first.
+    pub items: Vec<EventBody>,
+    /// What to send as `cursor` (or `after`) for the next page; null when there is no more. A page of a few types
+    /// may be short, even empty, and still have a next one.
+    pub next: Option<String>,
+}
+
+/// The number of an event that a field names, if the log has this very event.
+///
+/// # Errors
+/// When the log has another event there: an older copy of the store was put back.
+pub(crate) async fn placed(caller: &Caller, field: &str, id: EventId) -> Result<u64, ApiError> {
+    let known = caller.engine().event_place(id).await?;
+    known.ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
+}
+
+/// The kinds that a list of words asks for.
+pub(crate) fn kinds(text: &str) -> Result<EventKinds, Mistake> {
+    let words = text.split(',').map(str::trim);
+    EventKinds::parse(words).map_err(|word| Mistake::NoEventType {
+        word: word.to_owned(),
+    })
+}
+
+/// Reads the events of the realm after a number, as pages of a list.
+fn walk(
+    realm: RealmId,
+    after: u64,
+    wanted: EventKinds,
+) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
+    async move |engine: &Engine, page: ListPage| {
+        let after = page.cursor.map_or(after, |cursor| cursor.number);
+        let found = engine.events(realm, after, wanted, page.limit).await?;
+        let next = found.seen.filter(|_| found.more);
+        Ok(Listing {
+            items: found.items,
+            next: next.map(|id| Cursor::from(id.number)),
+            ..Listing::default()
+        })
+    }
+}
+
+/// Events of the realm, oldest first.
+///
+/// Every change is an event, in the order in which it was committed, without gaps. Keep the `next`
+/// of the last page, or the id of the last event, and go on from there after any outage: events are
+/// kept for good.
+///
+/// As CSV or NDJSON all of them are one answer, which breaks off after 1000000: go on with `after`.
+#[utoipa::path(
+    operation_id = "listEvents",
+    tag = "Events",
+    params(
+        ("after" = Option<String>, Query, description = "only events after this one (an event's id); absent: from the first"),
+        ("cursor" = Option<String>, Query, description = "the same: the `next` of the page before"),
+        declared::EventTypes,
+        declared::Limit,
+    ),
+    responses((status = 200, content((EventsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems),
+)]
+#[get("/v1/events")]
+pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
+    let realm = caller.realm();
+    let last = caller.engine().last_event(realm)?;
+    let after = query.read("after", |text| place(realm, last, text));
+    // An empty cursor is the first page, as in every list.
+    let cursor = query.read("cursor", |text| match text {
+        "" => Ok(None),
+        text => place(realm, last, text).map(Some),
+    });
+    let cursor = cursor.flatten();
+    if after.is_some() && cursor.is_some() {
+        query.mistake("cursor", Mistake::Together { other: "after" });
+    }
+    let wanted = query.read("types", kinds).unwrap_or_default();
+    let limit = query
+        .integer("limit", 1, LIMIT_MAX)
+        .unwrap_or(LIMIT_DEFAULT);
+    query.done()?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let after = match (after, cursor) {
+        (Some(id), _) => placed(&caller, "after", id).await?,
+        (None, Some(id)) => placed(&caller, "cursor", id).await?,
+        (None, None) => 0,
+    };
+    if let Some(style) = whole {
+        return rows::stream(
+            &caller,
+            (style, EVENTS),
+            rows::FIRST,
+            walk(realm, after, wanted),
+            {
+                let tenant = caller.identity.tenant.clone();
+                move |found: &Event| serde_json::json!(event(&tenant, found))
+            },
+        )
+        .await;
+    }
+    let found = caller.engine().events(realm, after, wanted, limit).await?;
+    let next = found.seen.filter(|_| found.more);
+    let tenant = &caller.identity.tenant;
+    let page = EventsPage {
+        items: found.items.iter().map(|it| event(tenant, it)).collect(),
+        next: next.map(|id| id.to_string()),
+    };
+    Ok(respond::json(StatusCode::OK, &page))
+}

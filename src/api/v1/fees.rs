@@ -1,0 +1,137 @@
+//! The cost of a movement, before it is made.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get};
+use caudal_actors::realms::Target;
+use caudal_http::bodies::words::{CurrencyWord, LedgerTypeWord, LevelWord};
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::respond::json;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::fees::quotes::Quote;
+use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::voucher_types::TypeCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The fee of a preview.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub(crate) struct PreviewFee {
+    /// In percent of the amount.
+    pub percentage: String,
+    /// Added to the percentage: ARS with two decimals.
+    pub fixed: String,
+    /// The least fee; null for none.
+    pub minimum: Option<String>,
+    /// The largest fee; null for none.
+    pub maximum: Option<String>,
+    /// The fee.
+    pub amount: String,
+    /// Whose schedule it is from: `account`, `psp`, `platform` or `none`.
+    #[schema(value_type = LevelWord)]
+    pub source: &'static str,
+}
+
+/// The tax on the fee.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub(crate) struct PreviewTax {
+    /// In percent.
+    pub rate: String,
+    /// What it is taken of: the fee.
+    pub base: String,
+    /// The tax.
+    pub amount: String,
+}
+
+/// What a movement would cost; nothing is posted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FeePreview {
+    /// The CVU.
+    pub cvu: String,
+    /// The type.
+    pub voucher_type_code: String,
+    /// The direction of the type.
+    #[schema(value_type = LedgerTypeWord)]
+    pub direction: &'static str,
+    /// The amount that was asked about.
+    pub importe: String,
+    /// Always `ARS`.
+    #[schema(value_type = CurrencyWord)]
+    pub currency: &'static str,
+    /// The fee.
+    pub fee: PreviewFee,
+    /// The tax on it.
+    pub tax: PreviewTax,
+    /// Fee and tax.
+    pub total_charges: String,
+    /// What the movement comes to: a credit less its charges, anything else with them.
+    pub net_amount: String,
+    /// What is available now.
+    pub available: String,
+    /// Whether that is enough.
+    pub sufficient: bool,
+}
+
+impl FeePreview {
+    /// Renders a quote; `None` where a sum leaves the range of money.
+    fn of(quote: &Quote) -> Option<Self> {
+        let rule = quote.rule.as_ref();
+        let percent = |rate: Option<String>| rate.unwrap_or_else(|| "0".to_owned());
+        let fee = PreviewFee {
+            percentage: percent(rule.map(|rule| rule.percentage.normalize().to_string())),
+            fixed: rule.map_or(Money::ZERO, |rule| rule.fixed).to_string(),
+            minimum: rule.and_then(|rule| rule.minimum).map(|m| m.to_string()),
+            maximum: rule.and_then(|rule| rule.maximum).map(|m| m.to_string()),
+            amount: quote.charges.fee.to_string(),
+            source: quote.source.as_str(),
+        };
+        let tax = PreviewTax {
+            rate: percent(rule.map(|rule| rule.tax_rate.normalize().to_string())),
+            base: quote.charges.fee.to_string(),
+            amount: quote.charges.tax.to_string(),
+        };
+        Some(Self {
+            cvu: quote.cvu.to_string(),
+            voucher_type_code: quote.voucher_type.code.to_string(),
+            direction: quote.voucher_type.direction().as_str(),
+            importe: quote.amount.to_string(),
+            currency: "ARS",
+            fee,
+            tax,
+            total_charges: quote.total_charges()?.to_string(),
+            net_amount: quote.net_amount()?.to_string(),
+            available: quote.available.to_string(),
+            sufficient: quote.sufficient()?,
+        })
+    }
+}
+
+/// Says what a movement would cost, by the schedule that would charge it; nothing is posted.
+///
+/// Fee and tax by the schedule of the account, the tenant or the platform, in this order.
+#[utoipa::path(
+    operation_id = "previewFee",
+    tag = "Fees",
+    params(
+        declared::CvuInQuery,
+        ("importe" = String, Query, description = "ARS, greater than 0, at most 2 decimals"),
+        ("voucherTypeCode" = String, Query, description = "the code of a voucher type, system or custom", pattern = "^[A-Za-z0-9_-]{2,40}$")
+    ),
+    responses((status = 200, body = FeePreview), Problems)
+)]
+#[get("/v1/fees/preview")]
+pub(crate) async fn preview(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
+    let cvu = query.required("cvu", Cvu::parse);
+    let amount = query.required("importe", Amount::parse);
+    let code = query.required("voucherTypeCode", TypeCode::parse);
+    let ((cvu, amount), code) = query.finish(cvu.zip(amount).zip(code))?;
+    let target = Target::Cvu(cvu);
+    let quote = caller.engine().quote(caller.realm(), target, code, amount);
+    let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;
+    Ok(json(StatusCode::OK, &body))
+}

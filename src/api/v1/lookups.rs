@@ -1,0 +1,130 @@
+//! The holder of a CBU, a CVU or an alias, according to the bank.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get, web};
+use caudal_actors::ports::Found;
+use caudal_http::bodies::accounts::HolderBody;
+use caudal_http::bodies::words::{KeyKindWord, PersonTypeWord};
+use caudal_http::caller::Caller;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::BankProblems;
+use caudal_http::respond::json;
+use caudal_ledger::accounts::Holder;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::PersonType;
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::transfers::Destination;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A bank or a PSP.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub(crate) struct Entity {
+    /// Its code.
+    pub code: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Who is behind a CBU, a CVU or an alias.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Lookup {
+    /// The CBU or CVU, 22 digits.
+    pub cbu: String,
+    /// `CBU` or `CVU`.
+    #[serde(rename = "type")]
+    #[schema(value_type = KeyKindWord)]
+    pub kind: &'static str,
+    /// Its alias.
+    pub alias: Option<String>,
+    /// The tax id of the first holder.
+    pub cuit: Option<String>,
+    /// The name of the first holder.
+    pub holder_name: Option<String>,
+    /// Whether the first holder is `human` or `legal`.
+    #[schema(value_type = Option<PersonTypeWord>)]
+    pub person_type: Option<String>,
+    /// All holders.
+    pub titulares: Vec<HolderBody>,
+    /// Where the account is.
+    pub bank: Entity,
+    /// Its currency.
+    pub currency: String,
+    /// Whether it can receive.
+    pub active: bool,
+}
+
+impl From<Found> for Lookup {
+    fn from(found: Found) -> Self {
+        let holders = found.holders.into_iter().map(|(cuit, name, human)| Holder {
+            cuit,
+            name,
+            person_type: if human {
+                PersonType::Human
+            } else {
+                PersonType::Legal
+            },
+        });
+        let titulares: Vec<_> = holders.map(|holder| HolderBody::from(&holder)).collect();
+        let first = titulares.first();
+        let (code, name) = found.bank;
+        Self {
+            cbu: found.key.to_string(),
+            kind: if found.key.cvu().is_some() {
+                "CVU"
+            } else {
+                "CBU"
+            },
+            alias: found.alias,
+            cuit: first.map(|holder| holder.cuit.clone()),
+            holder_name: first.map(|holder| holder.name.clone()),
+            person_type: first.map(|holder| holder.person_type.clone()),
+            titulares,
+            bank: Entity { code, name },
+            currency: found.currency,
+            active: found.active,
+        }
+    }
+}
+
+async fn ask(caller: &Caller, whom: Destination) -> Answer {
+    let engine = caller.engine();
+    let found = engine
+        .lookup(caller.realm(), whom, &caller.request_id)
+        .await?;
+    Ok(json(StatusCode::OK, &Lookup::from(found)))
+}
+
+/// Asks the bank who is behind a CBU or CVU.
+///
+/// Ask before you send money: the answer has the holders, the entity, and whether the account can receive.
+#[utoipa::path(
+    operation_id = "lookupCbu",
+    tag = "Lookups",
+    params(("cbu" = String, Path, description = "a CBU or CVU, 22 digits", pattern = "^[0-9]{22}$")),
+    responses((status = 200, body = Lookup), BankProblems)
+)]
+#[get("/v1/lookup/cbu/{cbu}")]
+pub(crate) async fn by_cbu(caller: Caller, path: web::Path<String>) -> Answer {
+    let key = Cbu::parse(&path).map_err(|why| ApiError::field("cbu", why))?;
+    ask(&caller, Destination::Key(key)).await
+}
+
+/// Asks the bank who is behind an alias.
+///
+/// Ask before you send money: the answer has the CBU or CVU of the alias, its holders, and whether the
+/// account can receive.
+#[utoipa::path(
+    operation_id = "lookupAlias",
+    tag = "Lookups",
+    params(("alias" = String, Path, description = "an alias; case does not matter", pattern = "^[A-Za-z0-9.-]{6,20}$")),
+    responses((status = 200, body = Lookup), BankProblems)
+)]
+#[get("/v1/lookup/alias/{alias}")]
+pub(crate) async fn by_alias(caller: Caller, path: web::Path<String>) -> Answer {
+    let alias = Alias::parse(&path).map_err(|why| ApiError::field("alias", why))?;
+    ask(&caller, Destination::Alias(alias)).await
+}

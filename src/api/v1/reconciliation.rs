@@ -1,0 +1,243 @@
+//! Reconciliation: the bank's movements of a day, or of some days, beside those of the ledger.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
+use caudal_actors::engine::reconciliation::{
+    Comparison, Counted, Mark, RANGE_DAYS_MAX, Reconciled, Wanted,
+};
+use caudal_actors::failure::Failure;
+use caudal_http::bodies::reconciliation::{ReconciledItem, ReconciliationSummary, item, summary};
+use caudal_http::bodies::words::AgreementWord;
+use caudal_http::caller::Caller;
+use caudal_http::cursors;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::BankProblems;
+use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, day};
+use caudal_http::respond::{self, json};
+use caudal_http::rows;
+use caudal_http::sheets::columns::RECONCILED;
+use caudal_http::words::Mistake;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::reconciliation::Agreement;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Days of the bank beside the ledger's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub(crate) struct Reconciliation {
+    /// The business day; absent where several were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = Date)]
+    pub fecha: Option<String>,
+    /// The first business day.
+    #[schema(format = Date)]
+    pub from: String,
+    /// The last one.
+    #[schema(format = Date)]
+    pub to: String,
+    /// The movements of the page, by day, then by instant.
+    pub items: Vec<ReconciledItem>,
+    /// How many movements there are with the result asked for.
+    pub total: usize,
+    /// The size of the page; null where all movements are shown.
+    pub limit: Option<usize>,
+    /// What to send as `cursor` for the next page; null when there is no more.
+    pub next: Option<String>,
+    /// The counts and sums of all movements of the days; on later pages as of the first.
+    pub summary: ReconciliationSummary,
+}
+
+fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation {
+    let items = found.items.iter();
+    Reconciliation {
+        fecha: (wanted.from == wanted.to).then(|| wanted.from.to_string()),
+        from: wanted.from.to_string(),
+        to: wanted.to.to_string(),
+        items: items.map(|(day, it)| item(realm, *day, it)).collect(),
+        total: found.counted.total,
+        limit: wanted.limit,
+        next: found
+            .next
+            .as_ref()
+            .and_then(|next| cursor(wanted, next, found.counted)),
+        summary: summary(&found.counted.tally),
+    }
+}
+
+/// The prefix of cursors: they carry the counts and sums of the walk, too.
+const WALK: &str = "r2:";
+
+/// Where a walk continues, its range, and the counts of its first page.
+#[derive(Serialize, Deserialize)]
+struct Walk {
+    from: String,
+    to: String,
+    result: Option<String>,
+    day: String,
+    at: u64,
+    id: String,
+    counted: Counted,
+}
+
+impl Walk {
+    fn mark(&self) -> Option<Mark> {
+        let at = Timestamp::from_millis(self.at);
+        Some((BusinessDay::parse(&self.day)?, at, self.id.clone()))
+    }
+
+    /// The counts of the first page, if they are over the same rows.
+    fn counted(&self, wanted: &Wanted) -> Option<Counted> {
+        let days = [&self.from, &self.to].map(|day| BusinessDay::parse(day));
+        let result = wanted.result.map(Agreement::as_str);
+        let same = days == [Some(wanted.from), Some(wanted.to)] && self.result.as_deref() == result;
+        same.then_some(self.counted)
+    }
+}
+
+/// The opaque form of the place where the list continues.
+fn cursor(wanted: &Wanted, (day, at, id): &Mark, counted: Counted) -> Option<String> {
+    let walk = Walk {
+        from: wanted.from.to_string(),
+        to: wanted.to.to_string(),
+        result: wanted.result.map(|result| result.as_str().to_owned()),
+        day: day.to_string(),
+        at: at.millis(),
+        id: id.clone(),
+        counted,
+    };
+    let text = serde_json::to_string(&walk).ok()?;
+    Some(cursors::seal(format!("{WALK}{text}").as_bytes()))
+}
+
+/// Reads a cursor: the place, and its walk.
+fn walk(text: &str) -> Option<(Mark, Walk)> {
+    let bytes = cursors::open(text)?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    let walk: Walk = serde_json::from_str(text.strip_prefix(WALK)?).ok()?;
+    Some((walk.mark()?, walk))
+}
+
+/// The days that a query asks for: a single one, or a range; today when it names none.
+fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
+    let named = query.past_day(today, day);
+    let (from, to) = (query.date("from"), query.date("to"));
+    let range = [("from", from), ("to", to)];
+    for (name, _) in range.into_iter().filter(|(_, day)| day.is_some()) {
+        if named.is_some() {
+            query.mistake(name, Mistake::Together { other: "date" });
+        }
+    }
+    if to.is_some() && from.is_none() && named.is_none() {
+        query.mistake("from", Mistake::Required);
+    }
+    for (name, day) in range {
+        if day.is_some_and(|day| day > today) {
+            query.mistake(name, Mistake::InTheFuture);
+        }
+    }
+    let first = named.or(from).unwrap_or(today);
+    let last = named.or(to).unwrap_or(today);
+    if from.is_some_and(|from| from > last) {
+        query.mistake("from", Mistake::After { other: "to" });
+    } else if first.days_to(last) >= RANGE_DAYS_MAX {
+        let max = RANGE_DAYS_MAX;
+        query.mistake("to", Mistake::LongRange { max });
+    }
+    (first, last)
+}
+
+/// Reads a range as a list with a page for each day, so that each day is compared once and only one is in memory.
+fn by_days(
+    realm: RealmId,
+    wanted: Wanted,
+    request_id: String,
+) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<(BusinessDay, Reconciled)>, Failure> {
+    async move |engine: &Engine, page: ListPage| {
+        let day = page.cursor.map_or(wanted.from, |cursor| {
+            Timestamp::from_millis(cursor.number).business_day()
+        });
+        let of_day = Wanted {
+            from: day,
+            to: day,
+            ..wanted.clone()
+        };
+        let found = engine.reconcile_days(realm, &of_day, &request_id).await?;
+        let next = Some(day.next()).filter(|next| *next <= wanted.to);
+        Ok(Listing {
+            items: found.items,
+            next: next.map(|day| Cursor::from(day.start().millis())),
+            ..Listing::default()
+        })
+    }
+}
+
+/// Compares what the bank lists with the ledger, both ways: of one day, or of a range of days by pages.
+/// The summary counts all of it, whatever page or result is asked for.
+///
+/// Each movement has a `result`: where bank and ledger agree, where one of them has nothing, and where
+/// amounts differ. Without a day it is today in Argentina.
+#[utoipa::path(
+    operation_id = "reconcile",
+    tag = "Reconciliation",
+    params(
+        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when nothing is said"),
+        ("fecha" = Option<String>, Query, description = "the same under its other name"),
+        ("from" = Option<String>, Query, format = Date, description = "instead of a day: the first business day of a range of at most 31"),
+        ("to" = Option<String>, Query, format = Date, description = "the last business day of the range; today when absent"),
+        ("result" = Option<AgreementWord>, Query, description = "only rows with this result"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
+        declared::Cursor
+    ),
+    responses((status = 200, content((Reconciliation = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), BankProblems)
+)]
+#[get("/v1/bank/conciliacion")]
+pub(crate) async fn of_days(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+) -> Result<HttpResponse, ApiError> {
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let (from, to) = days(&mut query, engine.now().business_day());
+    let results = Agreement::ALL.map(|result| (result.as_str(), result));
+    let result = query.choice("result", &results);
+    let style = rows::whole(&request, &mut query);
+    let limit = query.integer("limit", 1, LIMIT_MAX);
+    let after = query.read("cursor", |text| match text {
+        "" => Ok(None),
+        text => walk(text).map(Some).ok_or(Mistake::NotACursor),
+    });
+    query.done()?;
+    let whole = from == to && after.is_none();
+    let limit = limit.or_else(|| (!whole).then_some(LIMIT_DEFAULT));
+    let (after, walk) = after.flatten().unzip();
+    let mut wanted = Wanted {
+        from,
+        to,
+        result,
+        after,
+        limit: limit.and_then(|limit| usize::try_from(limit).ok()),
+        counted: None,
+    };
+    wanted.counted = walk.and_then(|walk| walk.counted(&wanted));
+    let request_id = &caller.request_id;
+    if let Some(style) = style.filter(|_| from != to) {
+        wanted.limit = None;
+        let days = by_days(realm, wanted, request_id.clone());
+        let show = move |(day, it): &_| serde_json::json!(item(realm, *day, it));
+        return rows::stream(&caller, (style, RECONCILED), rows::FIRST, days, show).await;
+    }
+    let found = engine.reconcile_days(realm, &wanted, request_id).await?;
+    let body = render(realm, &wanted, &found);
+    let answer = match style {
+        Some(style) => {
+            let items = body.items.iter().map(|item| serde_json::json!(item));
+            rows::table((style, RECONCILED), items)
+        }
+        None => json(StatusCode::OK, &body),
+    };
+    Ok(respond::walked(found.counted.total, body.next, answer))
+}

@@ -1,0 +1,255 @@
+//! Transfers of the native family: at once to an account of the realm, through the bank to any other.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::Listing;
+use caudal_actors::engine::money::{TransferFilter, TransferView};
+use caudal_actors::failure::Failure;
+use caudal_actors::realms::Target;
+use caudal_http::bodies::transfers::{BankCallBody, TransferBody, transfer};
+use caudal_http::bodies::words::{ConceptWord, TransferStatusWord};
+use caudal_http::body::Body;
+use caudal_http::body::read::{amount, line, text};
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::params::{PageParams, PeriodParams};
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::request::request;
+use caudal_http::respond::{self, json};
+use caudal_http::rows;
+use caudal_http::shapes::AmountDto;
+use caudal_http::sheets::columns::TRANSFERS;
+use caudal_http::words::Mistake;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::{Cbu, Cvu};
+use caudal_ledger::ids::TransferId;
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::transfers::{Concept, Destination, Send, TransferStatus};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::pages::page;
+
+/// The longest description, in characters: the bank takes no more.
+pub(crate) const DESCRIPTION_MAX: usize = 100;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A transfer with the calls to the bank that were made for it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TransferDetail {
+    /// The transfer.
+    #[serde(flatten)]
+    pub transfer: TransferBody,
+    /// The calls, oldest first.
+    pub bank_calls: Vec<BankCallBody>,
+}
+
+page! {
+    /// A page of transfers.
+    pub(crate) TransfersPage as TransfersPage {
+        /// The transfers.
+        TransferBody
+    }
+}
+
+/// Reads the concept of a transfer: the central bank's code for its purpose.
+///
+/// # Errors
+/// When the text is no concept.
+pub(crate) fn concept(text: &str) -> Result<Concept, Mistake> {
+    let mut all = Concept::ALL.into_iter();
+    let found = all.find(|concept| concept.as_str().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| Mistake::NotAmong {
+        choices: Concept::ALL.into_iter().map(Concept::as_str).collect(),
+    })
+}
+
+/// The fields that can name the destination of a transfer.
+const WAYS: [&str; 3] = ["cvu", "cbu", "alias"];
+
+request! {
+    /// Where a transfer goes: exactly one of these.
+    strict_part pub struct To as DestinationDto {
+        => let ways = |fields| Vec::from_iter(WAYS.into_iter().filter(|way| fields.has(way)));
+        /// A CVU.
+        cvu: Option<Cvu> = optional("cvu", text(Cvu::parse))
+            as Option<String> { pattern = "^000[0-9]{19}$" };
+        /// A CBU.
+        cbu: Option<Cbu> = optional("cbu", text(Cbu::parse))
+            as Option<String> { pattern = "^[0-9]{22}$" };
+        /// An alias.
+        alias: Option<Alias> = optional("alias", text(Alias::parse))
+            as Option<String> { pattern = "^[A-Za-z0-9.-]{6,20}$" };
+        => |fields| match ways.as_slice() {
+            [] => fields.mistake("cvu", Mistake::NoDestination),
+            [_] => {}
+            [first, ..] => {
+                let sent = ways.iter().copied().collect();
+                fields.mistake(first, Mistake::Destinations { sent });
+            }
+        };
+    }
+}
+
+impl To {
+    /// The destination; `None` when no field or several of them were sent.
+    fn destination(self) -> Option<Destination> {
+        match (self.cvu, self.cbu, self.alias) {
+            (Some(cvu), None, None) => Some(Destination::Key(cvu.into())),
+            (None, Some(cbu), None) => Some(Destination::Key(cbu)),
+            (None, None, Some(alias)) => Some(Destination::Alias(alias)),
+            _ => None,
+        }
+    }
+}
+
+request! {
+    /// A transfer.
+    strict struct SendTransfer as CreateTransferDto {
+        /// The CVU that sends.
+        from_cvu: Cvu = required("fromCvu", text(Cvu::parse))
+            as String { pattern = "^000[0-9]{19}$" };
+        /// Where to: exactly one of its fields.
+        to: Destination = required_object("to", |inner| To::take(inner)?.destination()) as To;
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
+        amount: Amount = required("amount", amount) as AmountDto;
+        /// `ALQ`, `CUO`, `EXP`, `FAC`, `PRE`, `SEG`, `HON`, `HAB` or `VAR` (when absent).
+        concept: Option<Concept> = optional("concept", text(concept)) as Option<ConceptWord>;
+        /// A line for people.
+        description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
+            as Option<String> { max_length = 100 };
+        /// The tenant's own id: idempotent over the realm's transfers.
+        id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+    }
+}
+
+/// Sends money: final at once to an account of the realm; through the bank to any other, which is
+/// answered as `requested` before the bank is asked.
+///
+/// Idempotent by `idExterno`: the same receiver by another name (alias, CBU or CVU) is the same transfer. An
+/// `Idempotency-Key` names one body, receiver included. A transfer through the bank holds amount and charges until the bank has the
+/// last word; follow it with `GET /v1/transfers/{id}` or by its events, `transfer.completed` or
+/// `transfer.rejected`.
+#[utoipa::path(
+    operation_id = "createTransfer",
+    tag = "Transfers",
+    params(
+        declared::IdempotencyKey,
+        declared::DryRun
+    ),
+    request_body(content = SendTransfer),
+    responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
+)]
+#[post("/v1/transfers")]
+pub(crate) async fn send(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+    body: Body,
+) -> Answer {
+    let realm = caller.realm();
+    let dry_run = query.flag("dryRun");
+    query.done()?;
+    let (asker, answer) = respond::making(
+        &request,
+        &caller,
+        &body,
+        dry_run,
+        move |view: &TransferView| transfer(realm, view),
+    )?;
+    let sent = SendTransfer::read(body)?;
+    let from = Target::Cvu(sent.from_cvu);
+    let order = Send {
+        to: sent.to,
+        amount: sent.amount,
+        concept: sent.concept.unwrap_or_default(),
+        description: sent.description,
+        external_id: sent.id_externo,
+    };
+    let engine = caller.engine();
+    answer.give_made(engine.transfer(realm, from, order, dry_run, asker).await)
+}
+
+/// Lists the transfers of the realm, newest first.
+///
+/// Incoming money is not among them: it is a voucher of the account that received it.
+#[utoipa::path(
+    operation_id = "listTransfers",
+    tag = "Transfers",
+    params(
+        PageParams,
+        ("status" = Option<TransferStatusWord>, Query, description = "only transfers in this state"),
+        ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
+        PeriodParams,
+        ("counterpartyCuit" = Option<String>, Query, description = "only to whom has this CUIT, as the bank resolved it before sending; it looks at all transfers that the period or fromCvu leaves, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
+        ("idExterno" = Option<String>, Query, description = "the one transfer with the tenant's own id; found without looking at any other", min_length = 1, max_length = 64)
+    ),
+    responses((status = 200, content((TransfersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/transfers")]
+pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
+    let realm = caller.realm();
+    let states = TransferStatus::ALL.map(|status| (status.as_str(), status));
+    let (since, until) = query.period("from", "to");
+    let filter = TransferFilter {
+        status: query.choice("status", &states),
+        from: query.read("fromCvu", Cvu::parse).map(Target::Cvu),
+        since,
+        until,
+        counterparty: query.read("counterpartyCuit", Cuit::parse_relaxed),
+        external_id: query.read("idExterno", ExternalId::parse),
+    };
+    let page = query.page();
+    query.done()?;
+    let fetch = async move |engine: &Engine, page| {
+        match engine.transfers(realm, filter.clone(), page).await {
+            // The CVU of another realm sent nothing here, like one that does not exist.
+            Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
+            found => found,
+        }
+    };
+    if let Some(style) = whole {
+        let show = move |view: &TransferView| {
+            let mut body = serde_json::json!(transfer(realm, view));
+            if let Some(body) = body.as_object_mut() {
+                body.insert("walletAccountId".to_owned(), view.account.0.into());
+            }
+            body
+        };
+        return rows::stream(&caller, (style, TRANSFERS), page, fetch, show).await;
+    }
+    let listing = fetch(caller.engine(), page).await?;
+    Ok(TransfersPage::answer(&listing, &page, |view| {
+        transfer(realm, view)
+    }))
+}
+
+/// Reads a transfer and the calls to the bank that were made for it.
+///
+/// `completed`, `rejected` and `reversed` are final. One in `audit` waits for a person.
+#[utoipa::path(
+    operation_id = "readTransfer",
+    tag = "Transfers",
+    params(("id" = String, Path, description = "the id of a transfer, `trf_…`")),
+    responses((status = 200, body = TransferDetail), Problems)
+)]
+#[get("/v1/transfers/{id}")]
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
+    let (view, calls) = caller.engine().transfer_of(caller.realm(), id).await?;
+    let body = TransferDetail {
+        transfer: transfer(caller.realm(), &view),
+        bank_calls: calls.iter().map(BankCallBody::from).collect(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}

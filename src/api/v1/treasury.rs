@@ -1,0 +1,289 @@
+//! Treasury of the native family: the snapshot, and the position of each client.
+//!
+//! A position is read from disk, like the snapshot, and so agrees with it; the movements and the balance of a day are
+//! those of the account.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, web};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::ListPage;
+use caudal_actors::engine::treasury::{Cut, Position, PositionFilter};
+use caudal_http::bodies::treasury::{ClientFunds, Treasury};
+use caudal_http::bodies::vouchers::Movement;
+use caudal_http::bodies::words::AccountStatusWord;
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::params::{PageParams, PeriodParams};
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::respond::{json as whole_json, paged};
+use caudal_http::rows;
+use caudal_http::sheets::columns::{POSITIONS, TREASURY};
+use caudal_http::words::Mistake;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::balances::HistoricalBalance;
+use super::pages::page;
+use super::{balances, target, vouchers};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// What a client has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Position)]
+pub(crate) struct PositionBody {
+    /// The CVU.
+    pub cvu: Option<String>,
+    /// Its alias.
+    pub alias: Option<String>,
+    /// The id of its wallet account.
+    pub wallet_account_id: u64,
+    /// The holder's name.
+    pub holder_name: String,
+    /// The holder's CUIT.
+    pub cuit: String,
+    /// `active`, `suspended` or `closed`.
+    #[schema(value_type = AccountStatusWord)]
+    pub status: &'static str,
+    /// What can be spent.
+    pub available: String,
+    /// What is set apart.
+    pub held: String,
+    /// The sum of both.
+    pub total: String,
+    /// When it last moved; null before the first movement.
+    pub last_movement_at: Option<String>,
+}
+
+impl From<&Position> for PositionBody {
+    fn from(position: &Position) -> Self {
+        let Position {
+            account,
+            balance,
+            last_movement_at,
+        } = position;
+        Self {
+            cvu: account.cvu.map(|cvu| cvu.to_string()),
+            alias: account.alias.as_ref().map(ToString::to_string),
+            wallet_account_id: account.number.0,
+            holder_name: account.holder.name.clone(),
+            cuit: account.holder.cuit.to_string(),
+            status: account.status.as_str(),
+            available: balance.available.to_string(),
+            held: balance.held.to_string(),
+            total: balance.total().to_string(),
+            last_movement_at: last_movement_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+page! {
+    /// A page of positions.
+    pub(crate) PositionsPage as PositionsPage {
+        /// The positions.
+        PositionBody
+    }
+}
+
+/// Positions of an instant that was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Positions {
+    /// The page.
+    #[serde(flatten)]
+    pub page: PositionsPage,
+    /// The instant that all pages are of; absent for now, when each row is of the moment in which it
+    /// was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub as_of: Option<String>,
+    /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
+    /// Absent for now.
+    #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub is_final: Option<bool>,
+    /// The vouchers of the realm up to the instant. Only on the first page of an instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sequence: Option<u64>,
+    /// What belonged to all clients then, whatever the filters leave. Only on the first page of an
+    /// instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub client_funds: Option<ClientFunds>,
+}
+
+/// The instant that a query asks for: the end of a day, or any that is not in the future. `None` where it names none.
+pub(crate) fn instant(query: &mut Query, now: Timestamp) -> Option<Timestamp> {
+    let (day, at) = (query.date("date"), query.instant("asOf"));
+    if day.is_some() && at.is_some() {
+        query.mistake("asOf", Mistake::Together { other: "date" });
+    }
+    if day.is_some_and(|day| day > now.business_day()) {
+        query.mistake("date", Mistake::InTheFuture);
+    }
+    if at.is_some_and(|at| at > now) {
+        query.mistake("asOf", Mistake::InTheFuture);
+    }
+    at.or(day.map(BusinessDay::end))
+}
+
+/// The sums at the instant of a list of positions: made once for a walk, with its first page.
+pub(crate) async fn cut_of(
+    caller: &Caller,
+    at: Option<Timestamp>,
+    page: &ListPage,
+) -> Result<Option<Cut>, ApiError> {
+    let first = page.cursor.is_none() && page.offset == 0;
+    match at.filter(|_| first) {
+        Some(at) => Ok(Some(caller.engine().cut(caller.realm(), at).await?)),
+        None => Ok(None),
+    }
+}
+
+/// A snapshot as JSON, or as a row if the client asks for one.
+fn formed(request: &HttpRequest, treasury: &Treasury) -> HttpResponse {
+    match rows::style(request) {
+        Some(style) => rows::table((style, TREASURY), [json!(treasury)]),
+        None => whole_json(StatusCode::OK, treasury),
+    }
+}
+
+/// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
+/// collector account has. When the bank is away the ledger's side is served all the same. Of a past day
+/// there is the ledger's side at its end, read from the movements of every account.
+///
+/// `freeBalance` is what the collector account has beyond the clients' funds; it is informative and may be
+/// negative.
+#[utoipa::path(
+    operation_id = "readTreasury",
+    tag = "Treasury",
+    params(("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; now when absent")),
+    responses((status = 200, content((Treasury = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/treasury")]
+pub(crate) async fn take(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let day = query.date("date");
+    if day.is_some_and(|day| day > engine.now().business_day()) {
+        query.mistake("date", Mistake::InTheFuture);
+    }
+    query.done()?;
+    if let Some(day) = day {
+        let cut = engine.cut(realm, day.end()).await?;
+        let past = Treasury::past(&cut, day, engine.collector(realm));
+        return Ok(formed(&request, &past));
+    }
+    let snapshot = engine.treasury(realm, &caller.request_id).await?;
+    Ok(formed(&request, &Treasury::from(&snapshot)))
+}
+
+/// Lists what clients have, the newest account first. Closed accounts are listed while they have
+/// money. With `date` or `asOf` it is what they had then, by the accounts that there are today: all pages
+/// of one instant are one cut, and the first has the sums of all accounts.
+///
+/// Filter by text and by a range of totals; go on with `X-Next-Cursor` as `cursor` until it is absent: a filtered
+/// page of many accounts may be short, and `looked` then says how far it has looked.
+#[utoipa::path(
+    operation_id = "listPositions",
+    tag = "Treasury",
+    params(
+        PageParams,
+        declared::ClientText,
+        ("min" = Option<String>, Query, description = "only a total of at least this amount"),
+        ("max" = Option<String>, Query, description = "only a total of at most this amount"),
+        declared::Date,
+        declared::AsOf
+    ),
+    responses((status = 200, content((Positions = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/treasury/positions")]
+pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
+    let (min, max) = query.amounts("min", "max");
+    let text = query.text("q");
+    let page = query.page();
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let at = instant(&mut query, engine.now());
+    query.done()?;
+    let filter = PositionFilter { text, min, max, at };
+    if let Some(style) = whole {
+        let fetch =
+            async move |engine: &Engine, page| engine.positions(realm, filter.clone(), page).await;
+        let show = |position: &Position| json!(PositionBody::from(position));
+        return rows::stream(&caller, (style, POSITIONS), page, fetch, show).await;
+    }
+    let listing = engine.positions(realm, filter, page).await?;
+    let cut = cut_of(&caller, at, &page).await?;
+    let body = Positions {
+        page: PositionsPage::of(&listing, &page, |position| position.into()),
+        as_of: at.map(|at| at.to_string()),
+        is_final: at.map(|at| engine.is_settled(at)),
+        sequence: cut.map(|cut| cut.sequence),
+        client_funds: cut.as_ref().map(ClientFunds::from),
+    };
+    Ok(paged(&listing, whole_json(StatusCode::OK, &body)))
+}
+
+/// Reads what a client has.
+///
+/// What is available, held and in all, and when it last moved.
+#[utoipa::path(
+    operation_id = "readPosition",
+    tag = "Treasury",
+    params(declared::CvuInPath),
+    responses((status = 200, body = PositionBody), Problems)
+)]
+#[get("/v1/treasury/positions/{cvu}")]
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let target = target(&path)?;
+    let position = caller.engine().position(caller.realm(), target).await?;
+    Ok(whole_json(StatusCode::OK, &PositionBody::from(&position)))
+}
+
+/// Lists the ledger movements of a client, newest first.
+///
+/// The same list as the movements of the account.
+#[utoipa::path(
+    operation_id = "listPositionMovements",
+    tag = "Treasury",
+    params(
+        declared::CvuInPath,
+        PageParams,
+        PeriodParams,
+        vouchers::MovementParams
+    ),
+    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/treasury/positions/{cvu}/movements")]
+pub(crate) async fn movements(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> Answer {
+    vouchers::history(&request, &caller, &path, query).await
+}
+
+/// Reads what a client had at the end of a day, or at an instant.
+///
+/// The same as the historical balance of the account.
+#[utoipa::path(
+    operation_id = "readHistoricalPosition",
+    tag = "Treasury",
+    params(
+        declared::CvuInPath,
+        declared::Date,
+        declared::At
+    ),
+    responses((status = 200, body = HistoricalBalance), Problems)
+)]
+#[get("/v1/treasury/positions/{cvu}/balance/historical")]
+pub(crate) async fn historical(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    balances::past(&caller, &path, query).await
+}

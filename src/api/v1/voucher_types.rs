@@ -1,0 +1,159 @@
+//! Voucher types of the native family.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use caudal_http::bodies::voucher_types::{VoucherTypeBody, voucher_type};
+use caudal_http::body::{Body, read as read_body};
+use caudal_http::caller::Caller;
+use caudal_http::choice::{SenseWord, one_of};
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::request::request;
+use caudal_http::respond::{self, array, give, json, plain};
+use caudal_http::whole::WholeParams;
+use caudal_http::words::Mistake;
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
+
+/// The longest name of a type, in characters.
+const NAME_MAX: usize = 80;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
+    TypeCode::parse(path).map_err(|why| ApiError::field("code", why))
+}
+
+/// A number that is unique to a type: for built-in ones, which come first, their place.
+pub(crate) fn type_number(place: u64, found: &VoucherType) -> u64 {
+    found.legacy_id.unwrap_or(place)
+}
+
+/// Lists the built-in types and the tenant's own.
+///
+/// System types are of what the service posts itself; only your own can be used for adjustments.
+#[utoipa::path(
+    operation_id = "listVoucherTypes",
+    tag = "Voucher types",
+    params(WholeParams),
+    responses((status = 200, body = Vec<VoucherTypeBody>), Problems)
+)]
+#[get("/v1/voucher-types")]
+pub(crate) async fn list(caller: Caller, query: Query) -> Answer {
+    let page = WholeParams::alone(query)?;
+    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let tenant = &caller.identity.tenant;
+    let listing = page.page(types.all(), type_number)?;
+    Ok(array(&listing, |found| voucher_type(tenant, found)))
+}
+
+request! {
+    /// A new voucher type.
+    strict struct NewVoucherType as CreateVoucherTypeDto {
+        /// 2–40 letters without accents, digits, underscores or dashes; lower case is raised.
+        code: TypeCode = required("code", read_body::text(TypeCode::parse))
+            as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+        /// 1–80 characters.
+        name: String = required("name", read_body::line(NAME_MAX))
+            as String { min_length = 1, max_length = 80 };
+        /// `credit` or `debit`.
+        sense: Sense = required("sense", read_body::text(sense)) as SenseWord;
+        /// A line for people (wallet `descripcion`).
+        description: Option<String> = optional("description", read_body::line(VoucherType::DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+        /// The tenant's own category (wallet `tipoMovimiento`).
+        movement_kind: Option<String> = optional("movementKind", read_body::line(VoucherType::CATEGORY_MAX))
+            as Option<String> { max_length = 40 };
+    }
+}
+
+fn sense(text: &str) -> Result<Sense, Mistake> {
+    one_of(text).map_err(|_| Mistake::NotASense)
+}
+
+request! {
+    /// Switches a voucher type.
+    strict struct ToggleVoucherType as ToggleVoucherTypeDto {
+        /// Whether new vouchers of it are accepted.
+        active: bool = required("active", read_body::boolean) as bool;
+    }
+}
+
+/// Creates a type for adjustments.
+///
+/// Its code and its direction stay as they are; each type also gets a number for the wallet family. Emits
+/// `voucher_type.created`.
+#[utoipa::path(
+    operation_id = "createVoucherType",
+    tag = "Voucher types",
+    params(declared::IdempotencyKey),
+    request_body(content = NewVoucherType),
+    responses((status = 201, body = VoucherTypeBody), Problems)
+)]
+#[post("/v1/voucher-types")]
+pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+    let tenant = caller.identity.tenant.clone();
+    let render = move |made: &VoucherType| voucher_type(&tenant, made);
+    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
+    let sent = NewVoucherType::read(body)?;
+    let order = CreateVoucherType {
+        code: sent.code,
+        name: sent.name,
+        sense: sent.sense,
+        description: sent.description,
+        category: sent.movement_kind,
+    };
+    answer.give(
+        caller
+            .engine()
+            .create_type(caller.realm(), order, asker)
+            .await,
+    )
+}
+
+/// Switches a custom type on or off.
+///
+/// Vouchers of an inactive type are refused with `voucher_type_inactive`; those that were posted stay. Emits
+/// `voucher_type.updated`.
+#[utoipa::path(
+    operation_id = "toggleVoucherType",
+    tag = "Voucher types",
+    params(declared::TypeInPath),
+    request_body(content = ToggleVoucherType),
+    responses((status = 200, body = VoucherTypeBody), Problems)
+)]
+#[patch("/v1/voucher-types/{code}")]
+pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
+    let code = code(&path)?;
+    let ToggleVoucherType { active } = ToggleVoucherType::read(body)?;
+    let answered = caller
+        .engine()
+        .toggle_type(caller.realm(), code, active, plain(&caller))
+        .await;
+    give(answered, |found| {
+        json(
+            StatusCode::OK,
+            &voucher_type(&caller.identity.tenant, &found),
+        )
+    })
+}
+
+/// Removes a custom type; its vouchers keep its code and name.
+///
+/// No more vouchers of it can be posted. A type that is created with the same code is another one, with a
+/// number of its own. Emits `voucher_type.removed`.
+#[utoipa::path(
+    operation_id = "deleteVoucherType",
+    tag = "Voucher types",
+    params(declared::TypeInPath),
+    responses((status = 204, description = "removed"), Problems)
+)]
+#[delete("/v1/voucher-types/{code}")]
+pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
+    let answered = caller
+        .engine()
+        .remove_type(caller.realm(), code(&path)?, plain(&caller))
+        .await;
+    give(answered, |_| HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,361 @@
+//! Vouchers of the native family: adjustments, movements, the realm's list.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::accounts::Placed;
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::{Listing, VoucherFilter, VoucherSort};
+use caudal_actors::failure::Failure;
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_http::bodies::vouchers::{Movement, VoucherBody, voucher};
+use caudal_http::bodies::words::{ReferenceTypeWord, SenseWord, VoucherSortWord};
+use caudal_http::body::Body;
+use caudal_http::body::read::{amount, line, text};
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::params::{PageParams, PeriodParams, params};
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::request::request;
+use caudal_http::respond::{self, json as whole_json};
+use caudal_http::rows;
+use caudal_http::shapes::{AmountDto, DayOrInstant};
+use caudal_http::sheets::columns::VOUCHERS;
+use caudal_http::words::Mistake;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::vouchers::ReferenceType;
+
+use serde_json::{Value, json};
+
+use super::pages::page;
+use super::target;
+
+/// The longest description, in characters.
+pub(super) const DESCRIPTION_MAX: usize = 200;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+page! {
+    /// A page of vouchers over all CVUs.
+    pub(crate) VouchersPage as VouchersPage {
+        /// The vouchers.
+        VoucherBody
+    }
+}
+
+const SORTS: [(&str, VoucherSort); 2] = [
+    ("createdAt", VoucherSort::CreatedAt),
+    ("amount", VoucherSort::Amount),
+];
+
+/// A filter for the vouchers of one direction, or of one type.
+type Kind = (Option<Direction>, Option<TypeCode>);
+
+/// Reads a direction or the code of a type.
+fn kind(text: &str) -> Result<Kind, Mistake> {
+    match text.parse::<Direction>() {
+        Ok(direction) => Ok((Some(direction), None)),
+        Err(()) => TypeCode::parse(text)
+            .map(|code| (None, Some(code)))
+            .map_err(|_| Mistake::NotAVoucherKind),
+    }
+}
+
+params! {
+    /// Filters of an account's history.
+    pub struct MovementParams {
+        /// A direction or the code of a voucher type.
+        kind: Option<Kind> = read("type", kind) as Option<String>;
+        /// Only vouchers that belong to one of these.
+        reference_type: Option<ReferenceType> =
+            choice("referenceType", &ReferenceType::ALL.map(|kind| (kind.as_str(), kind)))
+            as Option<ReferenceTypeWord>;
+        /// In id, idExterno, description or referenceId, or in name, CUIT, CBU or alias of the
+        /// counterparty.
+        q: Option<String> = text("q") as Option<String>;
+        /// Only with this CUIT on the other side. Like every filter but the dates it looks at each
+        /// movement of the period, so many on one page at most: `X-Looked-Rows` says where that was not all.
+        counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
+            as Option<String> { pattern = "^[0-9]{11}$" };
+        /// `createdAt` (when absent) or `amount`.
+        sort: Option<VoucherSort> = choice("sort", &SORTS) as Option<VoucherSortWord>;
+    }
+}
+
+/// A voucher as a row, with the number of its account.
+fn shown(realm: RealmId, placed: &Placed) -> Value {
+    let mut body = json!(voucher(realm, placed));
+    if let Some(body) = body.as_object_mut() {
+        body.insert("walletAccountId".to_owned(), placed.account.0.into());
+    }
+    body
+}
+
+/// Answers with the movements of an account that a query asks for.
+pub(super) async fn history(
+    request: &HttpRequest,
+    caller: &Caller,
+    path: &web::Path<String>,
+    mut query: Query,
+) -> Answer {
+    let whole = rows::whole(request, &mut query);
+    let sent = MovementParams::take(&mut query);
+    let period = PeriodParams::take(&mut query);
+    let page = query.page();
+    let target = target(path)?;
+    query.done()?;
+    let (direction, type_code) = sent.kind.unwrap_or_default();
+    let filter = VoucherFilter {
+        direction,
+        type_code,
+        reference_type: sent.reference_type,
+        from: period.from,
+        to: period.to,
+        text: sent.q,
+        counterparty: sent.counterparty_cuit,
+        ..VoucherFilter::default()
+    };
+    let sort = sent.sort.unwrap_or_default();
+    let realm = caller.realm();
+    if let Some(style) = whole {
+        let fetch = async move |engine: &Engine, page| {
+            let filter = filter.clone();
+            engine.movements(realm, target, filter, sort, page).await
+        };
+        let show = move |placed: &Placed| shown(realm, placed);
+        return rows::stream(caller, (style, VOUCHERS), page, fetch, show).await;
+    }
+    let listing = caller
+        .engine()
+        .movements(caller.realm(), target, filter, sort, page)
+        .await?;
+    Ok(respond::array(&listing, |placed| {
+        voucher(caller.realm(), placed)
+    }))
+}
+
+/// Lists the vouchers of an account, newest first.
+///
+/// Each voucher carries the balances after it. Filter by type, reference, period and text; go on with
+/// `X-Next-Cursor` as `cursor` until it is absent: a filtered page of a long history may be short or empty, and
+/// `X-Looked-Rows` and `X-Looked-Until` then say how far it has looked.
+#[utoipa::path(
+    operation_id = "listComprobantes",
+    tag = "Vouchers",
+    params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
+    responses((status = 200, content((Vec<VoucherBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/accounts/{cvu}/comprobantes")]
+pub(crate) async fn list(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> Answer {
+    history(&request, &caller, &path, query).await
+}
+
+/// Lists the ledger movements of an account, newest first.
+///
+/// The same list as the vouchers of the account: each movement is one voucher, with the same fields.
+#[utoipa::path(
+    operation_id = "listMovements",
+    tag = "Vouchers",
+    params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
+    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/accounts/{cvu}/movements")]
+pub(crate) async fn movements(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> Answer {
+    history(&request, &caller, &path, query).await
+}
+
+request! {
+    /// An adjustment voucher.
+    strict struct CreateComprobante as CreateComprobanteDto {
+        /// A custom type of the tenant.
+        voucher_type_code: TypeCode =
+            required("voucherTypeCode", text(TypeCode::parse))
+                as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
+        amount: Amount = required("amount", amount) as AmountDto;
+        /// The tenant's own id: with the direction of the type, idempotent over the realm.
+        id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// A line for people.
+        description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+    }
+}
+
+/// Posts an adjustment voucher of a custom type.
+///
+/// Idempotent by `idExterno` and the direction of the type: the same again answers the first voucher with 201
+/// and `Idempotent-Replayed`, other data under the same id are refused with 409. Emits `voucher.created`.
+#[utoipa::path(
+    operation_id = "createComprobante",
+    tag = "Vouchers",
+    params(
+        declared::CvuInPath,
+        declared::IdempotencyKey,
+        declared::DryRun
+    ),
+    request_body(content = CreateComprobante),
+    responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
+)]
+#[post("/v1/accounts/{cvu}/comprobantes")]
+pub(crate) async fn post(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+    body: Body,
+) -> Answer {
+    let realm = caller.realm();
+    let target = target(&path)?;
+    let dry_run = query.flag("dryRun");
+    query.done()?;
+    let (asker, answer) =
+        respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
+            voucher(realm, placed)
+        })?;
+    let sent = CreateComprobante::read(body)?;
+    let order = Adjustment {
+        target,
+        voucher_type: TypeRef::Code(sent.voucher_type_code),
+        amount: sent.amount,
+        external_id: sent.id_externo,
+        description: sent.description,
+        external_date: None,
+        dry_run,
+    };
+    answer.give_made(caller.engine().post(realm, order, asker).await)
+}
+
+/// Lists adjustments and internal transfers over all CVUs, newest first.
+///
+/// What tenants post themselves (adjustments) and both sides of transfers between their accounts; money from
+/// and to other entities is not among them.
+#[utoipa::path(
+    operation_id = "listInternalComprobantes",
+    tag = "Vouchers",
+    params(
+        PageParams,
+        ("desde" = Option<DayOrInstant>, Query, description = "a date or date-time; not before it"),
+        ("hasta" = Option<DayOrInstant>, Query, description = "a date (the whole day) or date-time; not after it"),
+        ("cvu" = Option<String>, Query, description = "only of this CVU"),
+        ("tipo" = Option<String>, Query, description = "a direction or the code of a voucher type"),
+        ("importeMin" = Option<String>, Query, description = "at least this amount"),
+        ("importeMax" = Option<String>, Query, description = "at most this amount"),
+        ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
+        ("sort" = Option<VoucherSortWord>, Query, description = "`createdAt` (when absent) or `amount`.")
+    ),
+    responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/comprobantes/internal")]
+pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
+    let (direction, type_code) = query.read("tipo", kind).unwrap_or_default();
+    let (from, to) = query.period("desde", "hasta");
+    let (min, max) = query.amounts("importeMin", "importeMax");
+    let counterparty = query.read("counterpartyCuit", Cuit::parse_relaxed);
+    let filter = VoucherFilter {
+        direction,
+        type_code,
+        from,
+        to,
+        min,
+        max,
+        counterparty,
+        internal: true,
+        ..VoucherFilter::default()
+    };
+    let cvu = query.read("cvu", caudal_ledger::cvu::Cvu::parse);
+    let sort = query.choice("sort", &SORTS).unwrap_or_default();
+    let page = query.page();
+    query.done()?;
+    let realm = caller.realm();
+    let fetch = async move |engine: &Engine, page| {
+        let filter = filter.clone();
+        let Some(cvu) = cvu else {
+            return engine.internal(realm, filter, sort, page).await;
+        };
+        let target = Target::Cvu(cvu);
+        match engine.movements(realm, target, filter, sort, page).await {
+            // The CVU of another realm has no vouchers here, like one that does not exist.
+            Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
+            found => found,
+        }
+    };
+    if let Some(style) = whole {
+        let show = move |placed: &Placed| shown(realm, placed);
+        return rows::stream(&caller, (style, VOUCHERS), page, fetch, show).await;
+    }
+    let listing = fetch(caller.engine(), page).await?;
+    Ok(VouchersPage::answer(&listing, &page, |placed| {
+        voucher(realm, placed)
+    }))
+}
+
+/// Reads the adjustment that holds an external id; of both directions the newest.
+///
+/// Name the `direction` where an id is used for a credit and a debit. Ids of transfers and holds are not
+/// looked for.
+#[utoipa::path(
+    operation_id = "readComprobanteByExternal",
+    tag = "Vouchers",
+    params(
+        declared::IdExternoInPath,
+        ("direction" = Option<SenseWord>, Query, description = "only of this direction")
+    ),
+    responses((status = 200, body = VoucherBody), Problems)
+)]
+#[get("/v1/comprobantes/by-external/{idExterno}")]
+pub(crate) async fn by_external(
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+) -> Answer {
+    let directions = [("credit", Direction::Credit), ("debit", Direction::Debit)];
+    let direction = query.choice("direction", &directions);
+    query.done()?;
+    let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
+    let placed = caller
+        .engine()
+        .voucher_by_external(caller.realm(), &id, direction)
+        .await?;
+    Ok(whole_json(
+        StatusCode::OK,
+        &voucher(caller.realm(), &placed),
+    ))
+}
+
+/// Reads a voucher by its id.
+///
+/// Any voucher of the realm, whatever it belongs to.
+#[utoipa::path(
+    operation_id = "readComprobante",
+    tag = "Vouchers",
+    params(declared::VoucherInPath),
+    responses((status = 200, body = VoucherBody), Problems)
+)]
+#[get("/v1/comprobantes/{id}")]
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
+    let placed = caller.engine().voucher(caller.realm(), id).await?;
+    Ok(whole_json(
+        StatusCode::OK,
+        &voucher(caller.realm(), &placed),
+    ))
+}

@@ -1,0 +1,299 @@
+//! Vouchers of the wallet family: adjustments of an account, and the one that has an external id.
+
+pub(crate) mod filtros;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::accounts::Placed;
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_http::bodies::counterparty::Contraparte;
+use caudal_http::bodies::nombres;
+use caudal_http::bodies::words::{SentidoWord, SignoWord};
+use caudal_http::body::{Body, Fields, read as read_body};
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::request::request;
+use caudal_http::respond::{self, json};
+use caudal_http::shapes::AmountDto;
+use caudal_http::words::Mistake;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
+use caudal_ledger::vouchers::{ExternalDate, Voucher};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::campos;
+use super::campos::FechaExterna;
+use super::importe::Importe;
+
+/// The longest reference, in characters.
+const REFERENCIA_MAX: usize = 50;
+/// The mistake of a voucher without a type.
+const UNNAMED: Mistake = Mistake::RequiredOr { other: "codigo" };
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A voucher that was posted, with what the account has after it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ComprobanteCreado {
+    /// Its id.
+    pub id: String,
+    /// What is available.
+    pub saldo: Importe,
+    /// The same as text.
+    pub available_balance: String,
+    /// What is held.
+    pub held_balance: String,
+    /// The sum of both.
+    pub total_balance: String,
+}
+
+/// A voucher (wallet voucher shape).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ComprobanteBody {
+    /// Its id.
+    pub id_comprobante: String,
+    /// The name of its type at that time.
+    pub descripcion_tipo_comprobante: String,
+    /// When it was posted.
+    pub fecha: String,
+    /// How much.
+    pub importe: Importe,
+    /// `1` or `-1`.
+    #[schema(value_type = SentidoWord)]
+    pub sentido: &'static str,
+    /// The same as a number.
+    #[schema(value_type = SignoWord)]
+    pub signo: i8,
+    /// What was available after it.
+    pub saldo: Importe,
+    /// The tenant's own id.
+    pub id_externo: String,
+    /// The CVU that it moved.
+    pub cvu: String,
+    /// The number of the type that it was posted with; below 1000 for types of the system.
+    pub id_tipo_comprobante: Option<u64>,
+    /// The code of its type.
+    pub codigo: String,
+    /// The account.
+    pub id_cuenta: u64,
+    /// The tenant's own words.
+    pub referencia: Option<String>,
+    /// The tenant's own date, as it was sent.
+    #[schema(value_type = Option<FechaExterna>)]
+    pub fecha_externa: Option<String>,
+    /// The other side; null for adjustments.
+    pub contraparte: Option<Contraparte>,
+}
+
+fn id(realm: RealmId, placed: &Placed) -> String {
+    placed.voucher.id(realm, placed.account).to_string()
+}
+
+fn posted(realm: RealmId, placed: &Placed) -> ComprobanteCreado {
+    let after = placed.voucher.after;
+    ComprobanteCreado {
+        id: id(realm, placed),
+        saldo: Importe::of(after.available),
+        available_balance: after.available.to_string(),
+        held_balance: after.held.to_string(),
+        total_balance: after.total().to_string(),
+    }
+}
+
+/// The sign of a direction: `1` where money comes in for the client, `-1` where it goes out.
+pub(crate) const fn sentido(direction: Direction) -> &'static str {
+    if direction.adds() { "1" } else { "-1" }
+}
+
+/// Like [`sentido`], as a number.
+pub(crate) const fn signo(direction: Direction) -> i8 {
+    if direction.adds() { 1 } else { -1 }
+}
+
+/// Renders a voucher, given the types of its realm.
+pub(crate) fn comprobante(
+    realm: RealmId,
+    placed: &Placed,
+    types: &VoucherTypes,
+) -> ComprobanteBody {
+    let voucher: &Voucher = &placed.voucher;
+    ComprobanteBody {
+        id_comprobante: id(realm, placed),
+        descripcion_tipo_comprobante: nombres::of_type(&voucher.type_code, &voucher.type_name),
+        fecha: voucher.at.to_string(),
+        importe: Importe::of(voucher.amount.money()),
+        sentido: sentido(voucher.direction),
+        signo: signo(voucher.direction),
+        saldo: Importe::of(voucher.after.available),
+        id_externo: voucher
+            .external_id
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        cvu: voucher.cvu.to_string(),
+        id_tipo_comprobante: types.number_of(voucher),
+        codigo: voucher.type_code.to_string(),
+        id_cuenta: placed.account.0,
+        referencia: voucher.description.clone(),
+        fecha_externa: voucher.external_date_as_sent(),
+        contraparte: voucher.other_side().map(Contraparte::from),
+    }
+}
+
+/// Posts an adjustment voucher of a custom type to an account.
+///
+/// Name the type by `idTipoComprobante` or `codigo`. Idempotent by `idExterno` and the direction of the type:
+/// the same again gives the first answer.
+#[utoipa::path(
+    operation_id = "createWalletComprobante",
+    tag = "Wallet",
+    params(declared::IdempotencyKey, declared::DryRun),
+    request_body(content = CreateWalletComprobante),
+    responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
+)]
+#[post("/wallet/v1/Comprobante")]
+pub(crate) async fn post(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+    body: Body,
+) -> Answer {
+    let realm = caller.realm();
+    let dry_run = query.flag("dryRun");
+    query.done()?;
+    let (asker, answer) =
+        respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
+            posted(realm, placed)
+        })?;
+    let sent = CreateWalletComprobante::read(body)?;
+    let order = adjustment(sent, &caller, dry_run).await?;
+    answer.give_made(campos::as_sent(
+        caller.engine().post(realm, order, asker).await,
+    ))
+}
+
+request! {
+    /// An adjustment voucher; its type by number or by code.
+    lenient struct CreateWalletComprobante as CreateWalletComprobanteDto {
+        /// The account.
+        id_cuenta: u64 = required("idCuenta", campos::number) as u64;
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
+        importe: Amount = required("importe", read_body::amount) as AmountDto;
+        => |fields| name_the_type(fields);
+        /// The number of a custom type.
+        id_tipo_comprobante: Option<u64> =
+            optional("idTipoComprobante", campos::number) as Option<u64>;
+        /// The code of a custom type.
+        codigo: Option<TypeCode> =
+            optional("codigo", campos::code_as(TypeCode::parse))
+                as Option<String> { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+        /// The tenant's own id: with the direction of the type, idempotent over the realm.
+        id_externo: ExternalId = required("idExterno", campos::code_as(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// The tenant's own words.
+        referencia: Option<String> = optional("referencia", campos::code(REFERENCIA_MAX))
+            as Option<String> { max_length = 50 };
+        /// The tenant's own date, `YYYY-MM-DD` or `DD-MM-YYYY`, also with a time: shown as it is sent here.
+        fecha_externa: Option<ExternalDate> =
+            optional("fechaExterna", read_body::text(campos::external_date))
+            as Option<FechaExterna>;
+    }
+}
+
+fn name_the_type(fields: &mut Fields) {
+    if !fields.has("idTipoComprobante") && !fields.has("codigo") {
+        fields.mistake("idTipoComprobante", UNNAMED);
+    }
+}
+
+async fn adjustment(
+    sent: CreateWalletComprobante,
+    caller: &Caller,
+    dry_run: bool,
+) -> Result<Adjustment, ApiError> {
+    let voucher_type = match (sent.id_tipo_comprobante, sent.codigo) {
+        (Some(id), Some(code)) => both(caller, id, code).await?,
+        (Some(id), None) => TypeRef::Legacy(id),
+        (None, Some(code)) => TypeRef::Code(code),
+        (None, None) => return Err(ApiError::field("idTipoComprobante", UNNAMED)),
+    };
+    Ok(Adjustment {
+        target: Target::Account(AccountNo(sent.id_cuenta)),
+        voucher_type,
+        amount: sent.importe,
+        external_id: sent.id_externo,
+        description: sent.referencia,
+        external_date: sent.fecha_externa,
+        dry_run,
+    })
+}
+
+/// Reads a type that is named by number and by code: both have to name the same one.
+async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiError> {
+    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let known = types.find_legacy(id).map(|it| it.code);
+    match known.or_else(|| types.removed_code(id).cloned()) {
+        Some(known) if known == code => Ok(TypeRef::Legacy(id)),
+        Some(_) => {
+            let other = "idTipoComprobante";
+            Err(ApiError::field("codigo", Mistake::Contradicts { other }))
+        }
+        None => Ok(TypeRef::Code(code)),
+    }
+}
+
+/// Reads a voucher.
+///
+/// Any voucher of the realm, whatever it belongs to.
+#[utoipa::path(
+    operation_id = "readWalletComprobante",
+    tag = "Wallet",
+    params(declared::VoucherInPath),
+    responses((status = 200, body = ComprobanteBody), Problems)
+)]
+#[get("/wallet/v1/Comprobante/{id}")]
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let placed = engine.voucher(realm, id).await?;
+    let types = engine.voucher_types(realm).await?;
+    Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
+}
+
+/// Reads the adjustment that holds an external id; of both directions the newest.
+///
+/// Name `sentido` where an id is used for a credit and a debit.
+#[utoipa::path(
+    operation_id = "readWalletComprobanteByExternal",
+    tag = "Wallet",
+    params(
+        declared::IdExternoInPath,
+        ("sentido" = Option<SentidoWord>, Query, description = "only of this direction")
+    ),
+    responses((status = 200, body = ComprobanteBody), Problems)
+)]
+#[get("/wallet/v1/ComprobanteByIdExterno/{idExterno}")]
+pub(crate) async fn by_external(
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+) -> Answer {
+    let directions = [("1", Direction::Credit), ("-1", Direction::Debit)];
+    let direction = query.choice("sentido", &directions);
+    query.done()?;
+    let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let placed = engine.voucher_by_external(realm, &id, direction).await?;
+    let types = engine.voucher_types(realm).await?;
+    Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
+}

@@ -1,0 +1,127 @@
+//! The holder of a CBU, a CVU or an alias, according to the bank, for clients of a walletentidad.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get};
+use caudal_actors::ports::Found;
+use caudal_http::caller::Caller;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::BankProblems;
+use caudal_http::query::Query;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::cvu::Cbu;
+use caudal_ledger::transfers::Destination;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A holder beside the first.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cotitular {
+    /// The tax id.
+    pub cuit_cuil: String,
+    /// The name.
+    pub nombre: String,
+}
+
+/// Who is behind a CBU, a CVU or an alias.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CuentaExterna {
+    /// Always null: the number is the bank's own.
+    pub cuenta_id: Option<u64>,
+    /// The CBU or CVU, 22 digits.
+    pub cbucvu: String,
+    /// Its alias.
+    pub alias: Option<String>,
+    /// The tax id of the first holder.
+    pub cuit_cuil: Option<String>,
+    /// The name of the first holder.
+    pub nombre: Option<String>,
+    /// The same name.
+    pub nombre_cvu: Option<String>,
+    /// The name of the bank or PSP.
+    pub banco_nombre: String,
+    /// Its code.
+    pub entidad: String,
+    /// Whether it can receive.
+    pub activo: bool,
+    /// Always null: the number is the bank's own.
+    pub billetera_id: Option<u64>,
+    /// `ARS` or `USD`.
+    pub moneda: String,
+    /// The other holders.
+    pub cotitulares: Vec<Cotitular>,
+}
+
+impl From<Found> for CuentaExterna {
+    fn from(found: Found) -> Self {
+        let mut holders = found.holders.into_iter();
+        let first = holders.next();
+        let (cuit, name) = first
+            .map(|(cuit, name, _)| (cuit.to_string(), name))
+            .unzip();
+        let (code, bank) = found.bank;
+        Self {
+            cuenta_id: None,
+            cbucvu: found.key.to_string(),
+            alias: found.alias,
+            cuit_cuil: cuit,
+            nombre_cvu: name.clone(),
+            nombre: name,
+            banco_nombre: bank,
+            entidad: code,
+            activo: found.active,
+            billetera_id: None,
+            moneda: found.currency,
+            cotitulares: holders
+                .map(|(cuit, nombre, _)| Cotitular {
+                    cuit_cuil: cuit.to_string(),
+                    nombre,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Reads a parameter for which published examples send the word `null`, or nothing, to leave it out.
+fn present<T, E: Into<Mistake>>(
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> impl FnOnce(&str) -> Result<Option<T>, E> {
+    move |text| match text.trim() {
+        "" | "null" => Ok(None),
+        text => parse(text).map(Some),
+    }
+}
+
+/// Asks the bank who is behind a CBU, a CVU or an alias: exactly one of both parameters.
+///
+/// Ask before you send money: the answer has the holders, the entity, and whether the account can receive.
+#[utoipa::path(
+    operation_id = "walletCuentaByCbuCvuOrAlias",
+    tag = "Wallet",
+    params(
+        ("cbuOrCvu" = Option<String>, Query, description = "a CBU or CVU, 22 digits"),
+        ("alias" = Option<String>, Query, description = "an alias; case does not matter")
+    ),
+    responses((status = 200, body = CuentaExterna), BankProblems)
+)]
+#[get("/wallet/v1/CuentaCVUByCbuCvuOrAlias")]
+pub(crate) async fn by_key_or_alias(caller: Caller, mut query: Query) -> Answer {
+    let key = query.read("cbuOrCvu", present(Cbu::parse)).flatten();
+    let alias = query.read("alias", present(Alias::parse)).flatten();
+    if key.is_some() && alias.is_some() {
+        query.mistake("alias", Mistake::Together { other: "cbuOrCvu" });
+    }
+    query.done()?;
+    let whom = key.map(Destination::Key);
+    let whom = whom.or(alias.map(Destination::Alias));
+    let other = "alias";
+    let whom = whom.ok_or_else(|| ApiError::field("cbuOrCvu", Mistake::RequiredOr { other }))?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let found = engine.lookup(realm, whom, &caller.request_id).await?;
+    Ok(json(StatusCode::OK, &CuentaExterna::from(found)))
+}

@@ -1,0 +1,293 @@
+//! Wallet accounts: made, changed, read, listed, enabled.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::ETAG;
+use actix_web::{HttpRequest, HttpResponse, get, patch, post, put, web};
+use caudal_actors::accounts::AccountView;
+use caudal_actors::engine::lists::{AccountFilter, AccountScope, AccountSort};
+use caudal_actors::realms::Target;
+use caudal_http::bodies::words::among;
+use caudal_http::body::Body;
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::params::PaginaParams;
+use caudal_http::problems::{BankProblems, Problems};
+use caudal_http::query::Query;
+use caudal_http::request::request;
+use caudal_http::respond::{self, give, json, plain};
+use caudal_http::whole::WholeParams;
+use caudal_http::words::Mistake;
+use caudal_ledger::accounts::{Holder, ProfileOrder};
+use caudal_ledger::facts::Registration;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::particulars::Particulars;
+use serde::Serialize;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::cuenta_body::CuentaBody;
+use super::cuenta_request::{CreateWalletAccount, UpdateWalletAccount};
+use super::{Pagina, campos, number};
+use crate::wallet;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A wallet account that was made (CreateWalletAccountResponse).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = CreateWalletAccountResponse)]
+pub(crate) struct CuentaCreada {
+    /// Its number.
+    pub id: u64,
+    /// The tenant's own code.
+    pub codigo: Option<String>,
+    /// Whether it is enabled.
+    pub habilitado: bool,
+}
+
+impl From<&AccountView> for CuentaCreada {
+    fn from(view: &AccountView) -> Self {
+        Self {
+            id: view.account.number.0,
+            codigo: view.account.code.clone(),
+            habilitado: view.account.enabled,
+        }
+    }
+}
+
+/// Makes a wallet account, without a CVU.
+///
+/// A person by `nombre` and `apellido`, a firm by `razonSocial`. Give it a CVU with `POST /wallet/v1/CVU`.
+#[utoipa::path(
+    operation_id = "createCuenta",
+    tag = "Wallet",
+    params(declared::IdempotencyKey),
+    request_body(content = CreateWalletAccount),
+    responses((status = 201, body = CuentaCreada), Problems)
+)]
+#[post("/wallet/v1/Cuenta")]
+pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+    let render = |view: &AccountView| CuentaCreada::from(view);
+    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
+    let registration = registration(CreateWalletAccount::read(body, &caller)?)?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let made = engine.register(realm, registration, false, None, asker);
+    answer.give(made.await)
+}
+
+/// The registration that a request describes.
+fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
+    let cuit = sent.cuit_cuil;
+    let sent = Particulars::from(sent);
+    let fits = sent.kyc.document_fits();
+    fits.map_err(|why| ApiError::field("dni", why))?;
+    let name = sent.names.holder_name(cuit.person_type());
+    let other = "razonSocial";
+    Ok(Registration {
+        number: AccountNo(0),
+        holder: Holder {
+            cuit,
+            name: name.ok_or_else(|| ApiError::field("nombre", Mistake::RequiredOr { other }))?,
+            person_type: cuit.person_type(),
+        },
+        code: sent.code,
+        email: sent.email,
+        phone: sent.phone,
+        metadata: std::collections::BTreeMap::new(),
+        kyc: sent.kyc,
+        enabled: sent.enabled.unwrap_or(true),
+        names: sent.names,
+        asks_cvu: false,
+    })
+}
+
+/// Changes what is sent of a wallet account; the CUIT stays once there is a CVU, and another name is
+/// synchronised with the bank first.
+///
+/// An absent field stays as it is. The answer has no body.
+#[utoipa::path(
+    operation_id = "updateCuenta",
+    tag = "Wallet",
+    params(wallet::declared::CuentaInPath, declared::IfMatch),
+    request_body(content = UpdateWalletAccount),
+    responses((status = 204, description = "changed"), BankProblems)
+)]
+#[put("/wallet/v1/Cuenta/{id}")]
+pub(crate) async fn change(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let number = number(&path, "id")?;
+    let sent = UpdateWalletAccount::read(body, &caller)?;
+    let order = ProfileOrder::ChangeParticulars(sent.into());
+    changed(&request, &caller, number, order).await
+}
+
+async fn changed(
+    request: &HttpRequest,
+    caller: &Caller,
+    number: AccountNo,
+    order: ProfileOrder,
+) -> Answer {
+    let (target, if_match) = (Target::Account(number), respond::if_match(request));
+    let answered = caller
+        .engine()
+        .change(caller.realm(), target, order, if_match, plain(caller))
+        .await;
+    give(answered, |_| HttpResponse::NoContent().finish())
+}
+
+request! {
+    /// Enables or disables.
+    lenient struct Habilitado as HabilitadoDto {
+        /// Whether the account is enabled.
+        habilitado: bool = required("habilitado", campos::boolean) as bool;
+    }
+}
+
+/// Enables or disables a wallet account: a disabled one takes no adjustments and lets no money out.
+///
+/// The answer has no body. Reads go on while an account is disabled.
+#[utoipa::path(
+    operation_id = "enableCuenta",
+    tag = "Wallet",
+    params(wallet::declared::CuentaInPath, declared::IfMatch),
+    request_body(content = Habilitado),
+    responses((status = 204, description = "done"), Problems)
+)]
+#[patch("/wallet/v1/Habilitado/Cuenta/{id}")]
+pub(crate) async fn enable(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    body: Body,
+) -> Answer {
+    let number = number(&path, "id")?;
+    let Habilitado { habilitado } = Habilitado::read(body)?;
+    let order = ProfileOrder::SetEnabled(habilitado);
+    changed(&request, &caller, number, order).await
+}
+
+/// Reads a wallet account.
+///
+/// What was never given is null, empty or false. The `ETag` identifies the profile, limits and state, for `If-Match`
+/// only.
+#[utoipa::path(
+    operation_id = "readCuenta",
+    tag = "Wallet",
+    params(wallet::declared::CuentaInPath),
+    responses((status = 200, body = CuentaBody), Problems)
+)]
+#[get("/wallet/v1/Cuenta/{id}")]
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+    let target = Target::Account(number(&path, "id")?);
+    let view = caller.engine().view(caller.realm(), target).await?;
+    let etag = respond::etag(view.account.profile_seq);
+    let mut answer = json(StatusCode::OK, &CuentaBody::of(&caller, &view.account));
+    if let Ok(value) = etag.try_into() {
+        answer.headers_mut().insert(ETAG, value);
+    }
+    Ok(answer)
+}
+
+const SORTS: [(&str, AccountSort); 4] = [
+    ("id", AccountSort::CreatedAt),
+    ("nombre", AccountSort::HolderName),
+    ("codigo", AccountSort::Code),
+    ("cuitCuil", AccountSort::Cuit),
+];
+
+/// The orders of a list of wallet accounts.
+#[derive(Debug)]
+pub(crate) struct CuentaSort;
+
+impl PartialSchema for CuentaSort {
+    fn schema() -> RefOr<Schema> {
+        let words = SORTS.iter().map(|(word, _)| *word);
+        among("What a list of wallet accounts is sorted by.", words)
+    }
+}
+
+impl ToSchema for CuentaSort {}
+
+/// A page of wallet accounts, as the document shows it.
+#[derive(ToSchema)]
+#[schema(as = CuentasListResponse, rename_all = "camelCase")]
+#[expect(dead_code, reason = "what the document shows is never made")]
+struct CuentasPage {
+    /// How many pages there are.
+    total_pages: u64,
+    /// How many accounts match in all.
+    total_records: u64,
+    /// The accounts of this page.
+    items: Vec<CuentaBody>,
+}
+
+/// Lists the wallet accounts of the realm, newest first.
+///
+/// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`.
+#[utoipa::path(
+    operation_id = "listCuentas",
+    tag = "Wallet",
+    params(
+        PaginaParams,
+        ("q" = Option<String>, Query, description = "part of CUIT, e-mail, name (case and accents do not matter, `ł` is `l`, `ß` is `ss`) or code, or the whole id"),
+        ("habilitado" = Option<bool>, Query, description = "only enabled, or only disabled"),
+        ("sort" = Option<CuentaSort>, Query, description = "`id` when absent")
+    ),
+    responses((status = 200, body = CuentasPage), Problems)
+)]
+#[get("/wallet/v1/Cuentas")]
+pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
+    let filter = AccountFilter {
+        text: query.text("q"),
+        enabled: query.choice("habilitado", &[("true", true), ("false", false)]),
+        scope: AccountScope::Everyone,
+        ..AccountFilter::default()
+    };
+    let sort = query.choice("sort", &SORTS).unwrap_or_default();
+    let page = query.wallet_page();
+    query.done()?;
+    let listing = caller
+        .engine()
+        .accounts(caller.realm(), filter, sort, page)
+        .await?;
+    let items = listing.items.iter();
+    let items = items.map(|account| CuentaBody::of(&caller, account));
+    let body = Pagina::of(items.collect(), &listing, &page);
+    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Lists the wallet accounts of a CUIT, oldest first.
+///
+/// An empty list when the CUIT has none.
+#[utoipa::path(
+    operation_id = "listCuentasByCuit",
+    tag = "Wallet",
+    params(
+        ("cuit" = String, Query, description = "11 digits, with or without dashes"),
+        WholeParams
+    ),
+    responses((status = 200, body = Vec<CuentaBody>), Problems)
+)]
+#[get("/wallet/v1/CuentaByCuit")]
+pub(crate) async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
+    // Nobody has a CUIT with a wrong check digit; only a wrong shape is a mistake.
+    let cuit = query.required("cuit", |text| campos::cuit(true, text));
+    let page = WholeParams::take(&mut query);
+    query.done()?;
+    let Some(cuit) = cuit else {
+        return Err(ApiError::field("cuit", Mistake::Required));
+    };
+    let found = caller
+        .engine()
+        .accounts_of_cuit(caller.realm(), cuit)
+        .await?;
+    let listing = page.page(found, |_, account| account.number.0)?;
+    Ok(respond::array(&listing, |account| {
+        CuentaBody::of(&caller, account)
+    }))
+}

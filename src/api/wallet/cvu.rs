@@ -1,0 +1,201 @@
+//! The CVU of a wallet account: made, given an alias, closed. Its record has an id of its own, which clients use.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
+use caudal_actors::accounts::AccountView;
+use caudal_actors::realms::Target;
+use caudal_http::body::Body;
+use caudal_http::body::read::{line, text as read_text};
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::BankProblems;
+use caudal_http::request::request;
+use caudal_http::respond::{asker, give, if_match, json, plain};
+use caudal_http::text;
+use caudal_ledger::accounts::ProfileOrder;
+use caudal_ledger::alias::Alias;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::rejection::Rejection;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::cuenta_body::{cvu_id, cvu_name};
+use super::{campos, number};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The longest name of a CVU, in characters.
+const NAME_MAX: usize = 100;
+
+/// The CVU of a wallet account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WalletCvuResponse)]
+pub(crate) struct CvuBody {
+    /// The id of its record.
+    pub id: u64,
+    /// 22 digits.
+    pub cvu: String,
+    /// Its alias; empty while it has none.
+    pub alias: String,
+    /// The account.
+    pub id_cuenta: u64,
+    /// What the tenant calls it.
+    pub nombre_cvu: String,
+}
+
+fn body(realm: RealmId, view: &AccountView) -> CvuBody {
+    let account = &view.account;
+    let (cvu, alias) = (account.cvu.as_ref(), account.alias.as_ref());
+    CvuBody {
+        id: cvu_id(realm, account),
+        cvu: cvu.map(ToString::to_string).unwrap_or_default(),
+        alias: alias.map(ToString::to_string).unwrap_or_default(),
+        id_cuenta: account.number.0,
+        nombre_cvu: cvu_name(account),
+    }
+}
+
+/// 201 with a new CVU, 200 with one that the account already has or has again.
+const fn status(view: &AccountView) -> StatusCode {
+    if view.changed && view.account.reopened_at.is_none() {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    }
+}
+
+request! {
+    /// A CVU for an account.
+    lenient struct CreateWalletCvu as CreateWalletCvuDto {
+        /// The account.
+        id_cuenta: u64 = required("idCuenta", campos::number) as u64;
+        /// What the tenant calls the CVU; the holder's name when absent.
+        nombre_cvu: Option<String> = optional("nombreCVU", line(NAME_MAX))
+            as Option<String> { max_length = 100 };
+        /// The same as some clients write it; the document keeps silent about it.
+        nombre: Option<String> = optional("nombreCvu", line(NAME_MAX)) as Option<String> { ignore };
+        /// Whether the bank assigns an alias; true when absent.
+        alias_automatico: Option<bool> = optional("aliasAutomatico", campos::boolean)
+            as Option<bool>;
+    }
+}
+
+/// Gives a wallet account its CVU; when it has one already, answers with that.
+///
+/// The answer comes when the bank has issued the CVU: 201 when it is new, 200 when the account had it. Emits
+/// `account.created`. A CVU that was closed is the same one again, open, with all that it has: 200, and
+/// `account.reactivated`. With `aliasAutomatico` it has its alias again, or another one where that is taken.
+#[utoipa::path(
+    operation_id = "createWalletCvu",
+    tag = "Wallet",
+    params(declared::IdempotencyKey),
+    request_body(content = CreateWalletCvu),
+    responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already, or has again"), BankProblems)
+)]
+#[post("/wallet/v1/CVU")]
+pub(crate) async fn create(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {
+    let realm = caller.realm();
+    let asker = asker(
+        &request,
+        &caller,
+        &request_body,
+        move |view: &AccountView| (status(view), text::json(&body(realm, view))),
+    )?;
+    let sent = CreateWalletCvu::read(request_body)?;
+    let (number, name) = (AccountNo(sent.id_cuenta), sent.nombre_cvu.or(sent.nombre));
+    let automatic_alias = sent.alias_automatico.unwrap_or(true);
+    let answered = caller
+        .engine()
+        .get_cvu(realm, number, name, automatic_alias, asker)
+        .await;
+    give(answered, |view| json(status(&view), &body(realm, &view)))
+}
+
+/// The account whose CVU has this record; a record of another realm, or of no account, is not found.
+fn account(caller: &Caller, id: u64) -> Result<AccountNo, ApiError> {
+    let found = AccountNo::of_cvu_record(id, caller.realm());
+    Ok(found.ok_or(Rejection::AccountNotFound)?)
+}
+
+request! {
+    /// An alias for a CVU.
+    lenient struct AsignarAlias as AsignarAliasDto {
+        /// 6–20 letters without accents, digits, dots and dashes; case does not matter.
+        alias: Alias = required("alias", read_text(Alias::parse))
+            as String { pattern = "^[A-Za-z0-9.-]{6,20}$" };
+        /// Whether the path names the account instead of the CVU's record; false when absent.
+        id_es_cuenta: Option<bool> = optional("idEsCuenta", campos::boolean) as Option<bool>;
+    }
+}
+
+/// Sets or replaces the alias of a CVU; its own alias again changes nothing.
+///
+/// The bank judges whether the alias is free over all entities; one that is taken is refused with 409. Emits
+/// `account.alias.updated`.
+#[utoipa::path(
+    operation_id = "assignWalletAlias",
+    tag = "Wallet",
+    params(
+        ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`); the number of the account with `idEsCuenta`"),
+        declared::IfMatch
+    ),
+    request_body(content = AsignarAlias),
+    responses((status = 200, body = CvuBody), BankProblems)
+)]
+#[patch("/wallet/v1/AsignarAlias/CVU/{id}")]
+pub(crate) async fn assign_alias(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    request_body: Body,
+) -> Answer {
+    let id = number(&path, "id")?;
+    let sent = AsignarAlias::read(request_body)?;
+    let named = match sent.id_es_cuenta {
+        Some(true) => id,
+        Some(false) | None => account(&caller, id.0)?,
+    };
+    let realm = caller.realm();
+    let order = ProfileOrder::SetAlias(sent.alias);
+    let answered = caller
+        .engine()
+        .change(
+            realm,
+            Target::Account(named),
+            order,
+            if_match(&request),
+            plain(&caller),
+        )
+        .await;
+    give(answered, |view| json(StatusCode::OK, &body(realm, &view)))
+}
+
+/// Closes a CVU, in any state and at any balance; what is left stays on the ledger.
+///
+/// The bank closes the CVU too. Emits `account.closed`.
+#[utoipa::path(
+    operation_id = "closeWalletCvu",
+    tag = "Wallet",
+    params(
+        ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`)"),
+        declared::IfMatch
+    ),
+    responses((status = 204, description = "closed"), BankProblems)
+)]
+#[delete("/wallet/v1/CVU/{id}")]
+pub(crate) async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+    let named = account(&caller, number(&path, "id")?.0)?;
+    let answered = caller
+        .engine()
+        .change(
+            caller.realm(),
+            Target::Account(named),
+            ProfileOrder::Close,
+            if_match(&request),
+            plain(&caller),
+        )
+        .await;
+    give(answered, |_| HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,264 @@
+//! Balances of the wallet family: of all accounts and of one at present, of one in the past.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, get, web};
+use caudal_actors::accounts::BalanceView;
+use caudal_actors::engine::lists::{AccountFilter, ListPage, Listing};
+use caudal_actors::engine::treasury::{Position, PositionFilter};
+use caudal_actors::realms::Target;
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::params::PaginaParams;
+use caudal_http::problems::Problems;
+use caudal_http::query::{LIMIT_MAX, Query};
+use caudal_http::respond::{self, json};
+use caudal_http::words::Mistake;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::corte::{self, Corte};
+use super::importe::Importe;
+use super::{Pagina, campos, number};
+use crate::wallet;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The balance of an account (wallet balance item).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Saldo {
+    /// What is available.
+    pub saldo: Importe,
+    /// The same as text.
+    pub available_balance: String,
+    /// What is held.
+    pub held_balance: String,
+    /// The sum of both.
+    pub total_balance: String,
+    /// The CVU.
+    pub cvu: String,
+    /// The account.
+    pub id_cuenta: u64,
+}
+
+impl From<&BalanceView> for Saldo {
+    fn from(view: &BalanceView) -> Self {
+        Self {
+            saldo: Importe::of(view.balance.available),
+            available_balance: view.balance.available.to_string(),
+            held_balance: view.balance.held.to_string(),
+            total_balance: view.balance.total().to_string(),
+            cvu: view.cvu.to_string(),
+            id_cuenta: view.account.0,
+        }
+    }
+}
+
+/// The closing balance of a day.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub(crate) struct SaldoHistorico {
+    /// The balance.
+    #[serde(flatten)]
+    pub balance: Saldo,
+    /// The business day in Buenos Aires, `YYYY-MM-DD`.
+    pub date: String,
+}
+
+/// A page of balances.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub(crate) struct Saldos {
+    /// The page.
+    #[serde(flatten)]
+    pub page: Pagina<Saldo>,
+    /// The same as `items`, under the name that some clients know.
+    pub saldos: Vec<Saldo>,
+    /// The instant of all pages.
+    #[serde(flatten)]
+    pub corte: Corte,
+}
+
+impl From<&Position> for Saldo {
+    fn from(position: &Position) -> Self {
+        let (account, balance) = (&position.account, position.balance);
+        Self {
+            saldo: Importe::of(balance.available),
+            available_balance: balance.available.to_string(),
+            held_balance: balance.held.to_string(),
+            total_balance: balance.total().to_string(),
+            cvu: account.cvu.map_or_else(String::new, |cvu| cvu.to_string()),
+            id_cuenta: account.number.0,
+        }
+    }
+}
+
+/// The balances of the accounts with a CVU, now or at an instant.
+async fn balances(
+    caller: &Caller,
+    at: Option<Timestamp>,
+    page: ListPage,
+) -> Result<Listing<Saldo>, ApiError> {
+    let (engine, realm) = (caller.engine(), caller.realm());
+    if at.is_none() {
+        let all = AccountFilter::default();
+        let found = engine.balances(realm, all, page).await?;
+        return Ok(found.with(|items| items.iter().map(Saldo::from).collect()));
+    }
+    let filter = PositionFilter {
+        at,
+        ..PositionFilter::default()
+    };
+    let found = engine.positions(realm, filter, page).await?;
+    Ok(found.with(|items| items.iter().map(Saldo::from).collect()))
+}
+
+/// Lists the balances of the accounts with a CVU, newest account first: 200 a page when `pageSize` is
+/// absent. With a day or `asOf` all pages are one cut, and the first has the sums of all accounts.
+///
+/// Go on by page or with `X-Next-Cursor` as `cursor`.
+#[utoipa::path(
+    operation_id = "listSaldosActuales",
+    tag = "Wallet",
+    params(
+        PaginaParams,
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate,
+        declared::AsOf
+    ),
+    responses((status = 200, body = Saldos), Problems)
+)]
+#[get("/wallet/v1/SaldosActuales")]
+pub(crate) async fn current(caller: Caller, mut query: Query) -> Answer {
+    let page = query.wallet_page_of(LIMIT_MAX);
+    let at = corte::instant(&mut query, caller.engine().now());
+    query.done()?;
+    let listing = balances(&caller, at, page).await?;
+    let body = Saldos {
+        saldos: listing.items.clone(),
+        page: Pagina::of(listing.items.clone(), &listing, &page),
+        corte: Corte::of(&caller, at, &page).await?,
+    };
+    Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
+}
+
+/// Reads the closing balance of a day; that of today may still change.
+///
+/// A business day in Buenos Aires.
+#[utoipa::path(
+    operation_id = "readSaldoHistorico",
+    tag = "Wallet",
+    params(
+        wallet::declared::IdCuentaInPath,
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate
+    ),
+    responses((status = 200, body = SaldoHistorico), Problems)
+)]
+#[get("/wallet/v1/SaldoHistoricoByIdCuenta/{idCuenta}")]
+pub(crate) async fn historical(
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+) -> Answer {
+    let target = Target::Account(number(&path, "idCuenta")?);
+    let day = day(&caller, &mut query);
+    query.done()?;
+    closing(&caller, target, day).await
+}
+
+/// Reads the closing balance of a day, of the account that a parameter names.
+///
+/// A business day in Buenos Aires; that of today may still change.
+#[utoipa::path(
+    operation_id = "readSaldoHistoricoOfCuenta",
+    tag = "Wallet",
+    params(
+        ("idCuenta" = u64, Query, description = "the number of the account"),
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate
+    ),
+    responses((status = 200, body = SaldoHistorico), Problems)
+)]
+#[get("/wallet/v1/SaldoHistoricoByIdCuenta")]
+pub(crate) async fn historical_of_account(caller: Caller, mut query: Query) -> Answer {
+    let number = query.required("idCuenta", campos::number);
+    let day = day(&caller, &mut query);
+    let number = query.finish(number)?;
+    closing(&caller, Target::Account(AccountNo(number)), day).await
+}
+
+/// Reads the closing balance of a day, of the CVU that a parameter names.
+///
+/// A business day in Buenos Aires; that of today may still change.
+#[utoipa::path(
+    operation_id = "readSaldoHistoricoByCVU",
+    tag = "Wallet",
+    params(
+        declared::CvuInQuery,
+        wallet::declared::Fecha,
+        wallet::declared::FechaAsDate
+    ),
+    responses((status = 200, body = SaldoHistorico), Problems)
+)]
+#[get("/wallet/v1/SaldoHistoricoByCVU")]
+pub(crate) async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answer {
+    let cvu = query.required("cvu", Cvu::parse);
+    let day = day(&caller, &mut query);
+    let cvu = query.finish(cvu)?;
+    closing(&caller, Target::Cvu(cvu), day).await
+}
+
+/// Reads what an account has now, by its number.
+///
+/// What is available, held and in all.
+#[utoipa::path(
+    operation_id = "readSaldoActualByIdCuenta",
+    tag = "Wallet",
+    params(wallet::declared::IdCuentaInPath),
+    responses((status = 200, body = Saldo), Problems)
+)]
+#[get("/wallet/v1/SaldoActualByIdCuenta/{idCuenta}")]
+pub(crate) async fn current_of_account(caller: Caller, path: web::Path<String>) -> Answer {
+    now(&caller, Target::Account(number(&path, "idCuenta")?)).await
+}
+
+/// Reads what an account has now, by its CVU.
+///
+/// What is available, held and in all.
+#[utoipa::path(
+    operation_id = "readSaldoActualByCVU",
+    tag = "Wallet",
+    params(declared::CvuInPath),
+    responses((status = 200, body = Saldo), Problems)
+)]
+#[get("/wallet/v1/SaldoActualByCVU/{cvu}")]
+pub(crate) async fn current_by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
+    let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
+    now(&caller, Target::Cvu(cvu)).await
+}
+
+async fn now(caller: &Caller, target: Target) -> Answer {
+    let view = caller.engine().balance(caller.realm(), target).await?;
+    Ok(json(StatusCode::OK, &Saldo::from(&view)))
+}
+
+/// The day that a query asks for, under either name.
+fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
+    query.past_day(caller.engine().now().business_day(), campos::day)
+}
+
+/// Answers with the balance of an account at the end of a day.
+async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> Answer {
+    let other = "date";
+    let day = day.ok_or_else(|| ApiError::field("fecha", Mistake::RequiredOr { other }))?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let view = engine.balance_at(realm, target, day.end()).await?;
+    let body = SaldoHistorico {
+        balance: Saldo::from(&view),
+        date: day.to_string(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}

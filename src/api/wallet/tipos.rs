@@ -1,0 +1,220 @@
+//! Voucher types of the wallet family: the same as the native ones, under a number.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
+use caudal_http::bodies::nombres;
+use caudal_http::bodies::words::{SenseWord, SentidoWord, SignoWord};
+use caudal_http::body::{Body, Fields, read as read_body};
+use caudal_http::caller::Caller;
+use caudal_http::declared;
+use caudal_http::errors::ApiError;
+use caudal_http::problems::Problems;
+use caudal_http::query::Query;
+use caudal_http::request::request;
+use caudal_http::respond::{self, give, plain};
+use caudal_http::whole::WholeParams;
+use caudal_http::words::Mistake;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::comprobantes::{sentido as sign_of, signo};
+use super::{campos, number};
+use crate::v1::voucher_types::type_number;
+
+/// The longest name of a type, in characters.
+const NOMBRE_MAX: usize = 80;
+
+/// A voucher type that was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub(crate) struct TipoCreado {
+    /// Its number: from 1000 on (`legacyId` of the native family), or, of a system type, fixed and below 1000.
+    pub id: u64,
+}
+
+impl From<&VoucherType> for TipoCreado {
+    fn from(made: &VoucherType) -> Self {
+        Self {
+            id: made.legacy_id.unwrap_or_default(),
+        }
+    }
+}
+
+/// A voucher type (the element of `TiposComprobantes`).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TipoComprobante)]
+pub(crate) struct Tipo {
+    /// Its number; null where it has none.
+    pub id: Option<u64>,
+    /// Its name.
+    pub nombre: String,
+    /// Its code.
+    pub codigo: String,
+    /// A line for people.
+    pub descripcion: Option<String>,
+    /// 1 where it adds to what is available, -1 where it takes.
+    #[schema(value_type = SignoWord)]
+    pub signo: i8,
+    /// The same as text.
+    #[schema(value_type = SentidoWord)]
+    pub sentido: &'static str,
+    /// The tenant's own category.
+    pub tipo_movimiento: Option<String>,
+    /// Whether vouchers of it can be posted.
+    pub habilitado: bool,
+    /// Whether it is built in: nobody but the service posts vouchers of it.
+    pub reservado: bool,
+}
+
+impl From<&VoucherType> for Tipo {
+    fn from(found: &VoucherType) -> Self {
+        let direction = found.direction();
+        Self {
+            id: found.legacy_id,
+            nombre: nombres::of_type(&found.code, &found.name),
+            codigo: found.code.to_string(),
+            descripcion: found.description.clone(),
+            signo: signo(direction),
+            sentido: sign_of(direction),
+            tipo_movimiento: found.category.clone(),
+            habilitado: found.active,
+            reservado: found.is_system(),
+        }
+    }
+}
+
+/// Lists the voucher types, those that are built in among them.
+///
+/// Those that are built in have `reservado`: only the service posts vouchers of them.
+#[utoipa::path(
+    operation_id = "listTiposComprobantes",
+    tag = "Wallet",
+    params(WholeParams),
+    responses((status = 200, body = Vec<Tipo>), Problems)
+)]
+#[get("/wallet/v1/TiposComprobantes")]
+pub(crate) async fn list(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
+    let page = WholeParams::alone(query)?;
+    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let listing = page.page(types.all(), type_number)?;
+    Ok(respond::array(&listing, |found| Tipo::from(found)))
+}
+
+/// Removes a type; its vouchers keep its number and its name.
+///
+/// No more vouchers of it can be posted.
+#[utoipa::path(
+    operation_id = "deleteTipoComprobante",
+    tag = "Wallet",
+    params(("id" = u64, Path, description = "the number of a type")),
+    responses((status = 204, description = "removed"), Problems)
+)]
+#[delete("/wallet/v1/TipoComprobante/{id}")]
+pub(crate) async fn remove(
+    caller: Caller,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let id = number(&path, "id")?.0;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let types = engine.voucher_types(realm).await?;
+    let code = match types.find_legacy(id) {
+        Some(found) => found.code,
+        // The number stands in for the code, which is not known.
+        None => {
+            let code = TypeCode::parse(&format!("{id:02}"));
+            let code = code.map_err(|why| ApiError::field("id", why))?;
+            return Err(Rejection::VoucherTypeNotFound { code }.into());
+        }
+    };
+    let removed = engine.remove_type(realm, code, plain(&caller)).await;
+    give(removed, |_| HttpResponse::NoContent().finish())
+}
+
+/// Creates a type for adjustments.
+///
+/// Its direction comes from `sentido`, or from `signo` where that is absent. The same code is refused with
+/// 409.
+#[utoipa::path(
+    operation_id = "createTipoComprobante",
+    tag = "Wallet",
+    params(declared::IdempotencyKey),
+    request_body(content = CreateTipoComprobante),
+    responses((status = 201, body = TipoCreado), Problems)
+)]
+#[post("/wallet/v1/TipoComprobante")]
+pub(crate) async fn create(
+    request: HttpRequest,
+    caller: Caller,
+    body: Body,
+) -> Result<HttpResponse, ApiError> {
+    let render = |made: &VoucherType| TipoCreado::from(made);
+    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
+    let order = order(CreateTipoComprobante::read(body)?)?;
+    answer.give(
+        caller
+            .engine()
+            .create_type(caller.realm(), order, asker)
+            .await,
+    )
+}
+
+request! {
+    /// A new voucher type; one of `sentido` and `signo` has to be there.
+    lenient struct CreateTipoComprobante as CreateTipoComprobanteDto {
+        /// 1–80 characters.
+        nombre: String = required("nombre", read_body::line(NOMBRE_MAX))
+            as String { min_length = 1, max_length = 80 };
+        /// 2–40 letters without accents, digits, underscores or dashes; lower case is raised.
+        codigo: TypeCode = required("codigo", campos::code_as(TypeCode::parse))
+            as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+        /// A line for people.
+        descripcion: Option<String> = optional("descripcion", read_body::line(VoucherType::DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+        /// The tenant's own category.
+        tipo_movimiento: Option<String> = optional("tipoMovimiento", campos::code(VoucherType::CATEGORY_MAX))
+            as Option<String> { max_length = 40 };
+        => |fields| name_the_sense(fields);
+        /// `credit` or `debit`; wins over `signo`.
+        sentido: Option<Direction> = optional("sentido", read_body::text(sentido))
+            as Option<SenseWord>;
+        /// 1 (credit) or -1 (debit).
+        signo: Option<bool> = optional("signo", campos::sign) as Option<SignoWord>;
+    }
+}
+
+/// The mistake of a type without a sense.
+const SENSELESS: Mistake = Mistake::RequiredOr { other: "signo" };
+
+fn name_the_sense(fields: &mut Fields) {
+    if fields.has("sentido") {
+        // The other field does not count, so it is not read.
+        fields.forget("signo");
+    } else if !fields.has("signo") {
+        fields.mistake("sentido", SENSELESS);
+    }
+}
+
+fn sentido(text: &str) -> Result<Direction, Mistake> {
+    text.parse().map_err(|()| Mistake::NotASense)
+}
+
+fn order(sent: CreateTipoComprobante) -> Result<CreateVoucherType, ApiError> {
+    let by_sign = |positive| match positive {
+        true => Sense::Credit,
+        false => Sense::Debit,
+    };
+    let sense = match sent.sentido {
+        Some(direction) => Some(Sense::try_from(direction)?),
+        None => sent.signo.map(by_sign),
+    };
+    Ok(CreateVoucherType {
+        code: sent.codigo,
+        name: sent.nombre,
+        sense: sense.ok_or_else(|| ApiError::field("sentido", SENSELESS))?,
+        description: sent.descripcion,
+        category: sent.tipo_movimiento,
+    })
+}

@@ -1,0 +1,18 @@
+//! The JSON of accounts, vouchers, holds, transfers, types and events, the same in the native family's answers, in
+//! events and their webhooks, and for operators.
+
+pub mod accounts;
+pub mod counterparty;
+pub mod events;
+pub mod holds;
+pub mod kyc;
+pub mod limits;
+pub mod nombres;
+pub mod reconciliation;
+pub mod statements;
+pub mod transfers;
+pub mod treasury;
+pub mod voucher_types;
+pub mod vouchers;
+pub mod webhooks;
+pub mod words;

@@ -1,0 +1,227 @@
+//! The JSON of a reconciled movement, and of the counts and sums of some days.
+
+use caudal_actors::engine::money::TransferView;
+use caudal_actors::engine::reconciliation::Reconciled;
+use caudal_actors::ports::Way;
+use caudal_ledger::balance::Direction;
+use caudal_ledger::cases::Parked;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::money::Money;
+use caudal_ledger::reconciliation::{Agreement, Tally};
+use caudal_ledger::time::BusinessDay;
+use caudal_ledger::transfers::BankWord;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::counterparty::CounterpartyBody;
+use super::transfers::DecisionBody;
+use super::words::{AgreementWord, BankWordWord, SuspenseWord, WayWord};
+
+/// The voucher that moved the money in the ledger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciledVoucher {
+    /// Its id.
+    pub id: String,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// When it was posted.
+    pub created_at: String,
+}
+
+/// Money that no account could take, and what became of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct SuspenseBody {
+    /// Its id.
+    pub id: String,
+    /// Why no account took it: the stable word of the refusal.
+    pub reason: String,
+    /// Since when it waits, or waited.
+    pub at: String,
+    /// `waiting`, `returning`, `credited` or `returned`.
+    #[schema(value_type = SuspenseWord)]
+    pub state: &'static str,
+}
+
+/// One movement: the bank's side, the ledger's, or both.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciledItem {
+    /// The business day in whose reconciliation it is.
+    pub date: String,
+    /// The bank's own id.
+    pub bank_transfer_id: Option<String>,
+    /// The id on the rail.
+    pub coelsa_id: Option<String>,
+    /// `in` or `out`.
+    #[schema(value_type = WayWord)]
+    pub direction: &'static str,
+    /// The CVU.
+    pub cvu: String,
+    /// The other side.
+    pub counterparty: CounterpartyBody,
+    /// ARS with two decimals: the bank's, or the ledger's where the bank has none.
+    pub amount: String,
+    /// The bank's word: `completed`, `failed`, `in_progress` or `unknown`; null when it has none.
+    #[schema(value_type = Option<BankWordWord>)]
+    pub status: Option<&'static str>,
+    /// When, by the bank's clock.
+    pub bank_at: Option<String>,
+    /// The voucher in the ledger.
+    pub voucher: Option<ReconciledVoucher>,
+    /// The transfer that it belongs to.
+    pub transfer_id: Option<String>,
+    /// Whether it is a transfer that came back.
+    pub reversal: bool,
+    /// Where it waits, or waited, when no account could take it.
+    pub suspense: Option<SuspenseBody>,
+    /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
+    /// not final), `decided` (a person ended it) or `suspense` (no account could take it; a person decides).
+    #[schema(value_type = AgreementWord)]
+    pub result: &'static str,
+    /// Who ended it and why, when it was a person.
+    pub decision: Option<DecisionBody>,
+    /// Whether the bank's last word is not what the ledger has ended it with.
+    pub contradicted: bool,
+}
+
+/// The counts and sums of all days asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciliationSummary {
+    /// Bank and ledger agree.
+    pub matched: u64,
+    /// The bank has it, the ledger has not.
+    pub missing_in_ledger: u64,
+    /// The ledger has it, the bank has not.
+    pub missing_at_bank: u64,
+    /// Both have it, with different amounts.
+    pub amount_differs: u64,
+    /// One side is not final; in no other count, and in no sum.
+    pub pending: u64,
+    /// A person ended it.
+    pub decided: u64,
+    /// It arrived, no account could take it, and it waits for a person.
+    pub suspense: u64,
+    /// The bank has ended it otherwise than the ledger; these are in their other counts too.
+    pub contradicted: u64,
+    /// What arrived at the bank: its completed movements, without those that are pending here.
+    pub amount_in: String,
+    /// What left at the bank: its completed movements, without those that are pending here.
+    pub amount_out: String,
+}
+
+const fn way(way: Way) -> &'static str {
+    match way {
+        Way::In => "in",
+        Way::Out => "out",
+    }
+}
+
+const fn word(word: &BankWord) -> &'static str {
+    match word {
+        BankWord::Completed => "completed",
+        BankWord::Failed { .. } => "failed",
+        BankWord::InProgress => "in_progress",
+        BankWord::Lost => "unknown",
+    }
+}
+
+fn transfer_id(realm: RealmId, view: &TransferView) -> String {
+    view.transfer.id(realm, view.account).to_string()
+}
+
+/// The direction, CVU, amount and other side of a movement, as the ledger has them.
+fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
+    let transfer = found.transfer.as_ref().map(|view| &view.transfer);
+    let other = transfer.map(|transfer| transfer.counterparty().into());
+    if let Some(placed) = &found.voucher {
+        let voucher = &placed.voucher;
+        let way = match voucher.direction {
+            Direction::Credit | Direction::Release => Way::In,
+            Direction::Debit | Direction::Hold | Direction::ConfirmHold => Way::Out,
+        };
+        let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.to_string());
+        let named = voucher.other_side().map(CounterpartyBody::from);
+        return (way, cvu, amount, named.or(other).unwrap_or_default());
+    }
+    if let Some(parked) = &found.suspense {
+        // Without the bank's side, only the money that was returned is known.
+        let arrived = &parked.suspense.cash_in;
+        let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.to_string());
+        return (Way::Out, cvu, amount, arrived.counterparty().into());
+    }
+    let cvu = transfer.map(|transfer| transfer.from.to_string());
+    let amount = transfer.map_or(Money::ZERO, |transfer| transfer.amount.money());
+    let other = other.unwrap_or_default();
+    (Way::Out, cvu.unwrap_or_default(), amount.to_string(), other)
+}
+
+/// Renders a movement of a realm and a day.
+pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledItem {
+    let bank = found.bank.as_ref();
+    let transfer = found.transfer.as_ref();
+    let returned = found.suspense.as_ref().and_then(Parked::returned);
+    let (direction, cvu, amount, counterparty) = match bank {
+        Some(bank) => (
+            bank.way,
+            bank.cvu.clone(),
+            bank.amount.to_string(),
+            CounterpartyBody {
+                coelsa_id: bank.coelsa_id.clone(),
+                ..bank.counterparty.clone().into()
+            },
+        ),
+        None => by_ledger(found),
+    };
+    let voucher = found.voucher.as_ref().map(|placed| ReconciledVoucher {
+        id: placed.voucher.id(realm, placed.account).to_string(),
+        amount: placed.voucher.amount.to_string(),
+        created_at: placed.voucher.at.to_string(),
+    });
+    ReconciledItem {
+        date: day.to_string(),
+        bank_transfer_id: bank
+            .map(|bank| bank.bank_id.clone())
+            .or_else(|| transfer.and_then(|view| view.transfer.bank_id.clone()))
+            .or_else(|| returned.and_then(|returned| returned.bank_id.clone())),
+        coelsa_id: bank
+            .and_then(|bank| bank.coelsa_id.clone())
+            .or_else(|| transfer.and_then(|view| view.transfer.coelsa_id.clone()))
+            .or_else(|| returned.and_then(|returned| returned.coelsa_id.clone())),
+        direction: way(direction),
+        cvu,
+        counterparty,
+        amount,
+        status: bank.map(|bank| word(&bank.word)),
+        bank_at: bank.map(|bank| bank.at.to_string()),
+        voucher,
+        transfer_id: transfer.map(|view| transfer_id(realm, view)),
+        reversal: bank.is_some_and(|bank| bank.reversal),
+        suspense: found.suspense.as_ref().map(|parked| SuspenseBody {
+            id: parked.id(realm).to_string(),
+            reason: parked.suspense.reason.clone(),
+            at: parked.since.to_string(),
+            state: parked.state.as_str(),
+        }),
+        result: found.judged.agreement.as_str(),
+        decision: found.decision().map(DecisionBody::from),
+        contradicted: found.judged.contradicted,
+    }
+}
+
+/// Renders the counts and sums of some days.
+pub fn summary(tally: &Tally) -> ReconciliationSummary {
+    ReconciliationSummary {
+        matched: tally.of(Agreement::Matched),
+        missing_in_ledger: tally.of(Agreement::MissingInLedger),
+        missing_at_bank: tally.of(Agreement::MissingAtBank),
+        amount_differs: tally.of(Agreement::AmountDiffers),
+        pending: tally.of(Agreement::Pending),
+        decided: tally.of(Agreement::Decided),
+        suspense: tally.of(Agreement::Suspense),
+        contradicted: tally.contradicted,
+        amount_in: tally.amount_in.to_string(),
+        amount_out: tally.amount_out.to_string(),
+    }
+}

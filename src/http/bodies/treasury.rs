@@ -1,0 +1,211 @@
+//! The JSON of the treasury of a realm.
+
+use caudal_actors::engine::treasury::{Cut, Silence, Snapshot};
+use caudal_actors::ports::{BankError, Collector};
+use caudal_ledger::time::BusinessDay;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::words::{CurrencyWord, SilenceWord};
+
+/// The account at the bank that has the money of all clients.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct CollectorBody {
+    /// Its CBU.
+    pub cbu: String,
+    /// The name of its bank.
+    pub bank: String,
+}
+
+/// Why the bank's balance is not known.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BankSilence {
+    /// `bank_refused`, `bank_failed`, `bank_timeout`, `bank_not_yet`, `bank_not_set`, `bank_not_kept`
+    /// (of a past day), or `collector_shared`: the collector account is another realm's as well.
+    #[schema(value_type = SilenceWord)]
+    pub code: &'static str,
+    /// A sentence for people.
+    pub message: &'static str,
+    /// The bank's status, when it answered.
+    pub bank_status: Option<u16>,
+}
+
+/// What belongs to clients.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct ClientFunds {
+    /// What they can spend.
+    pub available: String,
+    /// What is set apart.
+    pub held: String,
+    /// The sum of both.
+    pub total: String,
+}
+
+/// How many accounts are in which state.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct AccountCounts {
+    /// Active.
+    pub active: u64,
+    /// Suspended.
+    pub suspended: u64,
+    /// Closed.
+    pub closed: u64,
+}
+
+/// Money between bank and ledger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct InTransit {
+    /// Transfers that wait for the bank's word; the clients' funds still hold them.
+    pub outgoing: String,
+    /// What arrived and no account could take.
+    pub incoming: String,
+}
+
+/// The treasury of the realm.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Treasury {
+    /// When it was taken; of a past day, the end of that day.
+    pub as_of: String,
+    /// The business day that was asked for; absent for now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub date: Option<String>,
+    /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
+    pub sequence: u64,
+    /// `ARS`.
+    #[schema(value_type = CurrencyWord)]
+    pub currency: &'static str,
+    /// The account that really holds the money.
+    pub collector: CollectorBody,
+    /// What it has; null when the bank is away.
+    pub bank_balance: Option<String>,
+    /// When the bank read it.
+    pub bank_as_of: Option<String>,
+    /// Why it is not known.
+    pub bank_error: Option<BankSilence>,
+    /// What belongs to clients.
+    pub client_funds: ClientFunds,
+    /// The accounts with a CVU; null for a past day.
+    pub accounts: Option<AccountCounts>,
+    /// Money between bank and ledger; null for a past day.
+    pub in_transit: Option<InTransit>,
+    /// Fees and their tax taken from clients so far; they stay on the collector account until the
+    /// PSP moves them. Null for a past day.
+    pub psp_fees: Option<String>,
+    /// `bankBalance` less `clientFunds.total`; may be negative, and blocks nothing. Null when the
+    /// bank is away.
+    pub free_balance: Option<String>,
+    /// `bankBalance` by `clientFunds.total`, four decimals, rounded down; null when nothing is owed.
+    pub coverage_ratio: Option<String>,
+    /// Whether the collector account has all that is owed; null when the bank is away.
+    pub covered: Option<bool>,
+}
+
+fn silence(why: &Silence) -> BankSilence {
+    let (code, message, bank_status) = match why {
+        Silence::Shared => (
+            "collector_shared",
+            "the collector account is another realm's as well; nobody can say whose its money is",
+            None,
+        ),
+        Silence::NoBank => ("bank_not_set", "there is no bank that could be asked", None),
+        Silence::NotYet => ("bank_not_yet", "the bank has not answered yet", None),
+        Silence::Error(BankError::Refused(refusal)) => (
+            "bank_refused",
+            "the bank refused to tell the balance",
+            Some(refusal.status),
+        ),
+        Silence::Error(BankError::Failed { status, .. }) => {
+            ("bank_failed", "the bank failed", *status)
+        }
+        Silence::Error(BankError::TimedOut) => {
+            ("bank_timeout", "the bank did not answer in time", None)
+        }
+    };
+    BankSilence {
+        code,
+        message,
+        bank_status,
+    }
+}
+
+impl From<&Snapshot> for Treasury {
+    fn from(snapshot: &Snapshot) -> Self {
+        let totals = &snapshot.totals;
+        let (bank, coverage) = (snapshot.bank.as_ref(), snapshot.coverage());
+        let ratio = coverage.and_then(|coverage| coverage.ratio);
+        Self {
+            as_of: snapshot.as_of.to_string(),
+            date: None,
+            sequence: totals.sequence,
+            currency: "ARS",
+            collector: CollectorBody {
+                cbu: snapshot.collector.cbu.clone(),
+                bank: snapshot.collector.bank.clone(),
+            },
+            bank_balance: bank.ok().map(|(balance, _)| balance.to_string()),
+            bank_as_of: bank.ok().map(|(_, at)| at.to_string()),
+            bank_error: bank.err().map(silence),
+            client_funds: ClientFunds {
+                available: totals.available.to_string(),
+                held: totals.held.to_string(),
+                total: totals.owed().to_string(),
+            },
+            accounts: Some(AccountCounts {
+                active: totals.census.active,
+                suspended: totals.census.suspended,
+                closed: totals.census.closed,
+            }),
+            in_transit: Some(InTransit {
+                outgoing: totals.outgoing.to_string(),
+                incoming: totals.incoming.to_string(),
+            }),
+            psp_fees: Some(totals.fees.to_string()),
+            free_balance: coverage.map(|coverage| coverage.free.to_string()),
+            coverage_ratio: ratio.map(|ratio| ratio.to_string()),
+            covered: coverage.map(|coverage| coverage.covered),
+        }
+    }
+}
+
+impl Treasury {
+    /// The ledger's side at the end of a past day.
+    pub fn past(cut: &Cut, day: BusinessDay, collector: Collector) -> Self {
+        Self {
+            as_of: cut.at.to_string(),
+            date: Some(day.to_string()),
+            sequence: cut.sequence,
+            currency: "ARS",
+            collector: CollectorBody {
+                cbu: collector.cbu,
+                bank: collector.bank,
+            },
+            bank_balance: None,
+            bank_as_of: None,
+            bank_error: Some(BankSilence {
+                code: "bank_not_kept",
+                message: "the bank tells its balance of now alone, and that of a past day is not kept",
+                bank_status: None,
+            }),
+            client_funds: cut.into(),
+            accounts: None,
+            in_transit: None,
+            psp_fees: None,
+            free_balance: None,
+            coverage_ratio: None,
+            covered: None,
+        }
+    }
+}
+
+impl From<&Cut> for ClientFunds {
+    fn from(cut: &Cut) -> Self {
+        Self {
+            available: cut.available.to_string(),
+            held: cut.held.to_string(),
+            total: cut.owed().to_string(),
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The admin API, for operators only: tenants, keys, cases, actors, webhooks, the journal, verification.
+//!
+//! **Shape.** The API has its own listener and credentials (`x-admin-key`): none of its paths exists on the public
+//! listener, and no tenant's key opens it. [`access`] has one row for each operation, with the role that it requires.
+//! Health, metrics, the document and its pages need no key.
+//!
+//! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, independent of the public listener's; one change of a
+//! tenant and one verification at a time; [`caudal_http::strangers`] limits wrong keys.
+
+pub mod access;
+pub(crate) mod accounts;
+mod actors;
+pub(crate) mod approvals;
+mod audit;
+mod backup;
+mod cases;
+mod clock;
+mod document;
+mod fees;
+pub(crate) mod forms;
+mod health;
+mod keys;
+pub(crate) mod log;
+mod memory;
+pub(crate) mod node;
+mod outgoing;
+pub(crate) mod people;
+mod reasons;
+mod redeliveries;
+mod relations;
+mod requests;
+mod shapes;
+mod staff;
+mod status;
+mod storage;
+mod tenants;
+mod treasury;
+mod webhooks;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use actix_web::dev::{ServerHandle, ServiceRequest};
+use actix_web::http::header::HeaderName;
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpResponse, Resource, web};
+use caudal_backup::outgoing::Outgoing;
+use caudal_backup::run::Backup;
+use caudal_http::errors::ApiError;
+use caudal_http::pages::{About, Site};
+use caudal_http::paths::{Paths, Table};
+use caudal_http::routes::Routes;
+use caudal_http::trace::Requests;
+use caudal_http::wire::{self, Bounds, ConnectionLimits, Listening};
+use caudal_http::words::Refusal;
+use caudal_http::{Door, frame, query};
+use caudal_ledger::time::Timestamp;
+use tokio::sync::{Mutex, Semaphore};
+use tracing_actix_web::TracingLogger;
+
+pub use document::openapi;
+pub use keys::{IssueKey, issue as issue_key};
+pub use storage::VerifyBody;
+pub use tenants::create as create_tenant;
+pub use tenants::new_id as new_tenant_id;
+pub(crate) use webhooks::{all as all_webhooks, host};
+
+/// The header that carries the admin key.
+pub const ADMIN_KEY: HeaderName = HeaderName::from_static("x-admin-key");
+/// Threads of the listener.
+const WORKERS: usize = 1;
+/// Connections of the listener.
+pub const CONNECTIONS: usize = 64;
+/// How long requests in flight have to finish when the listener stops.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// The pages of the admin listener. They need no key: a browser cannot send one for a page, nothing on them is secret,
+/// and the operator decides who can reach the listener.
+static PAGES: LazyLock<Site> = LazyLock::new(|| {
+    Site::new(About {
+        name: "Caudal admin",
+        home: include_str!("admin/home.md"),
+        document: openapi,
+    })
+});
+
+/// An admin listener that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// Its server.
+    pub handle: ServerHandle,
+}
+
+/// The state shared by everything that operators use: the admin handlers, and the console on the same listener.
+#[derive(Debug)]
+pub struct OperatorDesk {
+    /// What every handler works with, as the admin listener has it.
+    pub door: Door,
+    /// How the journal is shipped elsewhere, where it is.
+    pub(crate) backup: Option<Arc<Backup>>,
+    /// Whether outgoing calls are held, after a restore to the past.
+    pub(crate) outgoing: Arc<Outgoing>,
+    /// Held while a handler reads, changes and writes back a setting.
+    changes: Mutex<()>,
+    verifying: Semaphore,
+    /// When the desk was created: by the service's clock, and by the monotonic one.
+    started_at: Timestamp,
+    started: Instant,
+}
+
+impl OperatorDesk {
+    /// The desk of a service; its listeners share one.
+    pub fn new(door: Door, backup: Option<Arc<Backup>>, outgoing: Arc<Outgoing>) -> Arc<Self> {
+        Arc::new(Self {
+            started_at: door.engine.now(),
+            started: Instant::now(),
+            door,
+            backup,
+            outgoing,
+            changes: Mutex::new(()),
+            verifying: Semaphore::new(1),
+        })
+    }
+
+    /// The seconds since the desk was created.
+    pub(crate) fn uptime_seconds(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+}
+
+/// Starts the admin API on a listener, with further routes beside it. Must be called inside an actix system.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn start(
+    desk: &Arc<OperatorDesk>,
+    listener: TcpListener,
+    beside: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
+) -> std::io::Result<Running> {
+    let (addr, door) = (listener.local_addr()?, desk.door.clone());
+    let limits = ConnectionLimits {
+        connections: CONNECTIONS,
+        // All monitoring may come from one address.
+        per_peer: 0,
+        ..ConnectionLimits::default()
+    };
+    let how = Listening {
+        workers: WORKERS,
+        bounds: Arc::new(Bounds::new(
+            limits,
+            Arc::clone(&door.gate),
+            Arc::clone(&door.unread),
+        )),
+        head: door.deadlines.head,
+        answer: wire::ANSWER_PATIENCE,
+        grace: GRACE,
+    };
+    let paths: Paths = &PATHS;
+    let counted = web::Data::new(Routes::new(&door.measures, paths, false));
+    let data = web::Data::new(door);
+    let desk = web::Data::from(Arc::clone(desk));
+    let app = move || {
+        App::new()
+            .app_data(desk.clone())
+            .app_data(data.clone())
+            .app_data(counted.clone())
+            .configure(routes)
+            .configure(beside.clone())
+            .default_service(web::to(not_found))
+            .wrap(from_fn(frame::frame))
+            .wrap(TracingLogger::<Requests>::new())
+    };
+    let server = wire::listen(app, listener, &how)?;
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    Ok(Running { addr, handle })
+}
+
+/// The paths in the OpenAPI document of the admin API.
+static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
+
+/// The route table.
+fn routes(config: &mut web::ServiceConfig) {
+    config
+        .configure(operations)
+        .service(at("/livez", "GET").get(health::livez))
+        .service(at("/readyz", "GET").get(health::readyz))
+        .service(at("/metrics", "GET").get(health::metrics))
+        .configure(|config| PAGES.routes(config));
+}
+
+/// The operations.
+fn operations(config: &mut web::ServiceConfig) {
+    let admin = web::scope("/admin")
+        .service(
+            at("/tenants", "GET, POST")
+                .get(tenants::list)
+                .post(tenants::post),
+        )
+        .service(
+            at("/tenants/{id}", "GET, PATCH")
+                .get(tenants::read)
+                .patch(tenants::change),
+        )
+        .service(
+            at("/tenants/{id}/keys", "GET, POST")
+                .get(keys::list)
+                .post(keys::post),
+        )
+        .service(at("/keys/{id}", "DELETE").delete(keys::revoke))
+        .service(at("/keys/{id}/rotate", "POST").post(keys::rotate))
+        .service(
+            at("/platform", "GET, PATCH")
+                .get(tenants::platform)
+                .patch(tenants::settings),
+        )
+        .service(at("/actors", "GET").get(actors::list))
+        .service(at("/actors/{cvu}", "GET").get(actors::read))
+        .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
+        .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(fees::set))
+        .service(at("/accounts/{cvu}/suspend", "POST").post(accounts::suspend))
+        .service(at("/accounts/{cvu}/reactivate", "POST").post(accounts::reactivate))
+        .service(at("/accounts/{cvu}/verify", "POST").post(accounts::verify))
+        .service(at("/cases", "GET").get(cases::list))
+        .service(at("/cases/{id}", "GET").get(cases::one))
+        .service(at("/cases/{id}/decide", "POST").post(cases::deciding::decide))
+        .service(at("/transfers/{id}/decide", "POST").post(cases::deciding::decide_transfer))
+        .service(at("/webhooks", "GET").get(webhooks::list))
+        .service(at("/webhooks/{id}/redeliver", "POST").post(redeliveries::range))
+        .service(at("/webhooks/deliveries/{id}/redeliver", "POST").post(redeliveries::one))
+        .service(at("/treasury", "GET").get(treasury::list))
+        .service(at("/status", "GET").get(status::show))
+        .service(at("/node", "GET").get(node::show))
+        .service(at("/node/hand-over", "POST").post(node::hand_over))
+        .service(at("/clock", "GET").get(clock::show))
+        .service(at("/clock/confirm", "POST").post(clock::confirm))
+        .service(at("/log", "GET, PUT").get(log::show).put(log::change))
+        .service(at("/journal", "GET").get(storage::journal))
+        .service(at("/memory", "GET").get(memory::show))
+        .service(
+            at("/backup", "GET, POST")
+                .get(backup::show)
+                .post(backup::ship),
+        )
+        .service(at("/outgoing", "GET").get(outgoing::show))
+        .service(at("/outgoing/release", "POST").post(outgoing::release))
+        .service(at("/verify", "POST").post(storage::verify))
+        .configure(of_people)
+        .default_service(web::to(not_found))
+        .wrap(from_fn(access::authorize));
+    config.service(admin);
+}
+
+/// The routes about people, their approvals and the audit log.
+fn of_people(config: &mut web::ServiceConfig) {
+    config
+        .service(at("/people", "GET, POST").get(staff::list).post(staff::add))
+        .service(
+            at("/people/{name}", "DELETE, PATCH")
+                .delete(staff::revoke)
+                .patch(staff::change),
+        )
+        .service(at("/people/{name}/rotate", "POST").post(staff::rotate))
+        .service(at("/me", "GET").get(staff::me))
+        .service(at("/me/rotate", "POST").post(staff::rotate_me))
+        .service(at("/audit", "GET").get(audit::list))
+        .service(at("/approvals", "GET").get(approvals::list))
+        .service(at("/approvals/{id}", "GET").get(approvals::one))
+        .service(at("/approvals/{id}/approve", "POST").post(approvals::voting::approve))
+        .service(at("/approvals/{id}/reject", "POST").post(approvals::voting::reject));
+}
+
+/// A path with the methods that it knows; any other gets 405.
+fn at(path: &str, methods: &'static str) -> Resource {
+    let refuse = move || async move {
+        let methods = methods.to_owned();
+        Err::<HttpResponse, _>(ApiError::from(Refusal::NoMethod { methods }))
+    };
+    web::resource(path).default_service(web::to(refuse))
+}
+
+/// The query parameters of the operations that have any.
+const PARAMETERS: &[(&str, &[&str])] = &[
+    (
+        "/admin/cases",
+        &[
+            "kind", "mode", "tenant", "limit", "offset", "order", "cursor",
+        ],
+    ),
+    ("/admin/audit", audit::PARAMETERS),
+];
+
+/// Refuses query parameters that an operation does not have.
+fn refuse_unknown(call: &ServiceRequest) -> Result<(), ApiError> {
+    let Some(route) = call.match_pattern() else {
+        return Ok(());
+    };
+    let known = PARAMETERS.iter().find(|(path, _)| *path == route);
+    query::refuse_unknown(call.request(), known.map_or(&[], |(_, names)| names))
+}
+
+async fn not_found() -> Result<HttpResponse, ApiError> {
+    Err(Refusal::NoAdminRoute.into())
+}

@@ -1,0 +1,456 @@
+//! Authorization at the admin API and what the audit log records of it: one table of all operations.
+//!
+//! **Shape.** Every request to `/admin` comes through [`authorize`]: the credential identifies the operator, and the
+//! operation's row in [`OPERATIONS`] gives the power that it requires and how much of it is logged. An operation
+//! without a row does not exist, whatever the route table says. Handlers that record who decided take [`Acting`].
+//!
+//! **Order.** For an operation that acts, an entry that it begins is durable before the handler starts, in a commit of
+//! its own, because handlers write to streams of other actors; a second entry records how it ended. If the first cannot
+//! be written, nothing is done. If the second is missing (the process or the connection ended in between), the log says
+//! only `begun`, and the ledger itself shows what happened.
+//!
+//! With several nodes, only the owner of the log does operations: any other node returns `not_owner`, except for those
+//! that read about the asked node ([`ANY_NODE`]).
+//!
+//! The body of such an operation is read completely first; then the operator is looked up again.
+//!
+//! **Bounds.** Such a body has at most [`caudal_http::body::BODY_BYTES_MAX`]. Looks, checks and denials of an operator have
+//! entries at a rate ([`caudal_http::audit_rate`]); what goes beyond it is counted.
+//!
+//! **Failure.** Operations that only check ([`Weight::Checks`]) proceed without their entries, with a line in the log:
+//! a full disk must not keep anybody from verifying or shipping the journal, and a node that does not own the log
+//! verifies its copy and writes no entry. A hand-over has no second entry, because another node writes by then.
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError as _, web};
+use caudal_http::errors::ApiError;
+use caudal_http::node::Inside;
+use caudal_http::words::{Mistake, Refusal, Wrong};
+use caudal_http::{Door, accept, caller};
+use percent_encoding::percent_decode_str;
+
+use super::people::{self, Operator, Outcome, Power};
+use super::reasons::{read, said};
+use super::{ADMIN_KEY, OperatorDesk};
+
+/// Operations that any node does: they tell of the asked node, or check its copy. A hand-over is refused by its handler,
+/// because it waits for all requests inside, and must not be one of them.
+const ANY_NODE: [&str; 9] = [
+    "readStatus",
+    "readClock",
+    "readLog",
+    "readJournal",
+    "readMemory",
+    "readNode",
+    "readBackup",
+    "verify",
+    "handOver",
+];
+
+/// How much of an operation the audit log records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Weight {
+    /// Nothing.
+    Reads,
+    /// That somebody looked at a person's affairs.
+    Looks,
+    /// That it began and how it ended, if the store takes the entries.
+    Checks,
+    /// The reason, that it began, and how it ended; without the first entry the operation is not done.
+    Acts,
+}
+
+/// An operation of the admin API.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its method.
+    pub method: &'static str,
+    /// The pattern of its path, below `/admin`.
+    pub path: &'static str,
+    /// Its name, in the document and in the audit log.
+    pub id: &'static str,
+    /// The power that it requires.
+    pub power: Power,
+    /// How much of it the audit log records.
+    pub weight: Weight,
+}
+
+macro_rules! operations {
+    ($($method:ident $path:literal $id:ident: $power:ident, $weight:ident;)+) => {
+        /// Every operation, in the order of the route table.
+        pub const OPERATIONS: &[Operation] = &[$(Operation {
+            method: stringify!($method),
+            path: $path,
+            id: stringify!($id),
+            power: Power::$power,
+            weight: Weight::$weight,
+        }),+];
+    };
+}
+
+operations! {
+    GET "/tenants" listTenants: Read, Reads;
+    POST "/tenants" createTenant: Act, Acts;
+    GET "/tenants/{id}" readTenant: Read, Reads;
+    PATCH "/tenants/{id}" changeTenant: Act, Acts;
+    GET "/tenants/{id}/keys" listKeys: Read, Reads;
+    POST "/tenants/{id}/keys" issueKey: Act, Acts;
+    DELETE "/keys/{id}" revokeKey: Act, Acts;
+    POST "/keys/{id}/rotate" rotateKey: Act, Acts;
+    GET "/platform" readPlatform: Read, Reads;
+    PATCH "/platform" changePlatform: Act, Acts;
+    GET "/actors" listActors: Read, Reads;
+    GET "/actors/{cvu}" readActor: Read, Looks;
+    POST "/actors/{cvu}/passivate" passivateActor: Act, Acts;
+    PUT "/accounts/{cvu}/fee-schedule" setFeeSchedule: Act, Acts;
+    POST "/accounts/{cvu}/suspend" suspendAccountByOperator: Act, Acts;
+    POST "/accounts/{cvu}/reactivate" reactivateAccountByOperator: Act, Acts;
+    POST "/accounts/{cvu}/verify" verifyAccount: Read, Checks;
+    GET "/cases" listCases: Read, Looks;
+    GET "/cases/{id}" readCase: Read, Looks;
+    POST "/cases/{id}/decide" decideCase: Act, Acts;
+    POST "/transfers/{id}/decide" decideTransfer: Act, Acts;
+    GET "/webhooks" listAllWebhooks: Read, Reads;
+    POST "/webhooks/{id}/redeliver" redeliverRangeByOperator: Act, Acts;
+    POST "/webhooks/deliveries/{id}/redeliver" redeliverByOperator: Act, Acts;
+    GET "/treasury" listCollectors: Read, Reads;
+    GET "/status" readStatus: Read, Reads;
+    GET "/clock" readClock: Read, Reads;
+    POST "/clock/confirm" confirmClock: Act, Acts;
+    GET "/log" readLog: Read, Reads;
+    PUT "/log" changeLog: Act, Acts;
+    GET "/journal" readJournal: Read, Reads;
+    GET "/memory" readMemory: Read, Reads;
+    GET "/node" readNode: Read, Reads;
+    POST "/node/hand-over" handOver: Act, Checks;
+    GET "/backup" readBackup: Read, Reads;
+    POST "/backup" shipBackup: Act, Checks;
+    GET "/outgoing" readOutgoing: Read, Reads;
+    POST "/outgoing/release" releaseOutgoing: Act, Acts;
+    POST "/verify" verify: Read, Checks;
+    GET "/people" listPeople: Read, Reads;
+    POST "/people" addPerson: Administer, Acts;
+    PATCH "/people/{name}" changePerson: Administer, Acts;
+    DELETE "/people/{name}" revokePerson: Revoke, Acts;
+    POST "/people/{name}/rotate" rotatePerson: Administer, Acts;
+    GET "/me" readMe: Read, Reads;
+    POST "/me/rotate" rotateMe: Read, Acts;
+    GET "/audit" listAudit: Audit, Reads;
+    GET "/approvals" listApprovals: Read, Reads;
+    GET "/approvals/{id}" readApproval: Read, Reads;
+    POST "/approvals/{id}/approve" approveRequest: Approve, Acts;
+    POST "/approvals/{id}/reject" rejectRequest: Approve, Acts;
+}
+
+impl Operation {
+    /// The operation of a request; [`Refusal::NoAdminRoute`] or [`Refusal::NoMethod`] if there is none.
+    fn of(call: &ServiceRequest) -> Result<&'static Self, Refusal> {
+        let route = call.match_pattern();
+        let below = route.as_deref().and_then(|it| it.strip_prefix("/admin"));
+        let all = || OPERATIONS.iter().filter(|it| Some(it.path) == below);
+        let known = all().find(|it| it.method == call.method().as_str());
+        known.ok_or_else(|| match all().next() {
+            None => Refusal::NoAdminRoute,
+            Some(_) => {
+                let methods: Vec<_> = all().map(|it| it.method).collect();
+                let methods = methods.join(", ");
+                Refusal::NoMethod { methods }
+            }
+        })
+    }
+
+    /// Whether any node does it, whichever owns the log.
+    fn is_any_nodes(&self) -> bool {
+        ANY_NODE.contains(&self.id)
+    }
+
+    /// The subject of a request: that of its path, and for a look at a list also the filter.
+    fn subject_of(&self, call: &ServiceRequest) -> String {
+        let subject = self.subject(call.path());
+        match (self.weight, call.query_string()) {
+            (Weight::Looks, filter) if !filter.is_empty() => format!("{subject}?{filter}"),
+            _ => subject,
+        }
+    }
+
+    /// The subject that a path names: the value in it, or the resource that it stands for. Middleware runs before the
+    /// route is matched, so the pattern is compared with the path.
+    fn subject(&self, path: &str) -> String {
+        let path = path.strip_prefix("/admin").map(|it| it.split('/'));
+        let mut segments = self.path.split('/').zip(path.into_iter().flatten());
+        let named = segments.find(|(pattern, _)| pattern.starts_with('{'));
+        let decoded = named.map(|(_, it)| percent_decode_str(it).decode_utf8_lossy());
+        decoded.map_or_else(
+            || self.path.trim_start_matches('/').to_owned(),
+            |subject| subject.into_owned(),
+        )
+    }
+}
+
+/// Who acts, and why: for handlers that record it.
+#[derive(Clone, Debug)]
+pub struct Acting {
+    /// The operator.
+    pub operator: Operator,
+    /// The reason, if the header or the body gives one.
+    pub reason: Option<String>,
+    /// The subject of the operation, as the audit log has it.
+    pub subject: String,
+    /// The body, as it was sent.
+    pub body: web::Bytes,
+    /// The sequence of the entry that it began; 0 if there is none.
+    pub entry: u64,
+    /// The operation.
+    pub operation: &'static Operation,
+    /// Whether a second person has approved it.
+    pub approved: bool,
+}
+
+impl FromRequest for Acting {
+    type Error = ApiError;
+    type Future = std::future::Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let acting = request.extensions().get::<Self>().cloned();
+        std::future::ready(acting.ok_or_else(|| Refusal::NoAdminKey.into()))
+    }
+}
+
+/// Keeps requests to `/admin` out that have no valid credential (with one answer for every cause) or whose role lacks
+/// the power, and logs the operations that are carried out.
+pub(super) async fn authorize<B: MessageBody + 'static>(
+    mut call: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let admitted = match call.app_data::<web::Data<OperatorDesk>>().cloned() {
+        Some(desk) => admit(&desk.door, &mut call)
+            .await
+            .map(|found| (desk, found)),
+        None => Err(Refusal::NoAdminKey.into()),
+    };
+    let (desk, (acting, inside)) = match admitted {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            let answer = call.into_response(refusal.error_response());
+            return Ok(answer.map_into_right_body());
+        }
+    };
+    call.extensions_mut().insert(acting.clone());
+    let answer = next.call(call).await?;
+    // An operation that waits for a second person has its entry already.
+    let waits = answer.status() == StatusCode::ACCEPTED;
+    if acting.entry > 0 && !waits && desk.door.is_owners() {
+        ended(&desk.door, &acting, &answer).await;
+    }
+    drop(inside);
+    Ok(answer.map_into_left_body())
+}
+
+/// The operator whom this listener admits.
+fn whoever(door: &Door, call: &ServiceRequest) -> Result<Operator, ApiError> {
+    let given = caller::only(call.request(), &ADMIN_KEY);
+    let known = given.and_then(|given| people::recognise(door, given));
+    let Some(operator) = known else {
+        if call.headers().contains_key(&ADMIN_KEY) {
+            let what = "a credential of the admin API was refused";
+            door.strangers.wrong(call.request(), door, what);
+        }
+        return Err(Refusal::NoAdminKey.into());
+    };
+    Ok(operator)
+}
+
+/// Who acts, and the guard that counts the operation as one that this node serves.
+type Admitted = (Acting, Option<Inside>);
+
+/// Admits a request: identifies operator and operation, checks both, and writes the entry.
+async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiError> {
+    let operator = whoever(door, call)?;
+    let operation = Operation::of(call)?;
+    super::refuse_unknown(call)?;
+    accept::check(call.request(), Some(&super::PATHS))?;
+    let inside = match operation.is_any_nodes() {
+        true => None,
+        false => door.enter()?,
+    };
+    let mut acting = Acting {
+        subject: operation.subject_of(call),
+        operator,
+        reason: None,
+        body: web::Bytes::new(),
+        entry: 0,
+        operation,
+        approved: false,
+    };
+    if !acting.operator.role.may(operation.power) {
+        // A denied attempt gets an entry; a failure to write that entry does not change the answer.
+        if let Err(why) = acting.note(door, Outcome::Denied).await {
+            tracing::error!(%why, "what was denied could not be written into the audit log");
+        }
+        let role = operation.power.least().as_str();
+        return Err(Refusal::RoleMissing { role }.into());
+    }
+    match operation.weight {
+        Weight::Reads => {}
+        Weight::Looks => {
+            acting.note(door, Outcome::Looked).await?;
+        }
+        // A check changes nothing, so it has entries within the operator's allowance for looks.
+        Weight::Checks if !door.is_owners() || !door.audit_rate.admits(&acting.operator.name) => {}
+        Weight::Checks => match acting.note(door, Outcome::Begun).await {
+            Ok(entry) => acting.entry = entry,
+            Err(why) => tracing::error!(%why, "a check could not be written into the audit log"),
+        },
+        Weight::Acts => acting = acts(door, call, acting).await?,
+    }
+    Ok((acting, inside))
+}
+
+/// Reads the whole body of an operation that acts, and logs its beginning.
+async fn acts(
+    door: &Door,
+    call: &mut ServiceRequest,
+    mut acting: Acting,
+) -> Result<Acting, ApiError> {
+    acting.body = read(call).await?;
+    // While the body arrived, the operator may have lost the credential or the role.
+    acting.operator = people::still(door, &acting.operator)
+        .filter(|it| it.role.may(acting.operation.power))
+        .ok_or(Refusal::NoAdminKey)?;
+    if acting.reason.is_none() {
+        acting.reason = said(call.request(), &acting.body)?;
+    }
+    if acting.reason.is_none() && must_say(door, &acting.operator) {
+        return Err(Refusal::ReasonRequired.into());
+    }
+    acting.entry = acting.note(door, Outcome::Begun).await?;
+    Ok(acting)
+}
+
+/// Whether an operator has to give a reason: always, once there are people. Before that, the configured admin key sets
+/// up the service without one.
+fn must_say(door: &Door, operator: &Operator) -> bool {
+    operator.is_person() || door.engine.staff().people.working().next().is_some()
+}
+
+/// Logs how an operation ended. If the outcome is unknown, the entry that it began stands alone, as after a crash.
+async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
+    let why = answer.response().error();
+    let why = why.and_then(|why| why.as_error::<ApiError>());
+    if why.is_some_and(ApiError::is_unknown) {
+        return;
+    }
+    let (of, code) = (acting.entry, answer.status());
+    let status = code.as_u16();
+    let outcome = match code.is_success() {
+        true => Outcome::Done { of, status },
+        false => Outcome::Failed { of, status },
+    };
+    let made = answer.response().extensions().get::<Made>().cloned();
+    let came = answer.response().extensions().get::<Came>().cloned();
+    let acting = Acting {
+        subject: made.map_or_else(|| acting.subject.clone(), |Made(subject)| subject),
+        reason: match came {
+            Some(came) => Some(came.before(acting.why())),
+            None => acting.reason.clone(),
+        },
+        ..acting.clone()
+    };
+    if let Err(why) = acting.note(door, outcome).await {
+        let id = acting.operation.id;
+        tracing::error!(%why, id, of, status, "an end could not be written into the audit log");
+    }
+}
+
+/// The thing that an operation created: the subject of the entry of its end. It travels with the answer as an
+/// extension.
+#[derive(Clone, Debug)]
+pub struct Made(pub String);
+
+/// The result of an operation, where the status alone does not show it: the entry of its end has it in front of the
+/// reason. It travels with the answer as an extension.
+#[derive(Clone, Debug)]
+pub struct Came(pub String);
+
+impl Came {
+    /// The reason of the entry: the result, followed by the operator's reason if one was given.
+    pub fn before(&self, reason: &str) -> String {
+        let Self(came) = self;
+        match reason {
+            "" => came.clone(),
+            reason => format!("{came}: {reason}"),
+        }
+    }
+}
+
+impl Acting {
+    /// The name and reason of a decision, for records that keep both: a person signs with their own name, whatever the
+    /// body says; `root` has to name somebody in the body. The reason is that of the body, if it has one; the header's
+    /// is in the audit log either way.
+    ///
+    /// # Errors
+    /// 400 that names the missing fields.
+    pub fn signed(
+        &self,
+        by: Option<String>,
+        reason: Option<String>,
+    ) -> Result<(String, String), ApiError> {
+        let known = self.operator.is_person() || self.approved;
+        let by = if known {
+            Some(self.operator.name.clone())
+        } else {
+            by
+        };
+        let reason = reason.or_else(|| self.reason.clone());
+        let missing = |field: &str| Wrong {
+            field: field.to_owned(),
+            mistake: Mistake::Required,
+        };
+        let wrong = [
+            by.is_none().then(|| missing("by")),
+            reason.is_none().then(|| missing("reason")),
+        ];
+        let wrong: Vec<_> = wrong.into_iter().flatten().collect();
+        by.zip(reason).ok_or_else(|| ApiError::invalid(wrong))
+    }
+
+    /// The reason; empty if none was given.
+    pub fn why(&self) -> &str {
+        self.reason.as_deref().map_or("", |said| said)
+    }
+
+    async fn note(&self, door: &Door, outcome: Outcome) -> Result<u64, ApiError> {
+        let noted = people::audit(
+            door,
+            &self.operator,
+            self.operation.id,
+            &self.subject,
+            self.why(),
+            outcome,
+        );
+        Ok(noted.await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_what_the_path_names_however_it_is_spelt() {
+        for (id, path, subject) in [
+            ("listTenants", "/admin/tenants", "tenants"),
+            ("readTenant", "/admin/tenants/tnt_1", "tnt_1"),
+            ("rotateKey", "/admin/keys/abc/rotate", "abc"),
+            ("revokePerson", "/admin/people/ana%40psp.ar", "ana@psp.ar"),
+            ("revokePerson", "/admin/people/%61na", "ana"),
+            ("revokePerson", "/admin/people/%ff", "\u{fffd}"),
+        ] {
+            let operation = OPERATIONS.iter().find(|it| it.id == id).unwrap();
+            assert_eq!(operation.subject(path), subject);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Operators' actions on one account of any tenant: suspend it, reactivate it, verify it.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::accounts::AccountView;
+use caudal_actors::engine::{Asker, Engine};
+use caudal_actors::failure::Failure;
+use caudal_actors::realms::Target;
+use caudal_actors::reply::Given;
+use caudal_actors::verify;
+use caudal_http::body::OptionalBody;
+use caudal_http::body::read::{line, text};
+use caudal_http::choice::{SuspensionWord, one_of};
+use caudal_http::current;
+use caudal_http::errors::ApiError;
+use caudal_http::request::request;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::accounts::{ProfileOrder, SuspensionCode};
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::people::audit::REASON_MAX;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::access::Acting;
+use super::storage::VerifyBody;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// How an account stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AccountStanding)]
+struct StandingBody {
+    cvu: String,
+    /// `active`, `suspended` or `closed`.
+    status: &'static str,
+}
+
+request! {
+    /// Why an account is suspended.
+    strict struct SuspendByOperator as AccountSuspension {
+        /// Why, for the tenant and for the audit log; it may come in `X-Reason` instead.
+        reason: Option<String> = optional("reason", line(REASON_MAX))
+            as Option<String> { max_length = 500 };
+        /// Why, as a word; `other` when absent.
+        code: Option<SuspensionCode> = optional("code", text(one_of)) as Option<SuspensionWord>;
+    }
+}
+
+fn read(cvu: &str) -> Result<Cvu, ApiError> {
+    Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))
+}
+
+/// Carries out an operator's order about an account's profile, and returns the account after it.
+///
+/// # Errors
+/// The ledger's refusals, and the failures of every engine call.
+pub(crate) async fn change(
+    engine: &Engine,
+    realm: RealmId,
+    target: Target,
+    order: ProfileOrder,
+) -> Result<AccountView, Failure> {
+    let asker = Asker {
+        keyed: None,
+        request_id: current::request().id,
+        admitted: None,
+    };
+    match engine.change(realm, target, order, None, asker).await? {
+        Given::Value(view) => Ok(view),
+        // Only a request with an idempotency key gets a kept answer, and this one has none.
+        Given::Kept { .. } => Err(Failure::OutcomeUnknown),
+    }
+}
+
+async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
+    let engine = &desk.door.engine;
+    let (realm, account) = engine.locate(cvu).await?;
+    let view = change(engine, realm, Target::Account(account), order).await?;
+    let status = view.account.status.as_str();
+    tracing::warn!(
+        cvu_last4 = cvu.last4(),
+        status,
+        "an operator changed an account"
+    );
+    let cvu = cvu.to_string();
+    Ok(json(StatusCode::OK, &StandingBody { cvu, status }))
+}
+
+/// Blocks outgoing movements of an account; money that comes in is still welcome.
+#[utoipa::path(
+    post,
+    path = "/admin/accounts/{cvu}/suspend",
+    operation_id = "suspendAccountByOperator",
+    tag = "Actors",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    request_body(content = SuspendByOperator),
+    responses((status = 200, body = StandingBody))
+)]
+pub(crate) async fn suspend(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: OptionalBody,
+) -> Answer {
+    let cvu = read(&path)?;
+    let SuspendByOperator { reason, code } = SuspendByOperator::read(sent.0)?;
+    let reason = reason.or_else(|| acting.reason.clone());
+    let reason = reason.ok_or_else(|| ApiError::field("reason", Mistake::Required))?;
+    let code = code.unwrap_or(SuspensionCode::Other);
+    let order = ProfileOrder::Suspend { reason, code };
+    ordered(&desk, cvu, order).await
+}
+
+/// Lets money out of a suspended account again.
+#[utoipa::path(
+    post,
+    path = "/admin/accounts/{cvu}/reactivate",
+    operation_id = "reactivateAccountByOperator",
+    tag = "Actors",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = StandingBody))
+)]
+pub(crate) async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    ordered(&desk, read(&path)?, ProfileOrder::Reactivate).await
+}
+
+/// Replays the history of one account and compares it with index and actor.
+#[utoipa::path(
+    post,
+    path = "/admin/accounts/{cvu}/verify",
+    operation_id = "verifyAccount",
+    tag = "Actors",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    responses((status = 200, body = VerifyBody))
+)]
+pub(crate) async fn verify(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    let engine = &desk.door.engine;
+    let (realm, account) = engine.locate(read(&path)?).await?;
+    let report = verify::one(engine, realm, account).await?;
+    if report.count > 0 {
+        tracing::error!(differences = report.count, "verification found differences");
+    }
+    Ok(json(StatusCode::OK, &VerifyBody::from(report)))
+}

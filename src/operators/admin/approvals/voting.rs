@@ -1,0 +1,211 @@
+//! The decision on a proposal, and the execution of an approved one.
+
+use actix_web::body::to_bytes_limited;
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError as _, web};
+use caudal_actors::failure::Failure;
+use caudal_http::Door;
+use caudal_http::body::Body;
+use caudal_http::current;
+use caudal_http::errors::ApiError;
+use caudal_http::respond::json;
+use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
+use caudal_ledger::people::audit::AuditEntry;
+use caudal_ledger::people::{Person, Role};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::time::Timestamp;
+use serde_json::Value;
+
+use super::{ApprovalBody, entry, number, shown};
+use crate::admin::access::{Acting, Made, OPERATIONS};
+use crate::admin::people::{Operator, Outcome, Power};
+use crate::admin::{OperatorDesk, cases, keys, tenants};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The largest answer of an executed operation that is shown, in bytes.
+const ANSWER_MAX: usize = 256 << 10;
+
+/// Whether the person who asked may still do it: revoking or replacing a credential also ends the requests made with
+/// it.
+fn may_still(door: &Door, approval: &Approval) -> bool {
+    let (staff, proposal) = (door.engine.staff(), &approval.proposal);
+    let person = staff.people.named(&proposal.by);
+    let same = |it: &Person| it.works() && it.issued_at <= approval.asked_at;
+    let works = person.is_some_and(|it| same(it) && it.role.may(Power::Act));
+    works || (proposal.role == Role::Root && door.root.is_some())
+}
+
+/// Whether the approver had their credential and their role before the request was made: nobody can create a second
+/// person to approve their own request, neither by a new credential nor by a new role.
+fn was_here(door: &Door, approver: &Operator, asked_at: Timestamp) -> bool {
+    let people = door.engine.staff().people;
+    let id = approver.credential.as_deref();
+    let person = id.and_then(|id| people.with_credential(id));
+    person.is_some_and(|it| it.issued_at <= asked_at && it.role_since <= asked_at)
+}
+
+async fn vote(
+    desk: &OperatorDesk,
+    path: &str,
+    acting: &Acting,
+    approved: bool,
+) -> Result<(Proposal, u64), ApiError> {
+    let engine = &desk.door.engine;
+    let number = number(path)?;
+    let approval = engine.staff().approvals.numbered(number)?.clone();
+    if approved && !may_still(&desk.door, &approval) {
+        return Err(Rejection::ApprovalEnded.into());
+    }
+    if approved && !was_here(&desk.door, &acting.operator, approval.asked_at) {
+        return Err(Rejection::ApprovalOwn.into());
+    }
+    let proposal = approval.proposal;
+    let by = &acting.operator.name;
+    let begins = || {
+        let reason = format!("{} (approval {number} by {by})", proposal.reason);
+        entry(&proposal, reason, Outcome::Begun)
+    };
+    let order = ApprovalOrder::Decide {
+        number,
+        by: by.clone(),
+        approved,
+        reason: acting.why().to_owned(),
+    };
+    let done = engine.approve(order, approved.then(begins)).await?;
+    tracing::warn!(approval = number, approved, "an approval was decided");
+    Ok((proposal, done.entry))
+}
+
+/// Approves what another person asked for, and has it carried out. The answer says how that ended.
+#[utoipa::path(
+    post,
+    path = "/admin/approvals/{id}/approve",
+    operation_id = "approveRequest",
+    tag = "People",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = ApprovalBody))
+)]
+pub(crate) async fn approve(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+) -> Answer {
+    let (number, answer) = approved(&desk, &path, acting).await?;
+    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let body = shown(&desk.door, approvals.numbered(number)?, now, answer);
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// Approves a request and has it carried out; returns its number and the answer of the operation. A key that the
+/// operation made is in that answer and nowhere else.
+pub(in crate::admin) async fn approved(
+    desk: &web::Data<OperatorDesk>,
+    path: &str,
+    acting: Acting,
+) -> Result<(u64, Option<Value>), ApiError> {
+    let (desk, path) = (web::Data::clone(desk), path.to_owned());
+    // One task for both, so that an approved operation is not left undone because the approver's connection ended.
+    let work = async move {
+        let (proposal, begun) = vote(&desk, &path, &acting, true).await?;
+        let number = proposal.number;
+        Ok((number, carry_out(desk, proposal, acting, begun).await))
+    };
+    let work = current::answering(current::request(), work);
+    let done = actix_web::rt::spawn(work).await;
+    done.map_err(|_| Failure::OutcomeUnknown)?
+}
+
+/// Rejects what another person asked for.
+#[utoipa::path(
+    post,
+    path = "/admin/approvals/{id}/reject",
+    operation_id = "rejectRequest",
+    tag = "People",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = ApprovalBody))
+)]
+pub(crate) async fn reject(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+) -> Answer {
+    let (proposal, _) = vote(&desk, &path, &acting, false).await?;
+    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let body = shown(&desk.door, approvals.numbered(proposal.number)?, now, None);
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// Carries out an approved operation and logs how it ended; returns the body of its answer.
+async fn carry_out(
+    desk: web::Data<OperatorDesk>,
+    proposal: Proposal,
+    approver: Acting,
+    begun: u64,
+) -> Option<Value> {
+    let done = match perform(&desk, &proposal, (&approver, begun)).await {
+        Ok(answer) => answer,
+        // It may have been done: the entry that it began stands alone, as after a crash.
+        Err(why) if why.is_unknown() => return None,
+        Err(why) => why.error_response(),
+    };
+    let (code, number) = (done.status(), proposal.number);
+    let status = code.as_u16();
+    let outcome = match code.is_success() {
+        true => Outcome::Done { of: begun, status },
+        false => Outcome::Failed { of: begun, status },
+    };
+    let made = done.extensions().get::<Made>().cloned();
+    let entry = AuditEntry {
+        subject: made.map_or_else(|| proposal.subject.clone(), |Made(subject)| subject),
+        ..entry(&proposal, proposal.reason.clone(), outcome)
+    };
+    let ended = ApprovalOrder::End { number, status };
+    if let Err(why) = desk.door.engine.approve(ended, Some(entry)).await {
+        tracing::error!(%why, approval = number, status, "the end of an approval could not be written");
+    }
+    let body = to_bytes_limited(done.into_body(), ANSWER_MAX)
+        .await
+        .ok()?
+        .ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+/// The name of two people: the one who asked, and the one who approved.
+fn together(asked: &str, approved: &str) -> String {
+    format!("{asked} + {approved}")
+}
+
+/// Runs an approved operation in the name of both the person who asked and the approver.
+async fn perform(
+    desk: &OperatorDesk,
+    proposal: &Proposal,
+    (approver, begun): (&Acting, u64),
+) -> Answer {
+    let operation = OPERATIONS.iter().find(|it| it.id == proposal.action);
+    let acting = Acting {
+        operator: Operator {
+            name: together(&proposal.by, &approver.operator.name),
+            role: proposal.role,
+            credential: None,
+        },
+        reason: Some(proposal.reason.clone()).filter(|reason| !reason.is_empty()),
+        subject: proposal.subject.clone(),
+        body: proposal.body.clone().into(),
+        operation: operation.ok_or(Failure::Bug)?,
+        approved: true,
+        entry: begun,
+    };
+    let sent = Body::parse(proposal.body.as_bytes())?;
+    let about = proposal.subject.as_str();
+    match proposal.action.as_str() {
+        "changeTenant" => tenants::changed(desk, about, &acting, sent).await,
+        "issueKey" => keys::issued(desk, about, &acting, sent).await,
+        "rotateKey" => keys::rotated(desk, about, &acting, sent).await,
+        "changePlatform" => tenants::set(desk, &acting, sent).await,
+        "decideCase" => cases::deciding::decided(desk, about, &acting, sent).await,
+        "decideTransfer" => cases::deciding::transfer_decided(desk, about, &acting, sent).await,
+        // No other operation asks for approval.
+        _ => Err(Failure::Bug.into()),
+    }
+}

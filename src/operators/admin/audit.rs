@@ -1,0 +1,185 @@
+//! The audit log for auditors: newest first, as pages of JSON or as one JSON entry per line.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
+use actix_web::{HttpRequest, HttpResponse, web};
+use caudal_actors::engine::lists::{Cursor, Listing};
+use caudal_actors::engine::people::{AuditPage, AuditQuery, AuditRow};
+use caudal_actors::failure::Failure;
+use caudal_http::cursors;
+use caudal_http::errors::ApiError;
+use caudal_http::params::params;
+use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
+use caudal_http::respond::{json, next};
+use caudal_http::shapes::DayOrInstant;
+use caudal_http::text;
+use caudal_ledger::people::audit::{AuditFilter, Outcome};
+use caudal_ledger::time::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+
+/// The media type of one JSON entry per line.
+const NDJSON: &str = "application/x-ndjson";
+
+/// An entry of the audit log.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AuditEntry)]
+struct EntryBody {
+    /// Its place in the log, from 1 without gaps.
+    sequence: u64,
+    at: String,
+    /// The name of the person; `root` is the configured admin key.
+    operator: String,
+    role: &'static str,
+    /// What was done: the id of the operation.
+    action: String,
+    /// What it was done to.
+    subject: String,
+    /// Why; empty where nobody had to say.
+    reason: String,
+    request_id: String,
+    /// `begun` (about to be done), `done`, `failed` (refused, or not known), `looked`, `denied` (the role may not) or
+    /// `asked` (it waits for a second person). What has no end stays `begun`.
+    outcome: &'static str,
+    /// The HTTP status with which it ended.
+    status: Option<u16>,
+    /// The entry that says that it was begun.
+    of: Option<u64>,
+    /// The approval for which it waits.
+    approval: Option<u64>,
+    /// How many looks, checks and denials of this operator, between their entry before this one and this one, have no entry:
+    /// 20 at once and one more every 3 s have one.
+    omitted: u64,
+}
+
+impl From<AuditRow> for EntryBody {
+    fn from(row: AuditRow) -> Self {
+        let entry = row.entry;
+        let (status, of, approval) = match entry.outcome {
+            Outcome::Done { of, status } | Outcome::Failed { of, status } => {
+                (Some(status), Some(of), None)
+            }
+            Outcome::Asked { approval } => (None, None, Some(approval)),
+            Outcome::Begun | Outcome::Looked | Outcome::Denied => (None, None, None),
+        };
+        Self {
+            sequence: row.sequence,
+            at: row.at.to_string(),
+            operator: entry.operator,
+            role: entry.role.as_str(),
+            action: entry.action,
+            subject: entry.subject,
+            reason: entry.reason,
+            request_id: entry.request_id,
+            outcome: entry.outcome.as_str(),
+            status,
+            of,
+            approval,
+            omitted: entry.omitted,
+        }
+    }
+}
+
+/// A page of the audit log.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AuditPage)]
+struct PageBody {
+    items: Vec<EntryBody>,
+    /// Where the log goes on, as in `X-Next-Cursor`; null at its end.
+    next_cursor: Option<String>,
+}
+
+params! {
+    /// Which entries of the audit log.
+    pub struct AuditParams {
+        /// Only those of this person, or of `root`.
+        operator: Option<String> = text("operator") as Option<String>;
+        /// Only this action, for instance `decideTransfer`.
+        action: Option<String> = text("action") as Option<String>;
+        /// Only those about this tenant, key, CVU, case or name.
+        subject: Option<String> = text("subject") as Option<String>;
+        /// Only those of the request with this id.
+        request_id: Option<String> = text("requestId") as Option<String>;
+        /// A date or date-time; not before it.
+        from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
+        /// A date (the whole day) or date-time; not after it.
+        to: Option<Timestamp> = until("to") as Option<DayOrInstant>;
+        => |query| query.in_order(("from", from), ("to", to));
+        /// How many, 1 to 200; 50 when absent.
+        limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
+            as Option<u32> { minimum = 1, maximum = 200 };
+        /// A value of `X-Next-Cursor`.
+        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
+    }
+}
+
+/// The names of [`AuditParams`].
+pub(super) const PARAMETERS: &[&str] = &[
+    "operator",
+    "action",
+    "subject",
+    "requestId",
+    "from",
+    "to",
+    "limit",
+    "cursor",
+];
+
+/// Lists the audit log, newest first. A page with few entries or none still says in `X-Next-Cursor` where the log
+/// goes on. With `Accept: application/x-ndjson` it is one entry a line.
+#[utoipa::path(
+    get,
+    path = "/admin/audit",
+    operation_id = "listAudit",
+    tag = "People",
+    params(AuditParams),
+    responses((status = 200, content((PageBody = "application/json"), (String = "application/x-ndjson"))))
+)]
+pub(super) async fn list(
+    desk: web::Data<OperatorDesk>,
+    request: HttpRequest,
+    mut query: Query,
+) -> Result<HttpResponse, ApiError> {
+    let sent = AuditParams::take(&mut query);
+    query.done()?;
+    let limit = sent.limit.unwrap_or(LIMIT_DEFAULT);
+    let asked = AuditQuery {
+        filter: AuditFilter {
+            operator: sent.operator,
+            action: sent.action,
+            subject: sent.subject,
+            request_id: sent.request_id,
+        },
+        from: sent.from,
+        to: sent.to,
+        before: sent.cursor.map(|cursor| cursor.number),
+        limit: usize::try_from(limit).map_err(|_| Failure::Bug)?,
+    };
+    let AuditPage { rows, next: more } = desk.door.engine.audit_page(asked).await?;
+    let items: Vec<_> = rows.into_iter().map(EntryBody::from).collect();
+    let listing: Listing<()> = Listing {
+        items: Vec::new(),
+        total: 0,
+        next: more.map(Cursor::from),
+        looked: None,
+    };
+    let lines = request.headers().get(ACCEPT);
+    let lines = lines.is_some_and(|accept| accept.as_bytes() == NDJSON.as_bytes());
+    let answer = match lines {
+        true => {
+            let lines = items.iter().map(|item| text::json(item) + "\n");
+            HttpResponse::Ok()
+                .insert_header((CONTENT_TYPE, NDJSON))
+                .body(lines.collect::<String>())
+        }
+        false => {
+            let next_cursor = cursors::written(&listing);
+            json(StatusCode::OK, &PageBody { items, next_cursor })
+        }
+    };
+    Ok(next(&listing, answer))
+}

@@ -1,0 +1,143 @@
+//! The state of the backup: how far the journal is shipped.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_backup::run::Progress;
+use caudal_http::respond::json;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+
+/// Where the journal is kept besides, and how far that is behind. Figures count since the start of the process.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Backup)]
+pub(super) struct BackupBody {
+    /// The setting `backup.to`; null when nothing is shipped.
+    to: Option<String>,
+    /// The id of the store, under which its objects lie there.
+    store: Option<String>,
+    /// How often the tail is shipped, in seconds.
+    tail_seconds: Option<u64>,
+    /// The node that ships, which is the owner of the log; null where there are no other nodes, or none is known to own
+    /// it. On any other node what follows is null but for what that node did itself.
+    shipped_by: Option<String>,
+    /// The last commit that is there; null until that is known.
+    commit: Option<u64>,
+    /// The last durable commit of the service.
+    last_commit: u64,
+    /// How old the oldest commit is that is not there, in seconds at most; 0 when all are.
+    pub(super) lag_seconds: Option<u64>,
+    /// How many bytes of the journal are not there, roughly.
+    lag_bytes: Option<u64>,
+    /// How long ago every commit was there; null when that was not since the start.
+    complete_seconds_ago: Option<u64>,
+    /// Objects that were written, and their bytes.
+    objects: Option<u64>,
+    bytes: Option<usize>,
+    /// How many rounds failed.
+    failures: Option<u64>,
+    /// Why the last round failed; null when it did not. It is tried again by itself.
+    pub(super) error: Option<String>,
+}
+
+impl BackupBody {
+    /// The current state.
+    pub(super) fn now(desk: &OperatorDesk) -> Self {
+        match &desk.backup {
+            Some(backup) => Self::of(desk, backup.progress()),
+            None => Self {
+                last_commit: desk.door.engine.stats().last_commit,
+                ..Self::default()
+            },
+        }
+    }
+
+    fn of(desk: &OperatorDesk, progress: Progress) -> Self {
+        Self {
+            to: Some(progress.place),
+            store: Some(progress.store),
+            tail_seconds: Some(progress.every.as_secs()),
+            shipped_by: progress.shipper,
+            commit: progress.commit,
+            last_commit: desk.door.engine.stats().last_commit,
+            lag_seconds: progress.ships.then_some(progress.lag.as_secs()),
+            lag_bytes: progress.ships.then_some(progress.lag_bytes),
+            complete_seconds_ago: progress
+                .complete
+                .filter(|_| progress.ships)
+                .map(|it| it.as_secs()),
+            objects: Some(progress.shipped.objects),
+            bytes: Some(progress.shipped.bytes),
+            failures: Some(progress.failures),
+            error: progress.error,
+        }
+    }
+
+    /// The same as metrics: name, help and value; empty when no backup is configured.
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        let all = [
+            (
+                "backup_lag_seconds",
+                "Age of the oldest commit that the backup lacks, at most; 0 when it has all.",
+                self.lag_seconds,
+            ),
+            (
+                "backup_lag_bytes",
+                "Bytes of the journal that the backup lacks.",
+                self.lag_bytes,
+            ),
+            (
+                "backup_commit",
+                "The last commit of the backup.",
+                self.commit,
+            ),
+            (
+                "backup_objects",
+                "Objects that were written since the start.",
+                self.objects,
+            ),
+            (
+                "backup_failures",
+                "Rounds of the backup that failed since the start.",
+                self.failures,
+            ),
+        ];
+        let known = all.into_iter();
+        known
+            .filter_map(|(name, help, value)| Some((name, help, value?)))
+            .collect()
+    }
+}
+
+/// A figure: name, help, value.
+pub(super) type Figure = (&'static str, &'static str, u64);
+
+/// Shows where the journal is kept besides, and how far that is behind.
+#[utoipa::path(
+    get,
+    path = "/admin/backup",
+    operation_id = "readBackup",
+    tag = "Operation",
+    responses((status = 200, body = BackupBody))
+)]
+pub(super) async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    json(StatusCode::OK, &BackupBody::now(&desk))
+}
+
+/// Ships what is new now, and answers when that has ended; `error` says whether it went well.
+#[utoipa::path(
+    post,
+    path = "/admin/backup",
+    operation_id = "shipBackup",
+    tag = "Operation",
+    responses((status = 200, body = BackupBody))
+)]
+pub(super) async fn ship(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    if let Some(backup) = &desk.backup {
+        let progress = backup.now().await;
+        return json(StatusCode::OK, &BackupBody::of(&desk, progress));
+    }
+    json(StatusCode::OK, &BackupBody::now(&desk))
+}

@@ -1,0 +1,347 @@
+//! Cases of all tenants, which wait for a person, and the person's decisions.
+//!
+//! The person of the credential decides; with the configured admin key, `by` names who does. The name and the reason go
+//! into the journal, the transfer, the event and the day's reconciliation.
+
+pub(super) mod deciding;
+mod decisions;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::engine::cases::{Case, RealmCase};
+use caudal_actors::engine::money::TransferView;
+use caudal_actors::platform::realms;
+use caudal_http::bodies::counterparty::CounterpartyBody;
+use caudal_http::bodies::events::{ResolvedBody, resolved};
+use caudal_http::bodies::transfers::{
+    BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer,
+};
+use caudal_http::errors::ApiError;
+use caudal_http::query::Query;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Parked, Unbooked, UnbookedState};
+use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::transfers::TransferStatus;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A case.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Case)]
+struct CaseBody {
+    id: String,
+    kind: &'static str,
+    tenant_id: Option<String>,
+    mode: &'static str,
+    /// `open`, `returning` (the bank is asked), `decided`, `booked` (what could not be booked has been
+    /// since), or `not_waiting`: a transfer that no person has to decide.
+    state: &'static str,
+    /// Since when it waits, or waited.
+    since: Option<String>,
+    /// For how long it has waited; null when it does not wait.
+    age_seconds: Option<u64>,
+    /// The CVU; null when the bank's line names none that can be read.
+    cvu: Option<String>,
+    /// ARS with two decimals; null when it cannot be read.
+    amount: Option<String>,
+    /// Why it waits, in a word.
+    reason: String,
+    decision: Option<DecisionBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfer: Option<TransferBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspense: Option<SuspenseDetail>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unbooked: Option<UnbookedDetail>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bank_calls: Vec<BankCallBody>,
+}
+
+/// Money in suspense, with who sent it and why the bank refused to return it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SuspenseCase)]
+struct SuspenseDetail {
+    #[serde(flatten)]
+    suspense: ResolvedBody,
+    return_refusal: Option<RejectionBody>,
+}
+
+/// What the bank says and the ledger could not book.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = UnbookedCase)]
+struct UnbookedDetail {
+    /// `out`: money left by an order that the ledger does not know. `in`: an arrival reported again, with
+    /// another amount or CVU. With `field`: the list on which the line is.
+    direction: &'static str,
+    /// The reference under which it left.
+    origin_id: Option<String>,
+    bank_transfer_id: Option<String>,
+    coelsa_id: Option<String>,
+    /// When, by the bank's clock; the beginning of the day of a line that cannot be read.
+    bank_at: String,
+    counterparty: CounterpartyBody,
+    /// The transfer that it was booked as.
+    transfer_id: Option<String>,
+    /// Of a line that cannot be read: the field, as the bank names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    /// Of a line that cannot be read: the line, without persons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<String>,
+}
+
+/// A page of cases.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CasePage)]
+struct CasesPage {
+    items: Vec<CaseBody>,
+    total: u64,
+    limit: usize,
+    offset: usize,
+}
+
+fn tenant_of(desk: &OperatorDesk, realm: RealmId) -> Option<String> {
+    let platform = desk.door.engine.platform();
+    let mut all = realms(&platform);
+    let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
+    found.map(|(tenant, _)| tenant.id.clone())
+}
+
+fn render(desk: &OperatorDesk, (realm, case): &RealmCase) -> CaseBody {
+    match case {
+        Case::Transfer(view, since) => of_transfer(desk, *realm, view, *since),
+        Case::Suspense(parked) => of_suspense(desk, *realm, parked),
+        Case::Unbooked(unbooked) => of_unbooked(desk, *realm, unbooked),
+    }
+}
+
+fn age(desk: &OperatorDesk, since: Timestamp) -> u64 {
+    let now = desk.door.engine.now().millis();
+    now.saturating_sub(since.millis())
+        .checked_div(1000)
+        .unwrap_or(0)
+}
+
+fn of_transfer(
+    desk: &OperatorDesk,
+    realm: RealmId,
+    view: &TransferView,
+    since: Option<Timestamp>,
+) -> CaseBody {
+    let body = transfer(realm, view);
+    let it = &view.transfer;
+    CaseBody {
+        id: body.id.clone(),
+        kind: CaseKind::Transfer.as_str(),
+        tenant_id: tenant_of(desk, realm),
+        mode: realm.mode().as_str(),
+        state: match (&it.decision, it.status) {
+            (Some(_), _) => "decided",
+            (None, TransferStatus::Audit) => "open",
+            (None, _) => "not_waiting",
+        },
+        since: since.map(|since| since.to_string()),
+        age_seconds: since.map(|since| age(desk, since)),
+        cvu: Some(body.from_cvu.clone()),
+        amount: Some(body.amount.clone()),
+        reason: body.status.to_owned(),
+        decision: body.decision.clone(),
+        transfer: Some(body),
+        suspense: None,
+        unbooked: None,
+        bank_calls: Vec::new(),
+    }
+}
+
+fn of_suspense(desk: &OperatorDesk, realm: RealmId, parked: &Parked) -> CaseBody {
+    let arrived = &parked.suspense.cash_in;
+    let body = resolved(realm, parked);
+    let state = match body.outcome {
+        "waiting" => "open",
+        "returning" => "returning",
+        _ => "decided",
+    };
+    CaseBody {
+        id: body.id.clone(),
+        kind: CaseKind::Suspense.as_str(),
+        tenant_id: tenant_of(desk, realm),
+        mode: realm.mode().as_str(),
+        state,
+        since: Some(parked.since.to_string()),
+        age_seconds: (state != "decided").then(|| age(desk, parked.since)),
+        cvu: Some(arrived.cvu.to_string()),
+        amount: Some(arrived.amount.to_string()),
+        reason: parked.suspense.reason.clone(),
+        decision: body.decision.clone(),
+        transfer: None,
+        suspense: Some(SuspenseDetail {
+            suspense: body,
+            return_refusal: parked.refused.as_ref().map(RejectionBody::from),
+        }),
+        unbooked: None,
+        bank_calls: Vec::new(),
+    }
+}
+
+fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
+    let (state, transfer) = match &unbooked.state {
+        UnbookedState::Waiting => ("open", None),
+        UnbookedState::Dismissed(_) => ("decided", None),
+        UnbookedState::Booked {
+            account,
+            transfer,
+            tag,
+        } => {
+            let id = VoucherId {
+                realm,
+                account: *account,
+                sequence: *transfer,
+                tag: *tag,
+            };
+            ("booked", Some(TransferId(id).to_string()))
+        }
+    };
+    let detail = match &unbooked.says {
+        BankSays::Left(left) => UnbookedDetail {
+            direction: "out",
+            origin_id: Some(left.origin.to_string()),
+            bank_transfer_id: Some(left.bank_id.clone()),
+            coelsa_id: left.coelsa_id.clone(),
+            bank_at: left.recovered.at.to_string(),
+            counterparty: left.counterparty().into(),
+            transfer_id: transfer,
+            field: None,
+            line: None,
+        },
+        BankSays::Arrived(it) => UnbookedDetail {
+            direction: "in",
+            origin_id: None,
+            bank_transfer_id: Some(it.bank_id.clone()),
+            coelsa_id: Some(it.coelsa_id.clone()),
+            bank_at: it.at.to_string(),
+            counterparty: it.counterparty().into(),
+            transfer_id: transfer,
+            field: None,
+            line: None,
+        },
+        BankSays::Unreadable(line) => UnbookedDetail {
+            direction: if line.incoming { "in" } else { "out" },
+            origin_id: line.origin.map(|origin| origin.to_string()),
+            bank_transfer_id: line.bank_id.clone(),
+            coelsa_id: line.coelsa_id.clone(),
+            bank_at: line.day.start().to_string(),
+            counterparty: CounterpartyBody::default(),
+            transfer_id: transfer,
+            field: Some(line.field.clone()),
+            line: Some(line.text.clone()),
+        },
+    };
+    CaseBody {
+        id: unbooked.id(realm).to_string(),
+        kind: CaseKind::Unbooked.as_str(),
+        tenant_id: tenant_of(desk, realm),
+        mode: realm.mode().as_str(),
+        state,
+        since: Some(unbooked.since.to_string()),
+        age_seconds: unbooked.waits().then(|| age(desk, unbooked.since)),
+        cvu: unbooked.says.cvu().map(|cvu| cvu.to_string()),
+        amount: unbooked.says.amount().map(|amount| amount.to_string()),
+        reason: unbooked.reason.clone(),
+        decision: unbooked.decision().map(DecisionBody::from),
+        transfer: None,
+        suspense: None,
+        unbooked: Some(detail),
+        bank_calls: Vec::new(),
+    }
+}
+
+/// Lists what waits for a person, the longest waiting first.
+#[utoipa::path(
+    get,
+    path = "/admin/cases",
+    operation_id = "listCases",
+    tag = "Cases",
+    params(("kind" = Option<String>, Query, description = "Only cases of this kind", pattern = "^(transfer|suspense|unbooked)$"),
+        ("tenant" = Option<String>, Query, description = "Only cases of this tenant"),
+        ("mode" = Option<String>, Query, description = "Only cases of this mode", pattern = "^(live|test)$"),
+        ("limit" = Option<u64>, Query, description = "How many, 1 to 200", minimum = 1, maximum = 200),
+        ("offset" = Option<u64>, Query, description = "How many to skip", minimum = 0)),
+    responses((status = 200, body = CasesPage))
+)]
+pub(super) async fn list(desk: web::Data<OperatorDesk>, mut query: Query) -> Answer {
+    let engine = &desk.door.engine;
+    let kinds = CaseKind::ALL.map(|kind| (kind.as_str(), kind));
+    let kind = query.choice("kind", &kinds);
+    let modes = [Mode::Live, Mode::Test].map(|mode| (mode.as_str(), mode));
+    let mode = query.choice("mode", &modes);
+    let tenant = query.text("tenant");
+    let page = query.page();
+    if page.cursor.is_some() {
+        query.mistake("cursor", Mistake::NoCursor);
+    }
+    query.done()?;
+    let platform = engine.platform();
+    if let Some(id) = &tenant {
+        platform.tenant(id)?;
+    }
+    let wanted = realms(&platform).filter(|(found, of)| {
+        tenant.as_ref().is_none_or(|id| found.id == *id) && mode.is_none_or(|mode| mode == *of)
+    });
+    let wanted = wanted.map(|(tenant, mode)| tenant.realm(mode)).collect();
+    let kinds = kind.map_or_else(|| CaseKind::ALL.to_vec(), |kind| vec![kind]);
+    let span = (page.offset, page.limit);
+    let (cases, total) = engine.cases(wanted, kinds, span).await?;
+    let body = CasesPage {
+        items: cases.iter().map(|case| render(&desk, case)).collect(),
+        total,
+        limit: page.limit,
+        offset: page.offset,
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// Reports an unknown transfer as an unknown case.
+fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
+    use caudal_actors::failure::Failure;
+    match why {
+        Failure::Rejected(Rejection::TransferNotFound) => Rejection::CaseNotFound.into(),
+        why => why.into(),
+    }
+}
+
+/// Reads a case, open or decided, with the calls to the bank.
+#[utoipa::path(
+    get,
+    path = "/admin/cases/{id}",
+    operation_id = "readCase",
+    tag = "Cases",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = CaseBody))
+)]
+pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    let engine = &desk.door.engine;
+    let body = match CaseId::parse(&path).ok_or(Rejection::CaseNotFound)? {
+        CaseId::Transfer(id) => {
+            let found = engine.transfer_case(id).await.map_err(no_case)?;
+            let (case, calls) = found;
+            CaseBody {
+                bank_calls: calls.iter().map(BankCallBody::from).collect(),
+                ..render(&desk, &(id.0.realm, case))
+            }
+        }
+        CaseId::Suspense(id) => of_suspense(&desk, id.realm, &engine.suspense_case(id)?),
+        CaseId::Unbooked(id) => of_unbooked(&desk, id.realm, &engine.unbooked_case(id)?),
+    };
+    Ok(json(StatusCode::OK, &body))
+}

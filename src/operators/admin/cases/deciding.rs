@@ -1,0 +1,253 @@
+//! Decisions on cases: a person decides, at once or, where the tenant's policy says so, once a second person has
+//! approved.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::engine::cases::Case;
+use caudal_actors::engine::money::TransferView;
+use caudal_actors::platform::realms;
+use caudal_actors::realms::Target;
+use caudal_http::bodies::transfers::{TransferBody, transfer};
+use caudal_http::body::Body;
+use caudal_http::current;
+use caudal_http::errors::{ApiError, Why};
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::cases::{CaseId, Parked, SuspenseId, Unbooked, UnbookedId};
+use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::FourEyes;
+use serde::Serialize;
+use utoipa::openapi::schema::OneOfBuilder;
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
+use super::{CaseBody, no_case, of_suspense, of_transfer, of_unbooked};
+use crate::admin::OperatorDesk;
+use crate::admin::access::Acting;
+use crate::admin::approvals::{self, ApprovalBody};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The result of a decision: the case afterwards, or the answer that it waits for a second person.
+enum Settled<T> {
+    Now(T),
+    Asked(HttpResponse),
+}
+
+impl<T> Settled<T> {
+    fn map<U>(self, then: impl FnOnce(T) -> U) -> Settled<U> {
+        match self {
+            Self::Now(it) => Settled::Now(then(it)),
+            Self::Asked(answer) => Settled::Asked(answer),
+        }
+    }
+}
+
+impl<T: Serialize> Settled<T> {
+    fn answer(self) -> HttpResponse {
+        match self {
+            Self::Now(body) => json(StatusCode::OK, &body),
+            Self::Asked(answer) => answer,
+        }
+    }
+}
+
+/// The realm's four-eyes rules, unless a second person has approved this operation.
+fn wary(desk: &OperatorDesk, acting: &Acting, realm: RealmId) -> Option<FourEyes> {
+    let platform = desk.door.engine.platform();
+    let mut all = realms(&platform);
+    let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
+    let eyes = found.map(|(tenant, _)| tenant.policy.four_eyes);
+    eyes.filter(|eyes| !acting.approved && !eyes.is_off())
+}
+
+/// Decides a transfer as the body says.
+async fn of_transfer_by(
+    desk: &OperatorDesk,
+    acting: &Acting,
+    id: TransferId,
+    sent: Body,
+) -> Result<Settled<TransferView>, ApiError> {
+    let sent = DecideTransfer::read(sent)?;
+    let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
+    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let by = decision.by.clone();
+    let engine = &desk.door.engine;
+    let request_id = current::request().id;
+    if let Some(eyes) = wary(desk, acting, id.0.realm) {
+        let (case, _) = engine.transfer_case(id).await?;
+        let asked =
+            matches!(&case, Case::Transfer(view, _) if eyes.decides(view.transfer.amount.money()));
+        if asked {
+            return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+        }
+    }
+    let decided = engine.decide_transfer(id, (outcome, force), decision, request_id);
+    let view = decided.await?;
+    tracing::warn!(transfer = %id, ?outcome, by, force, "an operator decided about a transfer");
+    Ok(Settled::Now(view))
+}
+
+async fn of_suspense_by(
+    desk: &OperatorDesk,
+    acting: &Acting,
+    id: SuspenseId,
+    sent: Body,
+) -> Result<Settled<Parked>, ApiError> {
+    let sent = DecideSuspense::read(sent)?;
+    let credit_to = match (sent.outcome, sent.cvu) {
+        (Resolution::Credit, Some(cvu)) => Some(cvu),
+        (Resolution::Credit, None) => return Err(ApiError::field("cvu", Mistake::Required)),
+        (Resolution::Return, _) => None,
+    };
+    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let by = decision.by.clone();
+    let engine = &desk.door.engine;
+    let request_id = current::request().id;
+    if let Some(eyes) = wary(desk, acting, id.realm)
+        && eyes.decides(engine.suspense_case(id)?.suspense.cash_in.amount.money())
+    {
+        return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+    }
+    let parked = match credit_to {
+        Some(cvu) => {
+            let target = Target::Cvu(cvu);
+            let credited = engine.credit_suspense(id, target, decision, request_id);
+            credited.await?
+        }
+        None => engine.return_suspense(id, decision, request_id).await?,
+    };
+    let state = parked.state.as_str();
+    tracing::warn!(suspense = %id, state, by, "an operator decided about money in suspense");
+    Ok(Settled::Now(parked))
+}
+
+async fn of_unbooked_by(
+    desk: &OperatorDesk,
+    acting: &Acting,
+    id: UnbookedId,
+    sent: Body,
+) -> Result<Settled<Unbooked>, ApiError> {
+    let sent = DecideUnbooked::read(sent)?;
+    let Dismissal::Dismiss = sent.outcome;
+    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let by = decision.by.clone();
+    let engine = &desk.door.engine;
+    let request_id = current::request().id;
+    if let Some(eyes) = wary(desk, acting, id.realm) {
+        let amount = engine.unbooked_case(id)?.says.amount();
+        let asked = match amount {
+            Some(amount) => eyes.decides(amount.money()),
+            // Nobody knows how much is on a line whose amount cannot be read.
+            None => eyes.decisions_above.is_some(),
+        };
+        if asked {
+            return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+        }
+    }
+    let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;
+    tracing::warn!(case = %id, by, "an operator dismissed what could not be booked");
+    Ok(Settled::Now(dismissed))
+}
+
+/// A decision on a case of any kind, as the document shows it.
+struct Decision;
+
+impl PartialSchema for Decision {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new()
+            .item(Ref::from_schema_name(DecideTransfer::name()))
+            .item(Ref::from_schema_name(DecideSuspense::name()))
+            .item(Ref::from_schema_name(DecideUnbooked::name()))
+            .into()
+    }
+}
+
+impl ToSchema for Decision {
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        into.push((DecideTransfer::name().into(), DecideTransfer::schema()));
+        into.push((DecideSuspense::name().into(), DecideSuspense::schema()));
+        into.push((DecideUnbooked::name().into(), DecideUnbooked::schema()));
+    }
+}
+
+/// Decides about a case: the body is that of its kind.
+#[utoipa::path(
+    post,
+    path = "/admin/cases/{id}/decide",
+    operation_id = "decideCase",
+    tag = "Cases",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = Decision),
+    responses((status = 200, body = CaseBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
+)]
+pub(crate) async fn decide(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    decided(&desk, &path, &acting, sent).await
+}
+
+/// Decides a case, at once or once a second person has approved.
+pub(crate) async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
+    let id = CaseId::parse(id).ok_or(Rejection::CaseNotFound)?;
+    settled(desk, id, acting, sent).await
+}
+
+async fn settled(desk: &OperatorDesk, id: CaseId, acting: &Acting, sent: Body) -> Answer {
+    let body = match id {
+        CaseId::Transfer(id) => {
+            let decided = of_transfer_by(desk, acting, id, sent).await;
+            let decided = decided.map_err(|error| match error.why {
+                Why::Failed(why) => no_case(why),
+                _ => error,
+            });
+            decided?.map(|view| of_transfer(desk, id.0.realm, &view, None))
+        }
+        CaseId::Suspense(id) => {
+            let decided = of_suspense_by(desk, acting, id, sent).await?;
+            decided.map(|parked| of_suspense(desk, id.realm, &parked))
+        }
+        CaseId::Unbooked(id) => {
+            let decided = of_unbooked_by(desk, acting, id, sent).await?;
+            decided.map(|dismissed| of_unbooked(desk, id.realm, &dismissed))
+        }
+    };
+    Ok(body.answer())
+}
+
+/// Decides about a transfer and answers the transfer.
+#[utoipa::path(
+    post,
+    path = "/admin/transfers/{id}/decide",
+    operation_id = "decideTransfer",
+    tag = "Cases",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = DecideTransfer),
+    responses((status = 200, body = TransferBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
+)]
+pub(crate) async fn decide_transfer(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    transfer_decided(&desk, &path, &acting, sent).await
+}
+
+/// Decides a transfer, at once or once a second person has approved.
+pub(crate) async fn transfer_decided(
+    desk: &OperatorDesk,
+    id: &str,
+    acting: &Acting,
+    sent: Body,
+) -> Answer {
+    let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
+    let VoucherId { realm, .. } = id.0;
+    let decided = of_transfer_by(desk, acting, id, sent).await?;
+    Ok(decided.map(|view| transfer(realm, &view)).answer())
+}

@@ -1,0 +1,87 @@
+//! An account's own fees, as operators set them.
+
+use std::collections::BTreeSet;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::realms::Target;
+use caudal_http::Door;
+use caudal_http::body::Body;
+use caudal_http::errors::ApiError;
+use caudal_http::respond::json;
+use caudal_http::words::{Mistake, Wrong};
+use caudal_ledger::accounts::ProfileOrder;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::fees::{CHARGED, FeeRule};
+use caudal_ledger::ids::RealmId;
+
+use super::requests::{SetFees, rules};
+use super::shapes::ScheduleBody;
+use super::{OperatorDesk, accounts};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// Checks that every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's
+/// own type in one of these realms.
+///
+/// # Errors
+/// 400 that names each entry that cannot be charged; the realm's failure when a realm does not answer.
+pub(super) async fn can_be_charged(
+    door: &Door,
+    realms: &[RealmId],
+    fees: &[FeeRule],
+) -> Result<(), ApiError> {
+    let own = |fee: &&FeeRule| !CHARGED.contains(&fee.code.as_str());
+    let mut missing: BTreeSet<_> = fees.iter().filter(own).map(|fee| &fee.code).collect();
+    for realm in realms {
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let types = door.engine.voucher_types(*realm).await?;
+        missing.retain(|code| types.custom(code).is_err());
+    }
+    let wrong = fees
+        .iter()
+        .enumerate()
+        .filter(|(_, fee)| missing.contains(&fee.code));
+    let wrong = wrong.map(|(at, _)| Wrong {
+        field: format!("feeSchedule.{at}.voucherTypeCode"),
+        mistake: Mistake::NotCharged,
+    });
+    let wrong: Vec<_> = wrong.collect();
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::invalid(wrong)),
+    }
+}
+
+/// Sets the whole fee schedule of an account.
+#[utoipa::path(
+    put,
+    path = "/admin/accounts/{cvu}/fee-schedule",
+    operation_id = "setFeeSchedule",
+    tag = "Tenants",
+    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    request_body(content = SetFees),
+    responses((status = 200, body = ScheduleBody))
+)]
+pub(super) async fn set(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    sent: Body,
+) -> Answer {
+    let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
+    let SetFees { fees } = SetFees::read(sent)?;
+    let engine = &desk.door.engine;
+    let (realm, account) = engine.locate(cvu).await?;
+    let fees = rules(fees);
+    can_be_charged(&desk.door, &[realm], &fees).await?;
+    let order = ProfileOrder::ChangeFees(fees);
+    let view = accounts::change(engine, realm, Target::Account(account), order).await?;
+    tracing::info!(
+        cvu_last4 = cvu.last4(),
+        "fee schedule of an account changed"
+    );
+    let body = ScheduleBody::of(cvu, &view.account.fees);
+    Ok(json(StatusCode::OK, &body))
+}

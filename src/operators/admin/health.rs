@@ -1,0 +1,455 @@
+//! Health and metrics: the only paths of the admin listener that need no key.
+
+mod in_flight;
+mod log;
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Display, Write as _};
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::engine::Down;
+use caudal_actors::engine::cases::CaseFigures;
+use caudal_actors::failure::Failure;
+use caudal_actors::platform::realms;
+use caudal_actors::realms::RealmReport;
+use caudal_http::Door;
+use caudal_http::errors::ApiError;
+use caudal_http::respond::{self, json};
+use caudal_ledger::tenants::Platform;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Sum;
+use serde::Serialize;
+
+use super::actors::{RealmFigures, reports};
+use super::backup::BackupBody;
+use super::memory::MemoryBody;
+use super::{OperatorDesk, webhooks};
+
+/// The most tenants with labels of their own: the oldest. The figures of all others are under [`OTHER`].
+const TENANTS_MAX: usize = 200;
+/// The most webhooks with labels of their own.
+const WEBHOOKS_MAX: usize = 1000;
+/// The label of whatever has none of its own.
+const OTHER: &str = "other";
+
+/// Whether the process answers at all.
+pub(super) async fn livez() -> HttpResponse {
+    json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
+}
+
+/// Whether the service takes requests and its stores can be read and written; if not, why. Of several nodes, only the
+/// owner of the log takes requests. This says more than `/readyz` of the public listener, which is open to everybody.
+pub(super) async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
+    let door = &desk.door;
+    fit(door)?;
+    if !door.is_owners() {
+        return Err(door.refusal());
+    }
+    let down = door.engine.down();
+    if down.is_empty() {
+        return Ok(respond::ready());
+    }
+    Ok(json(StatusCode::OK, &Limping::of(&down)))
+}
+
+/// Whether this process does its part: it takes requests, or follows their owner.
+///
+/// # Errors
+/// The reason why it does not.
+pub(super) fn fit(door: &Door) -> Result<(), ApiError> {
+    if !door.gate.is_open() {
+        return Err(Failure::ShuttingDown.into());
+    }
+    door.ready().map_err(ApiError::not_ready)
+}
+
+/// The answer while a realm's supervisor has fallen: the other realms are served.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Limping {
+    status: &'static str,
+    realms_down: Vec<Fallen>,
+}
+
+/// A realm whose supervisor has fallen within the last minute, or is not back yet.
+#[derive(Debug, Serialize)]
+struct Fallen {
+    realm: u32,
+    /// The number of falls without a minute of calm in between.
+    falls: u32,
+    /// Whether the realm takes orders again.
+    served: bool,
+}
+
+impl Limping {
+    fn of(down: &[Down]) -> Self {
+        let fallen = |down: &Down| Fallen {
+            realm: down.realm.0,
+            falls: down.falls,
+            served: down.served,
+        };
+        Self {
+            status: "ready",
+            realms_down: down.iter().map(fallen).collect(),
+        }
+    }
+}
+
+/// Prometheus text, made from the figures of the store and of the actors.
+pub(super) async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    let mut page = Page::default();
+    store::figures(&mut page, &desk);
+    for (name, help, figure) in MemoryBody::now(&desk).figures() {
+        page.gauge(name, help, figure);
+    }
+    for (name, help, value) in BackupBody::now(&desk).figures() {
+        page.gauge(name, help, value);
+    }
+    log::figures(&mut page, &desk);
+    let named = Named::of(&desk.door.engine.platform());
+    in_flight::figures(&mut page, &desk, &named);
+    clock(&mut page, &desk);
+    match reports(&desk).await {
+        Ok(realms) => actors(&mut page, &realms, &named),
+        // The store's figures matter most when the actors cannot answer.
+        Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
+    }
+    match webhooks::all(&desk).await {
+        Ok(found) => hooks(&mut page, &found, &named),
+        Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
+    }
+    match figures(&desk) {
+        Ok(found) => cases(&mut page, (&found, desk.door.engine.now()), &named),
+        Err(why) => tracing::warn!(%why, "metrics without the cases"),
+    }
+    HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(page.0 + &desk.door.measures.text())
+}
+
+/// The tenants that have labels of their own.
+struct Named(BTreeSet<String>);
+
+impl Named {
+    fn of(platform: &Platform) -> Self {
+        let mut all: Vec<_> = platform.tenants.values().collect();
+        // The number of a realm says when it was created.
+        all.sort_by_key(|tenant| tenant.live);
+        let named = all.into_iter().take(TENANTS_MAX);
+        Self(named.map(|tenant| tenant.id.clone()).collect())
+    }
+
+    /// The label of a tenant. The service generates tenant ids: letters, digits and `_`.
+    fn label<'a>(&self, tenant: &'a str) -> &'a str {
+        match self.0.contains(tenant) {
+            true => tenant,
+            false => OTHER,
+        }
+    }
+}
+
+/// The values of a family by their labels: those with the same labels are combined.
+fn combined<T: Copy>(
+    values: impl IntoIterator<Item = (String, T)>,
+    combine: impl Fn(T, T) -> T,
+) -> BTreeMap<String, T> {
+    let mut found = BTreeMap::new();
+    for (labels, value) in values {
+        let entry = found.entry(labels);
+        entry
+            .and_modify(|known| *known = combine(*known, value))
+            .or_insert(value);
+    }
+    found
+}
+
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a String cannot fail.
+        writeln!(
+            self.0,
+            "# HELP caudal_{name} {help}\n# TYPE caudal_{name} {kind}"
+        )
+        .ok();
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl Display) {
+        writeln!(self.0, "caudal_{name}{labels} {value}").ok();
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
+        self.sample(name, "", value);
+    }
+
+    /// A family of sums by their labels.
+    fn sums(
+        &mut self,
+        (name, kind, help): (&str, &str, &str),
+        values: impl IntoIterator<Item = (String, u64)>,
+    ) {
+        self.family(name, kind, help);
+        for (labels, value) in combined(values, u64::strict_add) {
+            self.sample(name, &labels, value);
+        }
+    }
+
+    /// A figure of any kind, if it is known.
+    fn figure(&mut self, (name, kind, help): (&str, &str, &str), value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.family(name, kind, help);
+            self.sample(name, "", value);
+        }
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "counter", help);
+        self.sample(name, "", value);
+    }
+}
+
+fn clock(page: &mut Page, desk: &OperatorDesk) {
+    let doubt = desk.door.engine.clock_doubt();
+    let apart = doubt.map_or(0, |doubt| {
+        let (says, believed) = (doubt.says.millis(), doubt.believed.millis());
+        i128::from(says).saturating_sub(i128::from(believed))
+    });
+    page.gauge(
+        "clock_in_doubt",
+        "1 while the machine's clock is not believed and no order is taken.",
+        u8::from(doubt.is_some()),
+    );
+    let (sign, far) = (if apart < 0 { "-" } else { "" }, apart.unsigned_abs());
+    page.gauge(
+        "clock_apart_seconds",
+        "How far a clock in doubt is ahead of what is believed.",
+        format_args!("{sign}{}.{:03}", far / 1000, far % 1000),
+    );
+}
+
+/// One figure of a realm: name, kind, help, value.
+type Figure = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&RealmReport) -> u64,
+);
+
+fn size(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+const FIGURES: [Figure; 7] = [
+    (
+        "actors_resident",
+        "gauge",
+        "Account actors that live.",
+        |r| size(r.resident),
+    ),
+    (
+        "actors_mailbox_messages",
+        "gauge",
+        "Messages that wait.",
+        |r| size(r.queued),
+    ),
+    (
+        "actors_commits_in_flight",
+        "gauge",
+        "Commits not durable yet.",
+        |r| size(r.in_flight),
+    ),
+    (
+        "actors_waiting_for_bank",
+        "gauge",
+        "Actors that wait for the bank.",
+        |r| size(r.waiting_for_bank),
+    ),
+    (
+        "actors_starts_total",
+        "counter",
+        "Actors that were started.",
+        |r| r.starts,
+    ),
+    (
+        "actors_restarts_total",
+        "counter",
+        "Actors replaced after a fault.",
+        |r| r.restarts,
+    ),
+    (
+        "actors_passivations_total",
+        "counter",
+        "Actors that were sent away.",
+        |r| r.passivations,
+    ),
+];
+
+fn actors(page: &mut Page, realms: &[RealmFigures], named: &Named) {
+    for (name, kind, help, figure) in FIGURES {
+        let values = realms.iter().map(|realm| {
+            let (tenant, mode) = (named.label(&realm.tenant), realm.mode.as_str());
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
+            (labels, figure(&realm.report))
+        });
+        page.sums((name, kind, help), values);
+    }
+}
+
+/// One figure of a webhook: name, kind, help, value.
+type HookFigure = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&webhooks::Row) -> u64,
+);
+
+const HOOK_FIGURES: [HookFigure; 5] = [
+    (
+        "webhook_behind_events",
+        "gauge",
+        "Events that a webhook has not looked at.",
+        |row| row.progress.behind,
+    ),
+    (
+        "webhook_waiting_accounts",
+        "gauge",
+        "Accounts whose next event waits to be taken.",
+        |row| size(row.progress.waiting),
+    ),
+    (
+        "webhook_stopped",
+        "gauge",
+        "1 while a webhook is parked or gone.",
+        |row| u64::from(matches!(row.status, "parked" | "gone")),
+    ),
+    (
+        "webhook_delivered_total",
+        "counter",
+        "Events that a webhook took.",
+        |row| row.progress.delivered,
+    ),
+    (
+        "webhook_parked_total",
+        "counter",
+        "Events that were given up.",
+        |row| row.progress.parked,
+    ),
+];
+
+fn hooks(page: &mut Page, found: &[webhooks::Row], named: &Named) {
+    for (name, kind, help, figure) in HOOK_FIGURES {
+        let values = found.iter().enumerate().map(|(place, row)| {
+            let (tenant, mode) = (named.label(&row.tenant_id), row.mode);
+            let id = match tenant == OTHER || place >= WEBHOOKS_MAX {
+                true => OTHER,
+                false => row.id.as_str(),
+            };
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",webhook=\"{id}\"}}");
+            (labels, figure(row))
+        });
+        page.sums((name, kind, help), values);
+    }
+}
+
+/// The cases that wait for a person in a realm.
+pub(super) type RealmCases = (String, &'static str, CaseFigures);
+
+pub(super) fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
+    let engine = &desk.door.engine;
+    let platform = engine.platform();
+    let all = realms(&platform).map(|(tenant, mode)| {
+        let found = engine.case_figures(tenant.realm(mode))?;
+        Ok((tenant.id.clone(), mode.as_str(), found))
+    });
+    all.collect()
+}
+
+fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Named) {
+    let age = |since: Option<Timestamp>| {
+        let millis = since.map_or(0, |since| now.millis().saturating_sub(since.millis()));
+        millis.checked_div(1000).unwrap_or(0)
+    };
+    let kinds = |(tenant, mode, it): &RealmCases| {
+        let tenant = named.label(tenant).to_owned();
+        let labelled = |(kind, count, since)| {
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
+            (labels, count, since)
+        };
+        [
+            ("transfer", it.counts.transfers, it.oldest_transfer),
+            ("suspense", it.counts.suspense, it.oldest_suspense),
+            ("unbooked", it.counts.unbooked, it.oldest_unbooked),
+        ]
+        .map(labelled)
+    };
+    let all: Vec<_> = found.iter().flat_map(kinds).collect();
+    let counts = all
+        .iter()
+        .map(|(labels, count, _)| (labels.clone(), *count));
+    let help = "Cases that wait for a person.";
+    page.sums(("cases_open", "gauge", help), counts);
+    let help = "For how long the oldest open case has waited; 0 without one.";
+    page.family("cases_oldest_seconds", "gauge", help);
+    let ages = all
+        .iter()
+        .map(|(labels, _, since)| (labels.clone(), age(*since)));
+    for (labels, age) in combined(ages, u64::max) {
+        page.sample("cases_oldest_seconds", &labels, age);
+    }
+    let help = "Money that arrived and that no account could take, in ARS.";
+    page.family("suspense_pesos", "gauge", help);
+    let sums = found.iter().map(|(tenant, mode, it)| {
+        let tenant = named.label(tenant);
+        (
+            format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}"),
+            it.amount,
+        )
+    });
+    for (labels, sum) in combined(sums, Sum::plus) {
+        page.sample("suspense_pesos", &labels, sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder};
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_tenants_have_labels_and_the_figures_of_all_others_are_added_up() {
+        let mut platform = Platform::default();
+        for number in 0..TENANTS_MAX + 3 {
+            let new = NewTenant::plain(format!("tnt_{number}"));
+            let facts = platform.decide(PlatformOrder::CreateTenant(new), Timestamp::default());
+            for fact in facts.unwrap() {
+                platform.apply(&fact);
+            }
+        }
+        let named = Named::of(&platform);
+        let mut page = Page::default();
+        let values = platform.tenants.keys().map(|tenant| {
+            let label = named.label(tenant);
+            (format!("{{tenant=\"{label}\"}}"), 2)
+        });
+        page.sums(("figure", "gauge", "A test."), values);
+        let samples: Vec<_> = page
+            .0
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert_eq!(samples.len(), TENANTS_MAX + 1);
+        for line in [
+            "caudal_figure{tenant=\"other\"} 6",
+            "caudal_figure{tenant=\"tnt_0\"} 2",
+            "caudal_figure{tenant=\"tnt_199\"} 2",
+        ] {
+            assert!(samples.contains(&line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! API keys: issued and shown once, with scopes and networks; listed by prefix, rotated with overlap, revoked at once.
+//!
+//! Where any tenant's policy needs a second person, issuing or rotating a live key does, too. Its text is then in the
+//! answer to the approval and nowhere else: whoever asked never sees it, and no store has it.
+//!
+//! When a key was last used is kept only in memory, so a use writes nothing, and after a start the time is unknown
+//! until the next use.
+
+use std::collections::BTreeSet;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::failure::Failure;
+use caudal_actors::platform::PlatformOrder;
+use caudal_http::Door;
+use caudal_http::body::Body;
+use caudal_http::body::read::{instant, integer, line, text};
+use caudal_http::errors::ApiError;
+use caudal_http::keys::Issued;
+use caudal_http::request::request;
+use caudal_http::respond::json;
+use caudal_http::words::{Choices, Mistake};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::scopes::{Network, SCOPES, Scope};
+use caudal_ledger::tenants::{ApiKey, Mode, Platform};
+use caudal_ledger::time::Timestamp;
+
+use super::access::{Acting, Made};
+use super::approvals::{self, ApprovalBody};
+use super::shapes::{KeyBody, List};
+use super::{OperatorDesk, relations};
+
+/// How long a rotated key keeps working, unless the request says otherwise, in seconds: a day.
+pub(super) const OVERLAP_SECONDS: u64 = 24 * 60 * 60;
+/// The longest that a rotated key may keep working, in seconds: a week.
+pub(super) const OVERLAP_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
+/// The longest lifetime that can be set for a key, counted from its issue, in seconds: ten years.
+const LIFETIME_SECONDS_MAX: u64 = 10 * 366 * 24 * 60 * 60;
+/// The most addresses and networks of a key.
+const NETWORKS_MAX: usize = 32;
+/// The longest label, in characters.
+const LABEL_MAX: usize = 80;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// Creates a key under an unused id.
+fn make(
+    door: &Door,
+    platform: &Platform,
+    tenant: &str,
+    mode: Mode,
+    label: Option<String>,
+) -> Result<Issued, ApiError> {
+    loop {
+        let made = door.keyring.issue(tenant, mode, label.clone());
+        let made = made.map_err(|why| {
+            tracing::error!(%why, "no key could be made");
+            ApiError::from(Failure::Overloaded)
+        })?;
+        if !platform.keys.contains_key(&made.record.id) {
+            return Ok(made);
+        }
+    }
+}
+
+fn kept(platform: &Platform, id: &str) -> Result<ApiKey, ApiError> {
+    Ok(platform
+        .keys
+        .get(id)
+        .cloned()
+        .ok_or(Rejection::KeyNotFound)?)
+}
+
+/// Issues a key to a tenant: returns its text, which is shown only this once, and the record that is kept.
+///
+/// # Errors
+/// When the tenant does not exist, has no bank of that mode, or has too many keys.
+pub async fn issue(
+    door: &Door,
+    tenant: &str,
+    wanted: IssueKey,
+) -> Result<(String, ApiKey), ApiError> {
+    let mode = wanted.mode;
+    relations::has_bank(door, tenant, mode)?;
+    let ends_at = wanted.ends_at(door.engine.now())?;
+    let platform = door.engine.platform();
+    let Issued { text, record } = make(door, &platform, tenant, mode, wanted.label)?;
+    let id = record.id.clone();
+    let order = PlatformOrder::IssueKey(ApiKey {
+        ends_at,
+        scopes: wanted.scopes,
+        networks: wanted.networks.into_iter().flatten().collect(),
+        ..record
+    });
+    let platform = door.engine.administer(order).await?;
+    tracing::info!(tenant, key = id, "key issued");
+    Ok((text, kept(&platform, &id)?))
+}
+
+/// The answer that made a key; the audit log names the key by its id.
+fn made(key: KeyBody) -> HttpResponse {
+    let mut answer = json(StatusCode::CREATED, &key);
+    answer.extensions_mut().insert(Made(key.id));
+    answer
+}
+
+/// Lists the keys of a tenant, newest first; never their secrets.
+#[utoipa::path(
+    get,
+    path = "/admin/tenants/{id}/keys",
+    operation_id = "listKeys",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = List<KeyBody>))
+)]
+pub(super) async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    let platform = desk.door.engine.platform();
+    let tenant = platform.tenant(&path)?;
+    let mut found: Vec<_> = platform
+        .keys
+        .values()
+        .filter(|k| k.tenant == tenant.id)
+        .collect();
+    found.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
+    let items: Vec<_> = found
+        .into_iter()
+        .map(|key| KeyBody::of(&desk.door, key, None))
+        .collect();
+    Ok(json(StatusCode::OK, &List::of(items)))
+}
+
+request! {
+    /// A new key.
+    strict pub struct IssueKey as NewKey {
+        /// `live` or `test`.
+        mode: Mode = required("mode", text(mode)) as String { pattern = "^(live|test)$" };
+        /// For people.
+        label: Option<String> = optional("label", line(LABEL_MAX)) as Option<String> { max_length = 80 };
+        /// What it may do; everything when absent.
+        scopes: Option<Vec<Scope>> = optional("scopes", scopes)
+            as Option<Vec<String>> { example = json!(["read"]) };
+        /// From where it may be used; from everywhere when absent.
+        networks: Option<Vec<Network>> = optional("ipAllow", networks)
+            as Option<Vec<String>> { max_items = 32, example = json!(["203.0.113.7", "198.51.100.0/24"]) };
+        /// The first instant at which it no longer works; never when absent.
+        expires_at: Option<Timestamp> = optional("expiresAt", text(instant)) as Option<String>;
+        /// The same in seconds from now.
+        expires_in: Option<u64> = optional("expiresIn", integer(1, LIFETIME_SECONDS_MAX)) as Option<u64>;
+        => |fields| if expires_at.is_some() && expires_in.is_some() {
+            fields.mistake("expiresIn", Mistake::Together { other: "expiresAt" });
+        };
+    }
+}
+
+request! {
+    /// How long the old key goes on.
+    strict struct RotateKey as KeyRotation {
+        /// In seconds; a day when absent, 0 ends it at once.
+        overlap: Option<u64> = optional("overlapSeconds", integer(0, OVERLAP_SECONDS_MAX))
+            as Option<u64> { maximum = 604800 };
+    }
+}
+
+/// Issues a key. This answer alone has its whole text; of a key that waited for a second person, the answer to the
+/// approval.
+#[utoipa::path(
+    post,
+    path = "/admin/tenants/{id}/keys",
+    operation_id = "issueKey",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = IssueKey),
+    responses((status = 201, body = KeyBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
+)]
+pub(super) async fn post(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    issued(&desk, &path, &acting, sent).await
+}
+
+/// Issues a key, at once or once a second person has approved.
+pub(super) async fn issued(
+    desk: &OperatorDesk,
+    tenant: &str,
+    acting: &Acting,
+    sent: Body,
+) -> Answer {
+    let door = &desk.door;
+    let platform = door.engine.platform();
+    platform.tenant(tenant)?;
+    let wanted = IssueKey::read(sent)?;
+    if takes_two(&platform, wanted.mode, acting) {
+        relations::has_bank(door, tenant, wanted.mode)?;
+        let now = door.engine.now();
+        wanted.ends_at(now)?;
+        platform.may_issue(tenant, wanted.mode, now)?;
+        return approvals::ask(desk, acting).await;
+    }
+    let (text, key) = issue(door, tenant, wanted).await?;
+    Ok(made(KeyBody::of(door, &key, Some(text))))
+}
+
+/// Whether issuing or rotating a key of a mode has to wait for a second person: of a live key it does as soon as any
+/// tenant's policy needs one for anything. A live key moves money, and the money of tenants may be on one account.
+fn takes_two(platform: &Platform, mode: Mode, acting: &Acting) -> bool {
+    mode == Mode::Live && platform.has_four_eyes() && !acting.approved
+}
+
+impl IssueKey {
+    /// A key of a mode with all scopes, from everywhere, that never expires.
+    pub const fn of(mode: Mode) -> Self {
+        Self {
+            mode,
+            label: None,
+            scopes: None,
+            networks: None,
+            expires_at: None,
+            expires_in: None,
+        }
+    }
+
+    fn ends_at(&self, now: Timestamp) -> Result<Option<Timestamp>, ApiError> {
+        if self.expires_at.is_some_and(|end| end <= now) {
+            return Err(ApiError::field("expiresAt", Mistake::InThePast));
+        }
+        let after = |seconds| now.plus_millis(millis(seconds));
+        Ok(self.expires_at.or_else(|| self.expires_in.map(after)))
+    }
+}
+
+fn millis(seconds: u64) -> u64 {
+    seconds.saturating_mul(1000)
+}
+
+fn texts(raw: &str, most: usize) -> Option<Vec<String>> {
+    let texts: Option<Vec<String>> = serde_json::from_str(raw).ok();
+    texts.filter(|texts| (1..=most).contains(&texts.len()))
+}
+
+fn scopes(raw: &str) -> Result<Vec<Scope>, Mistake> {
+    let texts = texts(raw, SCOPES.len());
+    let known = |texts: Vec<String>| texts.iter().map(|word| Scope::parse(word)).collect();
+    let read: Option<Vec<Scope>> = texts.and_then(known);
+    let once = |read: &Vec<Scope>| read.iter().collect::<BTreeSet<_>>().len() == read.len();
+    let choices = Choices::of(&SCOPES);
+    read.filter(once).ok_or(Mistake::NotScopes { choices })
+}
+
+fn networks(raw: &str) -> Result<Vec<Network>, Mistake> {
+    let texts = texts(raw, NETWORKS_MAX);
+    let known = |texts: Vec<String>| texts.iter().map(|text| Network::parse(text)).collect();
+    texts
+        .and_then(known)
+        .ok_or(Mistake::NotNetworks { max: NETWORKS_MAX })
+}
+
+pub(super) fn mode(text: &str) -> Result<Mode, Mistake> {
+    match text {
+        "live" => Ok(Mode::Live),
+        "test" => Ok(Mode::Test),
+        _ => Err(Mistake::NotAMode),
+    }
+}
+
+/// Issues another key in place of this one, which works on for `overlapSeconds`.
+#[utoipa::path(
+    post,
+    path = "/admin/keys/{id}/rotate",
+    operation_id = "rotateKey",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = RotateKey),
+    responses((status = 201, body = KeyBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
+)]
+pub(super) async fn rotate(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    rotated(&desk, &path, &acting, sent).await
+}
+
+/// Rotates a key, at once or once a second person has approved.
+pub(super) async fn rotated(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
+    let RotateKey { overlap } = RotateKey::read(sent)?;
+    let door = &desk.door;
+    let platform = door.engine.platform();
+    let old = kept(&platform, id)?;
+    relations::has_bank(door, &old.tenant, old.mode)?;
+    if takes_two(&platform, old.mode, acting) {
+        let now = door.engine.now();
+        platform.decide_end(id, now, false, now)?;
+        platform.may_issue(&old.tenant, old.mode, now)?;
+        return approvals::ask(desk, acting).await;
+    }
+    let new = make(door, &platform, &old.tenant, old.mode, None)?;
+    let id = new.record.id.clone();
+    let order = PlatformOrder::RotateKey {
+        id: old.id.clone(),
+        new: new.record,
+        overlap: millis(overlap.unwrap_or(OVERLAP_SECONDS)),
+    };
+    let platform = door.engine.administer(order).await?;
+    tracing::info!(tenant = old.tenant, key = old.id, new = id, "key rotated");
+    let key = kept(&platform, &id)?;
+    Ok(made(KeyBody::of(door, &key, Some(new.text))))
+}
+
+/// Revokes a key: from this answer on it does not work.
+#[utoipa::path(
+    delete,
+    path = "/admin/keys/{id}",
+    operation_id = "revokeKey",
+    tag = "Keys",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 204, description = "revoked"))
+)]
+pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    let id = path.into_inner();
+    let order = PlatformOrder::RevokeKey(id.clone());
+    desk.door.engine.administer(order).await?;
+    tracing::info!(key = id, "key revoked");
+    Ok(HttpResponse::NoContent().finish())
+}

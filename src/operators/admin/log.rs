@@ -1,0 +1,122 @@
+//! The log's level: the directives in force, and a temporary change of them.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError as _, web};
+use caudal_http::body::Body;
+use caudal_http::body::read::{integer, line, text};
+use caudal_http::errors::ApiError;
+use caudal_http::log::level::{self, CHANGED_MAX, CHANGED_USUAL, Directives};
+use caudal_http::request::request;
+use caudal_http::respond::json;
+use caudal_http::words::Refusal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::access::{Acting, Came};
+
+/// The longest reason, in characters.
+const REASON_MAX: usize = 500;
+
+/// How much is logged.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Log)]
+pub(crate) struct LogBody {
+    /// What was set at the start; null where the log is not this program's.
+    usual: Option<String>,
+    /// What is changed for now; null when nothing is.
+    directives: Option<String>,
+    /// After how many seconds the change ends by itself.
+    ends_in_seconds: Option<u64>,
+    /// Lines that were dropped since the start because whoever reads the log is slow.
+    dropped_lines: usize,
+}
+
+impl LogBody {
+    fn now() -> Self {
+        let now = level::now();
+        let left = now.changed.as_ref().map(|(_, left)| left.as_secs());
+        Self {
+            usual: now.usual,
+            directives: now.changed.map(|(directives, _)| directives.to_string()),
+            ends_in_seconds: left,
+            dropped_lines: caudal_http::log::dropped(),
+        }
+    }
+}
+
+/// Says how much is logged.
+#[utoipa::path(
+    get,
+    path = "/admin/log",
+    operation_id = "readLog",
+    tag = "Operation",
+    responses((status = 200, body = LogBody))
+)]
+pub(crate) async fn show(_: web::Data<OperatorDesk>) -> HttpResponse {
+    json(StatusCode::OK, &LogBody::now())
+}
+
+request! {
+    /// How much is to be logged for a while.
+    strict struct ChangeLog as LogChange {
+        /// Which targets say how much, laid over what was set at the start: `warn`, `info`, `debug` or `trace` for each.
+        /// Absent or null ends a change at once.
+        directives: Option<Directives> = optional("directives", text(Directives::parse))
+            as Option<String> { max_length = 200, example = "caudal_bank=debug" };
+        /// After how many seconds it ends by itself, an hour at most; ten minutes when absent.
+        seconds: Option<u64> = optional("seconds", integer(1, CHANGED_MAX.as_secs()))
+            as Option<u32> { minimum = 1, maximum = 3600 };
+        /// Why.
+        reason: Option<String> = optional("reason", line(REASON_MAX))
+            as Option<String> { max_length = 500 };
+    }
+}
+
+/// Logs more or less of some parts of this program for a while; it ends by itself. It is the log of this process alone.
+#[utoipa::path(
+    put,
+    path = "/admin/log",
+    operation_id = "changeLog",
+    tag = "Operation",
+    request_body(content = ChangeLog),
+    responses((status = 200, body = LogBody))
+)]
+pub(crate) async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
+    let ChangeLog {
+        directives,
+        seconds,
+        reason,
+    } = ChangeLog::read(sent)?;
+    let lasting = seconds.map_or(CHANGED_USUAL, Duration::from_secs);
+    // The audit log has the reason already. The log does not get it, because it may name somebody.
+    drop(reason);
+    let (done, came) = changed(directives.map(|it| (it, lasting)));
+    let mut answer = match done {
+        Ok(()) => json(StatusCode::OK, &LogBody::now()),
+        Err(why) => why.error_response(),
+    };
+    answer.extensions_mut().insert(came);
+    Ok(answer)
+}
+
+/// Changes the level, or reports why it could not; with the result for the audit log.
+fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, Came) {
+    let came = match &to {
+        Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),
+        None => "as it was set at the start".to_owned(),
+    };
+    match level::change(to) {
+        Ok(()) => {
+            tracing::warn!(to = came, "how much is logged was changed");
+            (Ok(()), Came(came))
+        }
+        Err(why) => {
+            let refusal = Refusal::LogNotChanged { why: why.clone() };
+            (Err(refusal.into()), Came(why))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Redeliveries to a tenant's webhook that an operator orders: one event, or a range of them.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::engine::Asker;
+use caudal_actors::failure::Failure;
+use caudal_http::bodies::webhooks::RedeliveryBody;
+use caudal_http::body::Body;
+use caudal_http::body::read::line;
+use caudal_http::current;
+use caudal_http::errors::ApiError;
+use caudal_http::query::place;
+use caudal_http::request::request;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::events::EventId;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
+
+use super::OperatorDesk;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The longest id of an event, in characters.
+const ID_MAX: usize = 64;
+
+async fn again(
+    desk: &OperatorDesk,
+    realm: RealmId,
+    number: u64,
+    (from, to): (EventId, EventId),
+    every_kind: bool,
+) -> Answer {
+    let asker: Asker<Webhook> = Asker {
+        keyed: None,
+        request_id: current::request().id,
+        admitted: None,
+    };
+    let order = WebhookOrder::Replay {
+        from: from.number,
+        to: to.number,
+        every_kind,
+    };
+    let engine = &desk.door.engine;
+    engine.order_webhook(realm, number, order, asker).await?;
+    let body = RedeliveryBody {
+        from: from.to_string(),
+        to: to.to_string(),
+    };
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// Sends one event to its webhook once more, beside the others.
+#[utoipa::path(
+    post,
+    path = "/admin/webhooks/deliveries/{id}/redeliver",
+    operation_id = "redeliverByOperator",
+    tag = "Operation",
+    params(("id" = String, Path, description = "The id of a delivery, `dlv_…`")),
+    responses((status = 200, body = RedeliveryBody))
+)]
+pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    let id = DeliveryId::parse(&path).ok_or(Rejection::DeliveryNotFound)?;
+    let WebhookId { realm, number } = id.webhook;
+    let found = desk.door.engine.delivery(id).await?;
+    again(&desk, realm, number, (found.event, found.event), true).await
+}
+
+request! {
+    /// Which events are sent once more.
+    strict struct RedeliverByOperator as RedeliveryByOperator {
+        /// The id of the first event.
+        from: String = required("from", line(ID_MAX)) as String;
+        /// The id of the last event; the last one of now when absent.
+        to: Option<String> = optional("to", line(ID_MAX)) as Option<String>;
+    }
+}
+
+/// Sends a range of events to a webhook once more, beside the others: those of its types, both ends included.
+#[utoipa::path(
+    post,
+    path = "/admin/webhooks/{id}/redeliver",
+    operation_id = "redeliverRangeByOperator",
+    tag = "Operation",
+    params(("id" = String, Path, description = "The id of a webhook, `whk_…`")),
+    request_body(content = RedeliverByOperator),
+    responses((status = 200, body = RedeliveryBody))
+)]
+pub(super) async fn range(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    sent: Body,
+) -> Answer {
+    let id = WebhookId::parse(&path).ok_or(Rejection::WebhookNotFound)?;
+    let sent = RedeliverByOperator::read(sent)?;
+    ranged(&desk, id, sent).await
+}
+
+/// Redelivers a range.
+async fn ranged(
+    desk: &OperatorDesk,
+    WebhookId { realm, number }: WebhookId,
+    RedeliverByOperator { from, to }: RedeliverByOperator,
+) -> Answer {
+    let engine = &desk.door.engine;
+    engine.webhook(realm, number).await?;
+    let last = engine.last_event(realm)?;
+    let named = async |field: &str, text: &str| {
+        let id = place(realm, last, text).map_err(|why| ApiError::field(field, why))?;
+        let known = engine.event_place(id).await?.filter(|number| *number > 0);
+        known
+            .map(|_| id)
+            .ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
+    };
+    let from = named("from", &from).await?;
+    let to = match to {
+        Some(to) => named("to", &to).await?,
+        None => engine.event_id(realm, last)?.ok_or(Failure::Bug)?,
+    };
+    if from.number > to.number {
+        return Err(ApiError::field("from", Mistake::After { other: "to" }));
+    }
+    again(desk, realm, number, (from, to), false).await
+}

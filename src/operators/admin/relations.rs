@@ -1,0 +1,104 @@
+//! A tenant's bank relations: checks before they are stored, and how they are shown.
+
+use caudal_actors::banks::{NoBank, Relation};
+use caudal_actors::engine::bank::NotRelated;
+use caudal_http::Door;
+use caudal_http::errors::ApiError;
+use caudal_http::words::{Mistake, Refusal};
+use caudal_ledger::tenants::{BankRelation, Mode};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Checks that a realm may have a relation.
+///
+/// # Errors
+/// 400 that names the field, or 409 when the realm's accounts are on another collector account.
+pub(super) fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
+    let mode = relation.mode.as_str();
+    match door.engine.may_relate(relation) {
+        Ok(()) | Err(NotRelated::NoBank(NoBank::Absent)) => Ok(()),
+        Err(NotRelated::NoBank(NoBank::Wrong { field, why })) => {
+            let field = format!("bank.{mode}.{field}");
+            Err(ApiError::field(&field, Mistake::Bank { why }))
+        }
+        Err(NotRelated::HasAccounts) => Err(Refusal::BankInUse { mode }.into()),
+        Err(NotRelated::Failed(why)) => Err(why.into()),
+    }
+}
+
+/// Checks that keys of a mode are useful: the realm has a bank.
+///
+/// # Errors
+/// 409 that says where to set a bank.
+pub(super) fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiError> {
+    let platform = door.engine.platform();
+    let relation = Relation::of(platform.tenant(tenant)?, mode);
+    let mode = mode.as_str();
+    let Err(why) = door.engine.has_bank(&relation) else {
+        return Ok(());
+    };
+    Err(match why {
+        NoBank::Absent => Refusal::BankNotSet { mode }.into(),
+        NoBank::Wrong { field, why } => Refusal::BankWrong { mode, field, why }.into(),
+    })
+}
+
+/// A relation: what the tenant has of its own, and the collector account that follows.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = BankRelation)]
+struct RelationBody {
+    collector_cbu: Option<String>,
+    psp_code: Option<u16>,
+    base_url: Option<String>,
+    username: Option<String>,
+    /// The name of the file of its password, in the folder of secrets.
+    password_file: Option<String>,
+    /// The name of the file of the secret of its notices, in the same folder.
+    notice_secret_file: Option<String>,
+    /// The collector account in use, its own or the platform's; null without a bank.
+    collector_in_use: Option<String>,
+}
+
+/// The fields of a relation with their names on the wire, for people who compare two.
+pub(super) fn fields(relation: &BankRelation) -> [(&'static str, Option<String>); 6] {
+    let it = relation.clone();
+    [
+        ("collectorCbu", it.collector.map(|cbu| cbu.to_string())),
+        ("pspCode", it.psp_code.map(|code| code.to_string())),
+        ("baseUrl", it.base_url),
+        ("username", it.username),
+        ("passwordFile", it.password_file),
+        ("noticeSecretFile", it.notice_secret_file),
+    ]
+}
+
+/// The relations of a tenant.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BankRelations)]
+pub(super) struct RelationsBody {
+    live: RelationBody,
+    test: RelationBody,
+}
+
+impl RelationsBody {
+    /// The relations of a tenant.
+    pub(super) fn of(door: &Door, tenant: &caudal_ledger::tenants::Tenant) -> Self {
+        let one = |mode| {
+            let own = tenant.banks.of(mode).clone();
+            RelationBody {
+                collector_cbu: own.collector.map(|cbu| cbu.to_string()),
+                psp_code: own.psp_code,
+                base_url: own.base_url,
+                username: own.username,
+                password_file: own.password_file,
+                notice_secret_file: own.notice_secret_file,
+                collector_in_use: door.engine.collector_of(tenant.realm(mode)),
+            }
+        };
+        Self {
+            live: one(Mode::Live),
+            test: one(Mode::Test),
+        }
+    }
+}

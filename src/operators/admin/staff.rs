@@ -1,0 +1,265 @@
+//! People: who has access, in which role. Credentials are issued and shown once, replaced, and revoked at once.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::failure::Failure;
+use caudal_actors::people::Staff;
+use caudal_http::Door;
+use caudal_http::body::Body;
+use caudal_http::body::read::text;
+use caudal_http::errors::ApiError;
+use caudal_http::request::request;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::people::{Credential, PeopleOrder, Person, PersonName, Role};
+use caudal_ledger::rejection::Rejection;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::access::{Acting, Came, Made};
+use super::people::Operator;
+use super::shapes::List;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// A person who works here, or did.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Person)]
+struct PersonBody {
+    name: String,
+    /// `viewer`, `auditor`, `operator` or `approver`.
+    role: &'static str,
+    /// `active` or `revoked`.
+    status: &'static str,
+    /// What the credential begins with.
+    prefix: String,
+    /// The whole credential; only in the answer that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credential: Option<String>,
+    created_at: String,
+    /// When the credential was issued.
+    issued_at: String,
+    revoked_at: Option<String>,
+}
+
+fn shown(person: &Person, credential: Option<String>) -> PersonBody {
+    PersonBody {
+        name: person.name.to_string(),
+        role: person.role.as_str(),
+        status: if person.works() { "active" } else { "revoked" },
+        prefix: format!("cdl_op_{}", person.credential.id),
+        credential,
+        created_at: person.created_at.to_string(),
+        issued_at: person.issued_at.to_string(),
+        revoked_at: person.revoked_at.map(|at| at.to_string()),
+    }
+}
+
+fn role(word: &str) -> Result<Role, Mistake> {
+    Role::parse(word).ok_or_else(|| Mistake::among(&Role::OF_PEOPLE))
+}
+
+fn name(text: &str) -> Result<PersonName, Rejection> {
+    PersonName::parse(text).map_err(|_| Rejection::PersonNotFound)
+}
+
+request! {
+    /// A person who is to come in.
+    strict struct AddPerson as NewPerson {
+        /// How they are called in the audit log, for ever.
+        name: PersonName = required("name", text(PersonName::parse))
+            as String { example = "ana.perez", pattern = "^[a-z0-9][a-z0-9._@-]{1,47}$" };
+        /// What they are here for.
+        role: Role = required("role", text(role))
+            as String { pattern = "^(viewer|auditor|operator|approver)$" };
+    }
+}
+
+request! {
+    /// Another role.
+    strict struct ChangePerson as PersonChange {
+        /// What they are to be here for.
+        role: Role = required("role", text(role))
+            as String { pattern = "^(viewer|auditor|operator|approver)$" };
+    }
+}
+
+/// A new credential: its text, which is shown only this once, and the record that is kept.
+fn made(door: &Door) -> Result<(String, Credential), ApiError> {
+    door.keyring.credential().map_err(|why| {
+        tracing::error!(%why, "no credential could be made");
+        Failure::Overloaded.into()
+    })
+}
+
+fn found<'a>(staff: &'a Staff, name: &PersonName) -> Result<&'a Person, ApiError> {
+    let person = staff.people.named(name.as_str());
+    Ok(person.ok_or(Rejection::PersonNotFound)?)
+}
+
+/// Lists the people, also those who were revoked, by name.
+#[utoipa::path(
+    get,
+    path = "/admin/people",
+    operation_id = "listPeople",
+    tag = "People",
+    responses((status = 200, body = List<PersonBody>))
+)]
+pub(super) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    let staff = desk.door.engine.staff();
+    let people = staff.people.all().map(|person| shown(person, None));
+    json(StatusCode::OK, &List::of(people.collect()))
+}
+
+/// Lets a person in. This answer alone has the whole credential.
+#[utoipa::path(
+    post,
+    path = "/admin/people",
+    operation_id = "addPerson",
+    tag = "People",
+    request_body(content = AddPerson),
+    responses((status = 201, body = PersonBody))
+)]
+pub(super) async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
+    let AddPerson { name, role } = AddPerson::read(sent)?;
+    let (text, credential) = made(&desk.door)?;
+    let order = PeopleOrder::Add {
+        name: name.clone(),
+        role,
+        credential,
+    };
+    let staff = desk.door.engine.manage(order).await?;
+    tracing::warn!(
+        role = role.as_str(),
+        "a person was let in; the audit log says who"
+    );
+    let person = shown(found(&staff, &name)?, Some(text));
+    let mut answer = json(StatusCode::CREATED, &person);
+    answer.extensions_mut().insert(Made(name.to_string()));
+    Ok(answer)
+}
+
+/// Gives a person another role, from this answer on.
+#[utoipa::path(
+    patch,
+    path = "/admin/people/{name}",
+    operation_id = "changePerson",
+    tag = "People",
+    params(("name" = String, Path, description = "Their name")),
+    request_body(content = ChangePerson),
+    responses((status = 200, body = PersonBody))
+)]
+pub(super) async fn change(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    sent: Body,
+) -> Answer {
+    let name = name(&path)?;
+    let ChangePerson { role } = ChangePerson::read(sent)?;
+    // No other change may come in between: the audit log names the old role and the new one.
+    let _alone = desk.changes.lock().await;
+    let before = found(&desk.door.engine.staff(), &name)?.role;
+    let order = PeopleOrder::ChangeRole {
+        name: name.clone(),
+        role,
+    };
+    let staff = desk.door.engine.manage(order).await?;
+    tracing::warn!(
+        role = role.as_str(),
+        "a person got another role; the audit log says who"
+    );
+    let person = shown(found(&staff, &name)?, None);
+    let mut answer = json(StatusCode::OK, &person);
+    let came = format!("{} before, {} now", before.as_str(), role.as_str());
+    answer.extensions_mut().insert(Came(came));
+    Ok(answer)
+}
+
+/// Revokes a person's credential: from this answer on it does not work.
+#[utoipa::path(
+    delete,
+    path = "/admin/people/{name}",
+    operation_id = "revokePerson",
+    tag = "People",
+    params(("name" = String, Path, description = "Their name")),
+    responses((status = 204, description = "revoked"))
+)]
+pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    let name = name(&path)?;
+    let order = PeopleOrder::Revoke { name };
+    desk.door.engine.manage(order).await?;
+    tracing::warn!("a person's credential was revoked; the audit log says whose");
+    Ok(HttpResponse::NoContent().finish())
+}
+
+async fn replaced(desk: &OperatorDesk, name: PersonName, instead_of: Option<String>) -> Answer {
+    let (text, credential) = made(&desk.door)?;
+    let order = PeopleOrder::Rotate {
+        name: name.clone(),
+        credential,
+        instead_of,
+    };
+    let staff = desk.door.engine.manage(order).await?;
+    tracing::warn!("a person's credential was replaced; the audit log says whose");
+    let person = shown(found(&staff, &name)?, Some(text));
+    Ok(json(StatusCode::CREATED, &person))
+}
+
+/// Issues another credential to a person; the one before does not work any more.
+#[utoipa::path(
+    post,
+    path = "/admin/people/{name}/rotate",
+    operation_id = "rotatePerson",
+    tag = "People",
+    params(("name" = String, Path, description = "Their name")),
+    responses((status = 201, body = PersonBody))
+)]
+pub(super) async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    replaced(&desk, name(&path)?, None).await
+}
+
+/// Who asks, as the service knows them.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Me)]
+struct MeBody {
+    /// The name in the audit log; `root` is the configured admin key.
+    name: String,
+    /// `viewer`, `auditor`, `operator`, `approver` or `root`.
+    role: &'static str,
+}
+
+/// Says whose credential this is.
+#[utoipa::path(
+    get,
+    path = "/admin/me",
+    operation_id = "readMe",
+    tag = "People",
+    responses((status = 200, body = MeBody))
+)]
+pub(super) async fn me(acting: Acting) -> HttpResponse {
+    let body = MeBody {
+        name: acting.operator.name,
+        role: acting.operator.role.as_str(),
+    };
+    json(StatusCode::OK, &body)
+}
+
+/// Issues another credential to whoever asks; the one that they showed does not work any more. Whoever got a
+/// credential through other hands begins with this.
+#[utoipa::path(
+    post,
+    path = "/admin/me/rotate",
+    operation_id = "rotateMe",
+    tag = "People",
+    responses((status = 201, body = PersonBody))
+)]
+pub(super) async fn rotate_me(desk: web::Data<OperatorDesk>, acting: Acting) -> Answer {
+    let Operator {
+        name: who,
+        credential,
+        ..
+    } = acting.operator;
+    replaced(&desk, name(&who)?, credential).await
+}

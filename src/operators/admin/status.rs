@@ -1,0 +1,196 @@
+//! The service's state on one page: the first thing that an operator looks at.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::platform::realms;
+use caudal_backup::since::Since;
+use caudal_http::errors::ApiError;
+use caudal_http::respond::json;
+use caudal_ledger::time::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::backup::BackupBody;
+use super::memory::MemoryBody;
+use super::{health, webhooks};
+
+/// How the service is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Status)]
+struct StatusBody {
+    /// The program's version.
+    version: &'static str,
+    /// The number of this service among the shards.
+    shard: u16,
+    /// When the service started.
+    started_at: String,
+    uptime_seconds: u64,
+    /// Whether requests and writes are taken; of a node that does not own the log, whether it follows the owner.
+    ready: bool,
+    /// Why not.
+    reason: Option<String>,
+    /// Whether this node owns the log; always where there are no others.
+    owner: bool,
+    clock_in_doubt: bool,
+    /// Whether transfers and webhooks are held, after a restore to the past: see `/admin/outgoing`.
+    outgoing_held: bool,
+    /// What a restore to the past has taken over from later records, and what was issued later and does not work; null
+    /// once outgoing calls are released.
+    restored: Option<Since>,
+    tenants: usize,
+    realms: RealmsBody,
+    journal: JournalFigures,
+    /// Null when the journal is kept nowhere besides.
+    backup: Option<BackupFigures>,
+    memory: MemoryFigures,
+    cases: CasesFigures,
+    webhooks: WebhooksFigures,
+}
+
+/// Realms of all tenants.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StatusOfRealms)]
+struct RealmsBody {
+    count: usize,
+    /// Of which the supervisor has fallen within the last minute, or is not back yet.
+    down: usize,
+}
+
+/// The journal.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfJournal)]
+struct JournalFigures {
+    /// The last durable commit since the store was created.
+    last_commit: u64,
+    /// Commits that wait for the journal now.
+    queued: u64,
+    disk_bytes: u64,
+}
+
+/// Where the journal is kept besides, on the node that ships; `GET /admin/backup` says more.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfBackup)]
+struct BackupFigures {
+    /// How old the oldest commit is that is not there, in seconds at most.
+    lag_seconds: u64,
+    /// Why it does not go on.
+    error: Option<String>,
+}
+
+/// The memory of the process.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfMemory)]
+struct MemoryFigures {
+    /// What it takes, in bytes, and what it aims at.
+    taken_bytes: Option<u64>,
+    limit_bytes: Option<u64>,
+    /// Accounts in memory.
+    accounts: usize,
+}
+
+/// What waits for a person.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfCases)]
+struct CasesFigures {
+    open: u64,
+    oldest_since: Option<String>,
+}
+
+/// Webhooks of all tenants.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StatusOfWebhooks)]
+struct WebhooksFigures {
+    count: usize,
+    /// How many have events left to look at, and how many events these are together.
+    behind: usize,
+    events_behind: u64,
+    /// How many have events that were not taken and are tried again.
+    failing: usize,
+    /// Parked or gone.
+    stopped: usize,
+}
+
+fn cases(desk: &OperatorDesk) -> Result<CasesFigures, ApiError> {
+    let (mut open, mut oldest): (u64, Option<Timestamp>) = (0, None);
+    for (_, _, found) in health::figures(desk)? {
+        let counts = &found.counts;
+        open += counts.transfers + counts.suspense + counts.unbooked;
+        let since = [
+            found.oldest_transfer,
+            found.oldest_suspense,
+            found.oldest_unbooked,
+        ];
+        oldest = since.into_iter().flatten().chain(oldest).min();
+    }
+    Ok(CasesFigures {
+        open,
+        oldest_since: oldest.map(|at| at.to_string()),
+    })
+}
+
+/// Shows how the service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
+#[utoipa::path(
+    get,
+    path = "/admin/status",
+    operation_id = "readStatus",
+    tag = "Operation",
+    responses((status = 200, body = StatusBody))
+)]
+pub(super) async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
+    let engine = &desk.door.engine;
+    let stats = engine.stats();
+    let platform = engine.platform();
+    let hooks = webhooks::all(&desk).await?;
+    let behind = hooks.iter().filter(|row| row.progress.behind > 0);
+    let stopped = |row: &&webhooks::Row| matches!(row.status, "parked" | "gone");
+    let memory = MemoryBody::now(&desk);
+    let backup = BackupBody::now(&desk);
+    let ready = health::fit(&desk.door);
+    let body = StatusBody {
+        version: env!("CARGO_PKG_VERSION"),
+        shard: desk.door.keyring.shard().number(),
+        started_at: desk.started_at.to_string(),
+        uptime_seconds: desk.started.elapsed().as_secs(),
+        ready: ready.is_ok(),
+        reason: ready.err().map(|why| why.to_string()),
+        owner: desk.door.is_owners(),
+        clock_in_doubt: engine.clock_doubt().is_some(),
+        outgoing_held: desk.outgoing.is_held(),
+        restored: desk.outgoing.since().cloned(),
+        tenants: platform.tenants.len(),
+        realms: RealmsBody {
+            count: realms(&platform).count(),
+            down: engine.down().len(),
+        },
+        journal: JournalFigures {
+            last_commit: stats.last_commit,
+            queued: stats.queued,
+            disk_bytes: stats.journal_disk_bytes,
+        },
+        backup: backup.lag_seconds.map(|lag_seconds| BackupFigures {
+            lag_seconds,
+            error: backup.error,
+        }),
+        memory: MemoryFigures {
+            taken_bytes: memory.taken_bytes,
+            limit_bytes: memory.limit_bytes,
+            accounts: memory.accounts,
+        },
+        cases: cases(&desk)?,
+        webhooks: WebhooksFigures {
+            count: hooks.len(),
+            behind: behind.clone().count(),
+            events_behind: behind.map(|row| row.progress.behind).sum(),
+            failing: hooks.iter().filter(|row| row.progress.retrying > 0).count(),
+            stopped: hooks.iter().filter(stopped).count(),
+        },
+    };
+    Ok(json(StatusCode::OK, &body))
+}

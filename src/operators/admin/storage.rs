@@ -1,0 +1,257 @@
+//! The journal's figures, and verification of all stored data.
+
+use std::fmt::Display;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::verify::{self, Report};
+use caudal_backup::names::hex;
+use caudal_http::errors::ApiError;
+use caudal_http::respond::json;
+use caudal_http::words::Refusal;
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Checks, Stats};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+
+/// Figures of a journal and its index since the start of the process, unless said otherwise.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JournalFigures)]
+struct FiguresBody {
+    /// Why no writes are possible; null when they are.
+    reason: Option<String>,
+    commits: u64,
+    entries: u64,
+    flushes: u64,
+    /// Commits per flush.
+    mean_group_size: Option<String>,
+    /// How long a commit waits for the device: the last flush and the mean, in microseconds.
+    last_flush_micros: u64,
+    mean_flush_micros: Option<String>,
+    written_bytes: u64,
+    /// Commits that wait for the journal now.
+    queued: u64,
+    /// The last durable commit since the store was created.
+    last_commit: u64,
+    /// The last commit that the witness beside the journal names, and the hash of its record: to be
+    /// compared with what the log said before.
+    witness_commit: u64,
+    witness_chain: String,
+    /// Durable commits that the index on disk does not hold yet.
+    index_lag: u64,
+    /// Bytes of the journal's files.
+    journal_disk_bytes: u64,
+    index_disk_bytes: u64,
+}
+
+impl FiguresBody {
+    fn of(stats: &Stats, refuses: Option<impl Display>) -> Self {
+        Self {
+            reason: refuses.map(|why| why.to_string()),
+            commits: stats.commits,
+            entries: stats.entries,
+            flushes: stats.flushes,
+            mean_group_size: ratio(stats.commits, stats.flushes),
+            last_flush_micros: stats.last_flush_us,
+            mean_flush_micros: ratio(stats.flush_us, stats.flushes),
+            written_bytes: stats.journal_bytes,
+            queued: stats.queued,
+            last_commit: stats.last_commit,
+            witness_commit: stats.witness_commit,
+            witness_chain: hex(&stats.witness_chain),
+            index_lag: stats.index_lag(),
+            journal_disk_bytes: stats.journal_disk_bytes,
+            index_disk_bytes: stats.index_disk_bytes,
+        }
+    }
+}
+
+/// Figures of the journal and the index.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Journal)]
+struct JournalBody {
+    /// Whether writes are possible.
+    writable: bool,
+    #[serde(flatten)]
+    figures: FiguresBody,
+    index_runs: u64,
+    /// Blocks of the index that were read from its files, and those that were found in the cache,
+    /// since the start of this process.
+    index_blocks_read: u64,
+    index_blocks_cached: u64,
+    /// Bytes that the cache of blocks takes now, and at most now: never more than `storage.block_cache_mib`, and less while
+    /// the process is at `memory_bytes`.
+    block_cache_bytes: u64,
+    block_cache_bytes_max: u64,
+    check: CheckBody,
+}
+
+/// The background check, which reads journal and index round after round, and what the start read.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JournalCheck)]
+struct CheckBody {
+    /// How much it reads in a second at most, in bytes; 0 is off.
+    bytes_per_second: u64,
+    /// The number of the last round that was begun, since the store was created.
+    round: u64,
+    /// How much of what it is about was read in that round, in bytes. What was written since counts as read.
+    done_bytes: u64,
+    /// How much the round is about, in bytes: full segments of the journal and runs of the index.
+    total_bytes: u64,
+    /// How many rounds were ended, and when the last one was.
+    rounds: u64,
+    last_round_at: Option<String>,
+    /// What is damaged or cannot be read, since the start of the process; at most a hundred.
+    findings: Vec<FindingBody>,
+    /// How many findings there are in all.
+    count: u64,
+    /// Bytes of the journal and of the index that were read to open the store. The rest is read in the background.
+    opening_journal_bytes: u64,
+    opening_index_bytes: u64,
+}
+
+/// Something that is damaged or cannot be read.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JournalFinding)]
+struct FindingBody {
+    /// The file of a segment of the journal, or `index`.
+    place: String,
+    /// Where in the segment, in bytes from its beginning.
+    offset: Option<u64>,
+    /// What is wrong.
+    reason: String,
+    found_at: String,
+}
+
+impl From<Checks> for CheckBody {
+    fn from(checks: Checks) -> Self {
+        let time = |at| Timestamp::from_millis(at).to_string();
+        let found = checks.findings.into_iter();
+        Self {
+            bytes_per_second: checks.bytes_per_second,
+            round: checks.round,
+            done_bytes: checks.done_bytes,
+            total_bytes: checks.total_bytes,
+            rounds: checks.rounds,
+            last_round_at: (checks.rounds > 0).then(|| time(checks.ended_at)),
+            findings: found
+                .map(|finding| FindingBody {
+                    place: finding.place,
+                    offset: finding.offset,
+                    reason: finding.why,
+                    found_at: time(finding.at),
+                })
+                .collect(),
+            count: checks.found,
+            opening_journal_bytes: checks.opening_journal_bytes,
+            opening_index_bytes: checks.opening_index_bytes,
+        }
+    }
+}
+
+/// Reads the figures of the journal and the index.
+#[utoipa::path(
+    get,
+    path = "/admin/journal",
+    operation_id = "readJournal",
+    tag = "Operation",
+    responses((status = 200, body = JournalBody))
+)]
+pub(super) async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    let stats = desk.door.engine.stats();
+    let ready = desk.door.ready();
+    let body = JournalBody {
+        writable: ready.is_ok(),
+        figures: FiguresBody::of(&stats, ready.err()),
+        index_runs: stats.index_runs,
+        check: desk.door.engine.checks().into(),
+        index_blocks_read: stats.index_blocks_read,
+        index_blocks_cached: stats.index_blocks_cached,
+        block_cache_bytes: stats.block_cache_bytes,
+        block_cache_bytes_max: stats.block_cache_bytes_max,
+    };
+    json(StatusCode::OK, &body)
+}
+
+/// A ratio with one decimal; `None` if `count` is 0.
+fn ratio(sum: u64, count: u64) -> Option<String> {
+    let tenths = sum.saturating_mul(10).checked_div(count)?;
+    Some(format!("{}.{}", tenths / 10, tenths % 10))
+}
+
+/// What a verification found.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Verification)]
+pub struct VerifyBody {
+    /// Whether nothing differs.
+    pub ok: bool,
+    /// The last commit that was replayed.
+    pub commit: u64,
+    /// Entries replayed.
+    pub entries: u64,
+    /// Accounts whose history was replayed.
+    pub accounts: u64,
+    /// Vouchers checked.
+    pub vouchers: u64,
+    /// Actors whose live balance was compared.
+    pub actors: u64,
+    /// Entries of the audit log that were recounted.
+    pub audit_entries: u64,
+    /// What differs, in words; at most a hundred.
+    pub differences: Vec<String>,
+    /// How many differences there are in all.
+    pub count: u64,
+}
+
+impl From<Report> for VerifyBody {
+    fn from(report: Report) -> Self {
+        Self {
+            ok: report.count == 0,
+            commit: report.commit,
+            entries: report.entries,
+            accounts: report.accounts,
+            vouchers: report.vouchers,
+            actors: report.actors,
+            audit_entries: report.audit_entries,
+            differences: report.differences,
+            count: report.count,
+        }
+    }
+}
+
+/// Replays every history and compares it with index and actors; one at a time.
+#[utoipa::path(
+    post,
+    path = "/admin/verify",
+    operation_id = "verify",
+    tag = "Operation",
+    responses((status = 200, body = VerifyBody))
+)]
+pub(super) async fn verify(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
+    let report = desk.verified().await?;
+    Ok(json(StatusCode::OK, &VerifyBody::from(report)))
+}
+
+impl OperatorDesk {
+    /// Replays every history and compares the result with index and actors.
+    ///
+    /// # Errors
+    /// 409 while another verification runs, and when the store cannot be read.
+    async fn verified(&self) -> Result<Report, ApiError> {
+        let Ok(_turn) = self.verifying.try_acquire() else {
+            return Err(ApiError::from(Refusal::Verifying).later(10));
+        };
+        let report = verify::engine(&self.door.engine).await?;
+        if report.count > 0 {
+            tracing::error!(differences = report.count, "verification found differences");
+        }
+        Ok(report)
+    }
+}

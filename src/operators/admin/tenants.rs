@@ -1,0 +1,261 @@
+//! Tenants and the platform's own settings.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::banks::Relation;
+use caudal_actors::failure::Failure;
+use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
+use caudal_http::Door;
+use caudal_http::body::Body;
+use caudal_http::current;
+use caudal_http::errors::ApiError;
+use caudal_http::respond::json;
+use caudal_ledger::limits::{Limits, TotalLimits};
+use caudal_ledger::tenants::four_eyes::{raises, raises_total};
+use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Tenant};
+
+use super::access::{Acting, Made};
+use super::approvals::{self, ApprovalBody};
+use super::fees::can_be_charged;
+use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
+use super::shapes::{List, PlatformBody, TenantBody};
+use super::{OperatorDesk, relations};
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// Creates a tenant with its two realms.
+///
+/// # Errors
+/// When the store takes no writes.
+pub async fn create(door: &Door, new: NewTenant) -> Result<Tenant, ApiError> {
+    let id = new.id.clone();
+    let shard = door.keyring.shard();
+    let order = PlatformOrder::CreateTenant(NewTenant { shard, ..new });
+    let platform = door.engine.administer(order).await?;
+    tracing::info!(tenant = id, "tenant created");
+    Ok(platform.tenant(&id)?.clone())
+}
+
+/// An id that no tenant has.
+pub fn new_id() -> String {
+    format!("tnt_{}", uuid::Uuid::now_v7().simple())
+}
+
+/// Lists the tenants, oldest first.
+#[utoipa::path(
+    get,
+    path = "/admin/tenants",
+    operation_id = "listTenants",
+    tag = "Tenants",
+    responses((status = 200, body = List<TenantBody>))
+)]
+pub(super) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    let platform = desk.door.engine.platform();
+    let mut found: Vec<_> = platform.tenants.values().collect();
+    found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
+    let items: Vec<_> = found
+        .into_iter()
+        .map(|it| TenantBody::of(&desk.door, it))
+        .collect();
+    json(StatusCode::OK, &List::of(items))
+}
+
+/// Creates a tenant with its two realms.
+#[utoipa::path(
+    post,
+    path = "/admin/tenants",
+    operation_id = "createTenant",
+    tag = "Tenants",
+    request_body(content = CreateTenant),
+    responses((status = 201, body = TenantBody))
+)]
+pub(super) async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
+    let sent = CreateTenant::read(sent)?;
+    let none = BankRelations::default();
+    let banks = sent.banks.map_or(none.clone(), |sent| sent.over(&none));
+    let (live, test) = {
+        let shard = desk.door.keyring.shard();
+        desk.door.engine.platform().next_realms(shard)
+    };
+    for (mode, realm) in [(Mode::Live, live), (Mode::Test, test)] {
+        let relation = Relation {
+            tenant: String::new(),
+            realm,
+            mode,
+            own: banks.of(mode).clone(),
+        };
+        relations::check(&desk.door, &relation)?;
+    }
+    let limits = sent.limits.as_ref();
+    let (limits, total) = limits
+        .map(|it| (it.inherited, it.total))
+        .unwrap_or_default();
+    let fees = sent.fees.map(rules).unwrap_or_default();
+    can_be_charged(&desk.door, &[], &fees).await?;
+    let new = NewTenant {
+        shard: desk.door.keyring.shard(),
+        id: new_id(),
+        name: sent.name,
+        policy: sent
+            .policy
+            .map_or(Policy::default(), |sent| sent.over(Policy::default())),
+        limits: Limits::default().changed(limits),
+        total_limits: TotalLimits::default().changed(total),
+        fees,
+        banks,
+    };
+    let tenant = create(&desk.door, new).await?;
+    let mut answer = json(StatusCode::CREATED, &TenantBody::of(&desk.door, &tenant));
+    answer.extensions_mut().insert(Made(tenant.id));
+    Ok(answer)
+}
+
+/// Reads a tenant.
+#[utoipa::path(
+    get,
+    path = "/admin/tenants/{id}",
+    operation_id = "readTenant",
+    tag = "Tenants",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, body = TenantBody))
+)]
+pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    let platform = desk.door.engine.platform();
+    let tenant = platform.tenant(&path)?;
+    Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
+}
+
+/// Changes a tenant; what is not sent stays.
+#[utoipa::path(
+    patch,
+    path = "/admin/tenants/{id}",
+    operation_id = "changeTenant",
+    tag = "Tenants",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = ChangeTenant),
+    responses((status = 200, body = TenantBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
+)]
+pub(super) async fn change(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    // In a task of its own, so that a realm that rests for the change goes on even if the operator's connection ends.
+    let work = async move { changed(&desk, &path, &acting, sent).await };
+    let work = current::answering(current::request(), work);
+    let done = actix_web::rt::spawn(work).await;
+    done.map_err(|_| Failure::OutcomeUnknown)?
+}
+
+/// Changes the tenant, at once or once a second person has approved. A change of its bank relations needs one as soon as
+/// any tenant's policy needs one for anything: whoever chooses the bank decides which money arrived.
+pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
+    let _turn = desk.changes.lock().await;
+    let platform = desk.door.engine.platform();
+    let old = platform.tenant(id)?.clone();
+    let sent = ChangeTenant::read(sent)?;
+    let banks = sent.banks.map(|sent| sent.over(&old.banks));
+    let limits = sent.limits.as_ref();
+    let fees = sent.fees.map(rules);
+    if let Some(fees) = &fees {
+        can_be_charged(&desk.door, &[old.live, old.test], fees).await?;
+    }
+    let change = TenantChange {
+        name: sent.name,
+        policy: sent.policy.map(|sent| sent.over(old.policy)),
+        limits: limits.map(|sent| old.limits.changed(sent.inherited)),
+        total_limits: limits.map(|sent| old.total_limits.changed(sent.total)),
+        fees,
+        live_bank: banks.as_ref().map(|banks| banks.live.clone()),
+        test_bank: banks.as_ref().map(|banks| banks.test.clone()),
+        live: sent.realms.as_ref().and_then(|realms| realms.live),
+        test: sent.realms.as_ref().and_then(|realms| realms.test),
+    };
+    for mode in [Mode::Live, Mode::Test] {
+        let new = banks.as_ref().map(|banks| banks.of(mode));
+        if let Some(new) = new.filter(|new| *new != old.banks.of(mode)) {
+            let relation = Relation {
+                own: new.clone(),
+                ..Relation::of(&old, mode)
+            };
+            relations::check(&desk.door, &relation)?;
+        }
+    }
+    let relates = banks.is_some_and(|new| new != old.banks) && platform.has_four_eyes();
+    if !acting.approved && (relates || takes_two(&platform, &old, &change)) {
+        return approvals::ask(desk, acting).await;
+    }
+    let platform = desk.door.engine.change_tenant(&old, change).await?;
+    tracing::info!(tenant = old.id, "tenant changed");
+    let tenant = platform.tenant(&old.id)?;
+    Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
+}
+
+/// Whether a change of a tenant needs a second person: a raise of limits does where the tenant's policy says so, and so
+/// does a change that weakens the four-eyes rules themselves.
+fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
+    let eyes = old.policy.four_eyes;
+    let above = &platform.limits;
+    let inherited = change.limits.as_ref();
+    let inherited = inherited.is_some_and(|new| raises((&old.limits, above), (new, above)));
+    let total = change.total_limits.as_ref();
+    let total = total.is_some_and(|new| raises_total(&old.total_limits, new));
+    let weaker = change
+        .policy
+        .is_some_and(|new| eyes.is_weakened_by(&new.four_eyes));
+    (eyes.limit_raises && (inherited || total)) || weaker
+}
+
+/// Reads the limits and fees of tenants that set none.
+#[utoipa::path(
+    get,
+    path = "/admin/platform",
+    operation_id = "readPlatform",
+    tag = "Tenants",
+    responses((status = 200, body = PlatformBody))
+)]
+pub(super) async fn platform(desk: web::Data<OperatorDesk>) -> HttpResponse {
+    let platform = desk.door.engine.platform();
+    json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
+}
+
+/// Changes the limits and fees of tenants that set none; what is not sent stays.
+#[utoipa::path(
+    patch,
+    path = "/admin/platform",
+    operation_id = "changePlatform",
+    tag = "Tenants",
+    request_body(content = ChangePlatform),
+    responses((status = 200, body = PlatformBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
+)]
+pub(super) async fn settings(desk: web::Data<OperatorDesk>, acting: Acting, sent: Body) -> Answer {
+    set(&desk, &acting, sent).await
+}
+
+/// Changes the platform's settings, at once or once a second person has approved.
+pub(super) async fn set(desk: &OperatorDesk, acting: &Acting, sent: Body) -> Answer {
+    let _turn = desk.changes.lock().await;
+    let old = desk.door.engine.platform();
+    let sent = ChangePlatform::read(sent)?;
+    let limits = sent.limits.map(|sent| old.limits.changed(sent.into()));
+    let fees = sent.fees.map(rules);
+    if let Some(fees) = &fees {
+        let realms = old.tenants.values().flat_map(|it| [it.live, it.test]);
+        can_be_charged(&desk.door, &realms.collect::<Vec<_>>(), fees).await?;
+    }
+    let above = (&old.limits, limits.as_ref().unwrap_or(&old.limits));
+    let raises = |it: &Tenant| {
+        let wary = it.policy.four_eyes.limit_raises;
+        wary && raises((&it.limits, above.0), (&it.limits, above.1))
+    };
+    if !acting.approved && old.tenants.values().any(raises) {
+        return approvals::ask(desk, acting).await;
+    }
+    let order = PlatformOrder::ChangePlatform { limits, fees };
+    let platform = desk.door.engine.administer(order).await?;
+    tracing::info!("platform changed");
+    Ok(json(StatusCode::OK, &PlatformBody::from(platform.as_ref())))
+}

@@ -1,0 +1,83 @@
+//! The treasury of every collector account, for operators: the whole account, including accounts that tenants share.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+use caudal_http::bodies::treasury::Treasury;
+use caudal_http::current;
+use caudal_http::errors::ApiError;
+use caudal_http::respond::json;
+use caudal_http::rows;
+use caudal_http::sheets::columns::COLLECTORS;
+use caudal_ledger::tenants::Mode;
+use futures_util::future::join_all;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::shapes::List;
+
+/// How many banks are asked concurrently.
+const AT_ONCE: usize = 16;
+
+/// A realm whose money is on the account.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RealmOfCollector)]
+struct RealmBody {
+    tenant: String,
+    mode: &'static str,
+}
+
+/// A collector account.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Collector)]
+struct CollectorBody {
+    realms: Vec<RealmBody>,
+    /// Whether several realms share it: none of them sees its balance.
+    shared: bool,
+    treasury: Treasury,
+}
+
+/// Shows each collector account next to what the realms on it owe, as of one instant.
+#[utoipa::path(
+    get,
+    path = "/admin/treasury",
+    operation_id = "listCollectors",
+    tag = "Operation",
+    responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))))
+)]
+pub(super) async fn list(
+    desk: web::Data<OperatorDesk>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let engine = &desk.door.engine;
+    let (platform, request_id) = (engine.platform(), current::request().id);
+    let all: Vec<_> = engine.collectors().values().cloned().collect();
+    let mut items = Vec::with_capacity(all.len());
+    for some in all.chunks(AT_ONCE) {
+        let taken = some.iter().map(|on| {
+            let asked = engine.treasury_of(on.clone(), &request_id);
+            async move { (on, asked.await) }
+        });
+        for (on, taken) in join_all(taken).await {
+            let tenants = platform.tenants.values();
+            let realms: Vec<_> = tenants
+                .flat_map(|tenant| [(tenant, Mode::Live), (tenant, Mode::Test)])
+                .filter(|(tenant, mode)| on.realms.contains(&tenant.realm(*mode)))
+                .map(|(tenant, mode)| RealmBody {
+                    tenant: tenant.id.clone(),
+                    mode: mode.as_str(),
+                })
+                .collect();
+            items.push(CollectorBody {
+                shared: realms.len() > 1,
+                realms,
+                treasury: Treasury::from(&taken?),
+            });
+        }
+    }
+    if let Some(style) = rows::style(&request) {
+        let items = items.iter().map(|item| serde_json::json!(item));
+        return Ok(rows::table((style, COLLECTORS), items));
+    }
+    Ok(json(StatusCode::OK, &List::of(items)))
+}

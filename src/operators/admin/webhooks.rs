@@ -1,0 +1,89 @@
+//! Webhooks of all tenants: which are behind, which have stopped, and why.
+//!
+//! Only the host of a URL is shown: the rest may be a secret of the tenant.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::failure::Failure;
+use caudal_actors::platform::realms;
+use caudal_http::bodies::webhooks::{ProgressBody, WebhookBody, webhook};
+use caudal_http::errors::ApiError;
+use caudal_http::respond::json;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::tenants::Mode;
+use reqwest::Url;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::shapes::List;
+
+/// A webhook as operators see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebhookOfTenant)]
+pub(crate) struct Row {
+    /// The tenant's id.
+    pub tenant_id: String,
+    /// Live or test.
+    pub mode: &'static str,
+    /// Its id.
+    pub id: String,
+    /// Where it is, without path and query.
+    pub host: String,
+    /// As the tenant sees it.
+    pub status: &'static str,
+    /// How far it has come.
+    pub progress: ProgressBody,
+    created_at: String,
+    updated_at: String,
+}
+
+/// The host of a URL, with the port if the URL names one.
+pub(crate) fn host(url: &str) -> String {
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(Url::host_str).unwrap_or_default();
+    match parsed.as_ref().and_then(Url::port) {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+fn row(tenant_id: String, mode: Mode, found: WebhookBody) -> Row {
+    Row {
+        tenant_id,
+        mode: mode.as_str(),
+        host: host(&found.url),
+        id: found.id,
+        status: found.status,
+        progress: found.progress,
+        created_at: found.created_at,
+        updated_at: found.updated_at,
+    }
+}
+
+/// The webhooks of every realm.
+pub(crate) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
+    let engine = &desk.door.engine;
+    let mut rows = Vec::new();
+    for (tenant, mode) in realms(&engine.platform()) {
+        let realm: RealmId = tenant.realm(mode);
+        for view in engine.webhooks(realm).await? {
+            rows.push(row(tenant.id.clone(), mode, webhook(realm, &view)));
+        }
+    }
+    Ok(rows)
+}
+
+/// Lists the webhooks of all tenants, with how far each has come.
+#[utoipa::path(
+    get,
+    path = "/admin/webhooks",
+    operation_id = "listAllWebhooks",
+    tag = "Operation",
+    responses((status = 200, body = List<Row>))
+)]
+pub(super) async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
+    let rows = all(&desk).await?;
+    Ok(json(StatusCode::OK, &List::of(rows)))
+}

@@ -1,0 +1,159 @@
+//! Acts of operators at the console, and their looks at personal data: all of it is in the audit log.
+//!
+//! **Order.** As at the admin API: the entry that an act begins is durable before the act, and a second entry says
+//! how it ended. Without the first, nothing is done. Of several nodes only the owner of the log does them.
+
+use caudal_actors::failure::Failure;
+use caudal_http::errors::ApiError;
+use caudal_http::words::Refusal;
+use caudal_ledger::people::audit::REASON_MAX;
+
+use super::visit::{Sent, Visit};
+use crate::admin::people::{Outcome, Power, audit};
+
+/// The status that stands for a success of the console in the audit log.
+const DONE: u16 = 200;
+
+/// An act that is about to be done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Act<'a> {
+    /// The id of the admin API's operation for the same act, where there is one.
+    pub action: &'static str,
+    /// The subject of the act.
+    pub subject: &'a str,
+    /// The power that it takes.
+    pub power: Power,
+    /// Whether it needs a reason, and may be done only once its first entry is durable.
+    pub grave: bool,
+}
+
+/// How an act ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    /// It was done.
+    Done,
+    /// It waits for a second person's approval.
+    Asked,
+}
+
+impl Visit {
+    async fn note(&self, act: &Act<'_>, reason: &str, outcome: Outcome) -> Result<u64, Failure> {
+        let (door, who) = (&self.desk.door, &self.session.who);
+        audit(door, who, act.action, act.subject, reason, outcome).await
+    }
+
+    /// Checks that the visitor may do something; a denied attempt is written down.
+    async fn may(&self, act: &Act<'_>) -> Result<(), ApiError> {
+        if self.session.who.role.may(act.power) {
+            return Ok(());
+        }
+        if let Err(why) = self.note(act, "", Outcome::Denied).await {
+            tracing::error!(%why, "what was denied could not be written into the audit log");
+        }
+        let role = act.power.least().as_str();
+        Err(Refusal::RoleMissing { role }.into())
+    }
+
+    /// Writes down that somebody looked at a person's affairs.
+    pub(super) async fn looks(&self, action: &'static str, subject: &str) -> Result<(), ApiError> {
+        let act = Act {
+            action,
+            subject,
+            power: Power::Read,
+            grave: false,
+        };
+        self.note(&act, "", Outcome::Looked).await?;
+        Ok(())
+    }
+
+    /// Refuses what the visitor's role may not see.
+    pub(super) async fn needs(&self, action: &'static str, power: Power) -> Result<(), ApiError> {
+        let act = Act {
+            action,
+            subject: action,
+            power,
+            grave: false,
+        };
+        self.may(&act).await
+    }
+}
+
+impl Sent {
+    /// The reason for an act: grave acts need one.
+    pub(super) fn reason(&self) -> Result<String, ApiError> {
+        self.required("reason", REASON_MAX)
+    }
+
+    /// Does an act between its two entries in the audit log.
+    pub(super) async fn does(
+        &self,
+        act: Act<'_>,
+        work: impl Future<Output = Result<(), ApiError>>,
+    ) -> Result<(), ApiError> {
+        let done = async { work.await.map(|()| Ended::Done) };
+        self.between(act, done).await.map(drop)
+    }
+
+    /// Like [`Self::does`], for an act that may have to wait for a second person: then it already has its second
+    /// entry.
+    pub(super) async fn does_or_asks(
+        &self,
+        act: Act<'_>,
+        work: impl Future<Output = Result<Ended, ApiError>>,
+    ) -> Result<Ended, ApiError> {
+        self.between(act, work).await
+    }
+
+    async fn between(
+        &self,
+        act: Act<'_>,
+        work: impl Future<Output = Result<Ended, ApiError>>,
+    ) -> Result<Ended, ApiError> {
+        let _inside = match act.grave {
+            true => self.visit.desk.door.enter()?,
+            false => None,
+        };
+        let reason = match act.grave {
+            true => self.reason(),
+            false => Ok(String::new()),
+        };
+        self.visit.may(&act).await?;
+        let reason = reason?;
+        let (door, who) = (&self.visit.desk.door, &self.visit.session.who);
+        let begun = match act.grave || door.audit_rate.admits(&who.name) {
+            true => self
+                .visit
+                .note(&act, &reason, Outcome::Begun)
+                .await
+                .map(Some),
+            false => Ok(None),
+        };
+        let of = match begun {
+            Ok(of) => of,
+            Err(why) if act.grave => return Err(why.into()),
+            // A full disk must not keep operators from verifying or shipping the journal.
+            Err(why) => {
+                tracing::error!(%why, "a check could not be written into the audit log");
+                None
+            }
+        };
+        let done = work.await;
+        let outcome = of.and_then(|of| match &done {
+            Ok(Ended::Asked) => None,
+            Ok(Ended::Done) => Some(Outcome::Done { of, status: DONE }),
+            // It may have been done, so the entry that it began stays alone.
+            Err(why) if why.is_unknown() => None,
+            Err(why) => Some(Outcome::Failed {
+                of,
+                status: why.status.as_u16(),
+            }),
+        });
+        if let Some(outcome) = outcome
+            && let Err(why) = self.visit.note(&act, &reason, outcome).await
+        {
+            let action = act.action;
+            tracing::error!(%why, action, "an end could not be written into the audit log");
+        }
+        done
+    }
+}

@@ -1,0 +1,49 @@
+//! The places of accounts: found by the key in an address, and the address of one.
+//!
+//! An account is named by its CVU, or by its realm and number (`3-12`) where it has none.
+
+use caudal_actors::realms::Target;
+use caudal_http::errors::ApiError;
+use caudal_ledger::accounts::Account;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::rejection::Rejection;
+
+use super::visit::{Place, Visit};
+
+/// The realm and account of a key, and the one key by which the audit log knows it: the same account has to be found
+/// there under the same subject, however somebody typed it.
+pub(super) async fn found(visit: &Visit, key: &str) -> Result<(Place, Target, String), ApiError> {
+    let (cvu, (realm, number)) = match Cvu::parse(key) {
+        Ok(cvu) => (Some(cvu), visit.engine().locate(cvu).await?),
+        Err(_) => (None, numbered(key).ok_or(Rejection::AccountNotFound)?),
+    };
+    let place = visit.realm(realm).ok_or(Rejection::AccountNotFound)?;
+    let target = Target::Account(number);
+    let named = match cvu {
+        Some(cvu) => cvu.to_string(),
+        None => self::key(realm, &visit.engine().view(realm, target).await?.account),
+    };
+    Ok((place, target, named))
+}
+
+fn numbered(key: &str) -> Option<(RealmId, AccountNo)> {
+    let (realm, number) = key.split_once('-')?;
+    Some((
+        RealmId(realm.parse().ok()?),
+        AccountNo(number.parse().ok()?),
+    ))
+}
+
+/// The address of an account's page.
+pub(super) fn address(realm: RealmId, account: &Account) -> String {
+    format!("/console/accounts/{}", key(realm, account))
+}
+
+/// The one key of an account, in addresses and in the audit log.
+pub(super) fn key(realm: RealmId, account: &Account) -> String {
+    match account.cvu {
+        Some(cvu) => cvu.to_string(),
+        None => format!("{}-{}", realm.0, account.number),
+    }
+}

@@ -1,0 +1,274 @@
+//! Shows the effects of a request, by its id (`X-Request-Id` of its answer).
+//!
+//! **Shape.** No fact of the ledger keeps the id of its request: that would cost bytes with every voucher. Records
+//! that do keep it are shown as the request's own: entries of the audit log, calls to the bank, and the newest
+//! vouchers of realms with webhooks, as long as the process remembers them. Everything else is in the log, line by
+//! line. Many ids say when they were made ([`made_at`]); then the events of the realms at that time are shown, too,
+//! with a note that they may be of other requests.
+//!
+//! **Bounds.** The realms that the search covers. [`BRIEF`] rows of each kind of each realm, from the possible
+//! difference of clocks before the request ([`slack`]) to [`WINDOW_MILLIS`] after it. Of the audit log as many
+//! entries as one of its pages covers: those of about that time if the id tells one, else the newest, with a link to
+//! earlier ones. All realms are asked at once, for [`ASKED`] at most: a realm that does not answer is left out.
+//!
+//! **Order.** The entry that somebody looks is durable before the calls about an account or a transfer are read, or a
+//! voucher is shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use actix_web::rt::time::timeout;
+use caudal_actors::accounts::Placed;
+use caudal_actors::engine::people::AuditQuery;
+use caudal_http::bodies::transfers::BankCallBody;
+use caudal_http::bodies::vouchers::voucher;
+use caudal_http::current::{is_id, is_made, made_at};
+use caudal_http::errors::ApiError;
+use caudal_ledger::events::{Event, Subject};
+use caudal_ledger::ids::{AccountNo, TransferId};
+use caudal_ledger::people::audit::AuditFilter;
+use caudal_ledger::time::Timestamp;
+use futures_util::future::{join_all, try_join_all};
+
+use super::accounts::undated;
+use super::movements;
+use super::places::key;
+use super::realms::{COLUMNS, row};
+use super::transfers::bank_calls;
+use super::view::{BRIEF, Block, Cell, ROWS, Table, Tone};
+use super::visit::{Place, Visit};
+use super::words::Word;
+use crate::admin::people::Power;
+
+/// How long after its beginning a request may write, in milliseconds: one that waits longer was already answered.
+const WINDOW_MILLIS: u64 = 10_000;
+/// How far the clocks of nodes may be apart, in milliseconds: another node may have made the id.
+const NODES_MILLIS: u64 = 2_000;
+/// The same for the clocks of clients.
+const CLIENTS_MILLIS: u64 = 60_000;
+/// How long after a request the audit log is searched for it, in milliseconds: clients try again under the same id.
+const AUDITED_MILLIS: u64 = 3_600_000;
+/// How long realms may take to tell what they remember.
+const ASKED: Duration = Duration::from_secs(1);
+
+/// Whether a text is certainly the id of a request.
+pub(super) fn is_sure(text: &str) -> bool {
+    made_at(text).is_some()
+}
+
+/// What is known of a request in these realms; empty if the text cannot be the id of one.
+pub(super) async fn found(
+    visit: &Visit,
+    realms: &[Place],
+    id: &str,
+) -> Result<Vec<Block>, ApiError> {
+    if !is_id(id) {
+        return Ok(Vec::new());
+    }
+    let at = made_at(id);
+    let mut blocks: Vec<_> = audited(visit, id, at).await?.into_iter().collect();
+    let remembered = join_all(realms.iter().map(|place| remembered(visit, place, id))).await;
+    for (place, found) in realms.iter().zip(remembered) {
+        blocks.extend(written(visit, place, &found).await?);
+        if let Some(at) = at {
+            blocks.extend(around(visit, place, id, at).await?);
+        }
+    }
+    if blocks.is_empty() && at.is_none() {
+        return Ok(Vec::new());
+    }
+    if blocks.is_empty() {
+        let note = visit.say(Word::NothingFound).to_owned();
+        blocks.push(Block::Note(Tone::Warn, note));
+    }
+    let note = visit.say(Word::RequestsInLog).to_owned();
+    blocks.insert(0, Block::Note(Tone::Quiet, note));
+    Ok(blocks)
+}
+
+/// How long before its id says a request may have come by another clock, in milliseconds.
+fn slack(id: &str) -> u64 {
+    match is_made(id) {
+        true => NODES_MILLIS,
+        false => CLIENTS_MILLIS,
+    }
+}
+
+/// The acts of operators in the request, for those who may read the audit log.
+async fn audited(
+    visit: &Visit,
+    id: &str,
+    at: Option<Timestamp>,
+) -> Result<Option<Block>, ApiError> {
+    if !visit.session.who.role.may(Power::Audit) {
+        return Ok(None);
+    }
+    let filter = AuditFilter {
+        request_id: Some(id.to_owned()),
+        ..AuditFilter::default()
+    };
+    let query = AuditQuery {
+        filter,
+        from: at.map(|at| before(at, slack(id))),
+        to: at.map(|at| at.plus_millis(AUDITED_MILLIS)),
+        limit: BRIEF,
+        before: None,
+    };
+    let found = visit.engine().audit_page(query).await?;
+    if found.rows.is_empty() && found.next.is_none() {
+        return Ok(None);
+    }
+    let columns = [
+        (Word::Number, true),
+        (Word::At, false),
+        (Word::By, false),
+        (Word::Action, false),
+        (Word::About, false),
+    ];
+    let tongue = visit.tongue();
+    let rows = found.rows.iter().map(|row| {
+        vec![
+            tongue.count(row.sequence),
+            tongue.time(row.at),
+            Cell::text(&row.entry.operator),
+            Cell::code(&row.entry.action),
+            Cell::code(&row.entry.subject),
+        ]
+    });
+    let table = Table::new(tongue, Word::Audit, Word::NoAudit, &columns).with(rows);
+    let whole = found
+        .next
+        .map(|next| format!("/console/audit?request={id}&before={next}"));
+    Ok(Some(Block::Table(table.next(whole))))
+}
+
+/// The vouchers that are known to be of the request; a realm that rests, or does not answer, remembers none.
+async fn remembered(visit: &Visit, place: &Place, id: &str) -> Vec<Placed> {
+    let asked = visit.engine().wrote(place.realm, id, BRIEF);
+    let answer = timeout(ASKED, asked).await;
+    answer.into_iter().flatten().flatten().collect()
+}
+
+/// Shows these vouchers.
+async fn written(
+    visit: &Visit,
+    place: &Place,
+    found: &[Placed],
+) -> Result<Option<Block>, ApiError> {
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let cvus: BTreeSet<_> = found
+        .iter()
+        .map(|placed| voucher(place.realm, placed).cvu.to_string())
+        .collect();
+    for cvu in cvus {
+        visit.looks("listMovements", &cvu).await?;
+    }
+    let mut table = movements::table(
+        visit.tongue(),
+        Word::OfThisRequest,
+        place.realm,
+        found,
+        true,
+    );
+    table.title = format!("{} · {}", table.title, place.title());
+    Ok(Some(Block::Table(table)))
+}
+
+/// The events of a realm around the time of the request, with the request's calls to the bank. The period by which
+/// the clocks may differ is read separately: in a busy realm, nothing of the request would be among the first rows.
+async fn around(
+    visit: &Visit,
+    place: &Place,
+    id: &str,
+    at: Timestamp,
+) -> Result<Vec<Block>, ApiError> {
+    let (engine, realm) = (visit.engine(), place.realm);
+    let until = at.plus_millis(WINDOW_MILLIS);
+    let after = engine.events_between(realm, (at, until), BRIEF).await?;
+    let full = after.len() == BRIEF;
+    let first = after.first().map(|event| event.id.number);
+    let early = (before(at, slack(id)), at);
+    let mut events = engine.events_between(realm, early, BRIEF).await?;
+    // Both lists have the events of that very instant.
+    events.retain(|event| first.is_none_or(|first| event.id.number < first));
+    events.extend(after);
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = events.iter().map(|event| row(visit, realm, event));
+    let mut table = Table::new(visit.tongue(), Word::RightAfter, Word::NoEvents, &COLUMNS);
+    table.title = format!("{} · {}", table.title, place.title());
+    let last = events.last().map(|event| event.id.number);
+    // The list of events goes down from a number: a page from there begins just behind the last row.
+    let more = last.filter(|_| full);
+    let size = u64::try_from(ROWS).map_or(1, |size| size);
+    let more = more.and_then(|last| last.checked_add(size));
+    let more = more.map(|to| format!("{}?to={to}", place.address("events")));
+    let mut blocks = calls(visit, place, &events, id).await?;
+    blocks.push(Block::Table(table.with(rows).next(more)));
+    Ok(blocks)
+}
+
+/// An instant this many milliseconds before another; the earliest instant if that would be before it.
+fn before(at: Timestamp, millis: u64) -> Timestamp {
+    let earlier = at.millis().checked_sub(millis);
+    earlier.map_or_else(Timestamp::default, Timestamp::from_millis)
+}
+
+/// The subject of calls to the bank.
+enum About {
+    Transfer(TransferId),
+    Account(AccountNo),
+}
+
+/// The request's calls to the bank, about the subjects of some events.
+async fn calls(
+    visit: &Visit,
+    place: &Place,
+    events: &[Event],
+    id: &str,
+) -> Result<Vec<Block>, ApiError> {
+    let (engine, realm) = (visit.engine(), place.realm);
+    let mut about = BTreeMap::new();
+    for event in events {
+        let (whose, what) = match &event.subject {
+            Subject::Transfer(transfer) => {
+                let transfer = transfer.id(realm, event.account);
+                let whose = ("readTransfer", transfer.to_string());
+                (whose, About::Transfer(transfer))
+            }
+            Subject::Account(account, ..) => {
+                let whose = ("readActor", key(realm, account));
+                (whose, About::Account(account.number))
+            }
+            _ => continue,
+        };
+        about.insert(whose, what);
+    }
+    let looks = about.keys();
+    try_join_all(looks.map(|(action, subject)| visit.looks(action, subject))).await?;
+    let mut blocks = Vec::new();
+    for about in about.into_values() {
+        let (dated, made) = match about {
+            About::Transfer(id) => (true, engine.transfer_of(realm, id).await?.1),
+            About::Account(number) => {
+                let calls = engine.on_disk(realm, number).await?.1;
+                let made = calls.into_iter().map(|call| (Timestamp::default(), call));
+                (false, made.collect())
+            }
+        };
+        let of_it = made.iter().filter(|(_, call)| call.correlation == id);
+        let of_it: Vec<_> = of_it.map(BankCallBody::from).collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        let found = bank_calls(visit, &of_it);
+        match dated {
+            true => blocks.extend(found),
+            false => blocks.extend(undated(found)),
+        }
+    }
+    Ok(blocks)
+}

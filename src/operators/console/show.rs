@@ -1,0 +1,281 @@
+//! Writes pages: the frame that all share, refusals as pages, and the headers that keep a browser in bounds.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use askama::Template;
+use caudal_http::current;
+use caudal_http::errors::ApiError;
+use caudal_http::words::Say as _;
+use caudal_ledger::time::Timestamp;
+
+use super::assets::address;
+use super::view::{Block, Kind, Page, Part, Takes, Tile, Tone};
+use super::visit::{Looks, Visit};
+use super::words::Word;
+
+/// The policy for a page of the console: it may load files of this service, nothing inline, and send forms to the
+/// service.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+);
+
+/// The frame of a page.
+struct Frame {
+    looks: Looks,
+    title: String,
+    /// The operator's name; `None` on the login page.
+    who: Option<String>,
+    /// The token that forms carry.
+    token: String,
+    /// The text in the search field.
+    sought: String,
+    /// The address to which changing language and theme leads back.
+    here: String,
+    at: Option<String>,
+}
+
+impl Frame {
+    fn say(&self, word: Word) -> &'static str {
+        self.looks.tongue.say(word)
+    }
+
+    fn lang(&self) -> &'static str {
+        self.looks.tongue.code()
+    }
+
+    fn file(&self, name: &str) -> String {
+        address(name)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Whole<'a> {
+    frame: Frame,
+    parts: Vec<(&'static str, &'static str, bool)>,
+    page: &'a Page,
+}
+
+#[derive(Template)]
+#[template(path = "part.html")]
+struct Piece<'a> {
+    frame: Frame,
+    blocks: &'a [Block],
+}
+
+#[derive(Template)]
+#[template(path = "now.html")]
+struct Now<'a> {
+    tiles: &'a [Tile],
+    point: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct Login<'a> {
+    frame: Frame,
+    back: &'a str,
+    wrong: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "entered.html")]
+struct Entered {
+    frame: Frame,
+}
+
+/// Begins an answer of the console, with its headers.
+fn answer(status: StatusCode) -> HttpResponseBuilder {
+    let mut answer = HttpResponse::build(status);
+    answer
+        .insert_header((header::CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        // Under `no-referrer` browsers send forms without their origin.
+        .insert_header((header::REFERRER_POLICY, "same-origin"))
+        .content_type("text/html; charset=utf-8");
+    answer
+}
+
+/// A template as an answer.
+fn written(status: StatusCode, made: &impl Template) -> HttpResponse {
+    match made.render() {
+        Ok(html) => answer(status).body(html),
+        Err(why) => {
+            tracing::error!(%why, "a page of the console could not be written");
+            HttpResponse::InternalServerError().finish()
+        }
+    }
+}
+
+impl Visit {
+    fn frame(&self, title: &str, at: Option<Timestamp>) -> Frame {
+        let query: String = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(&self.asked)
+            .finish();
+        let here = match query.is_empty() {
+            true => self.path.clone(),
+            false => format!("{}?{query}", self.path),
+        };
+        Frame {
+            looks: self.looks,
+            title: title.to_owned(),
+            who: Some(self.session.who.name.clone()),
+            token: self.session.token().to_owned(),
+            sought: self.asks("q").map_or_else(String::new, str::to_owned),
+            here,
+            at: at.map(|at| self.tongue().time(at).text),
+        }
+    }
+
+    /// A page, or a refusal as one.
+    pub(super) fn show(&self, made: Result<Page, ApiError>) -> HttpResponse {
+        match made {
+            Ok(page) => self.show_as(StatusCode::OK, &page),
+            Err(why) => self.show_as(why.status, &self.refusal(&why)),
+        }
+    }
+
+    /// A page with a status.
+    pub(super) fn show_as(&self, status: StatusCode, page: &Page) -> HttpResponse {
+        let alone = self.desk.door.node.is_none();
+        let parts = Part::ALL.into_iter();
+        let parts = parts.filter(|(part, ..)| !(alone && *part == Part::Node));
+        let parts = parts.map(|(part, place, word)| (place, self.say(word), part == page.part));
+        let whole = Whole {
+            frame: self.frame(&page.title, Some(page.at)),
+            parts: parts.collect(),
+            page,
+        };
+        written(status, &whole)
+    }
+
+    /// A part of a page that is fetched by itself; a failure is shown in its place.
+    pub(super) fn show_part(&self, made: Result<Vec<Block>, ApiError>) -> HttpResponse {
+        let blocks =
+            made.unwrap_or_else(|why| vec![Block::Note(Tone::Bad, why.text(self.tongue().0))]);
+        let piece = Piece {
+            frame: self.frame("", None),
+            blocks: &blocks,
+        };
+        written(StatusCode::OK, &piece)
+    }
+
+    /// The present figures, as the stream sends them: on a single line.
+    pub(super) fn now(&self, tiles: &[Tile], point: &str) -> Result<String, askama::Error> {
+        Ok(Now { tiles, point }.render()?.replace(['\r', '\n'], " "))
+    }
+
+    fn refusal(&self, why: &ApiError) -> Page {
+        let tongue = self.tongue();
+        let mut blocks = vec![Block::Note(Tone::Bad, why.text(tongue.0))];
+        let wrong = why.fields(tongue.0);
+        if wrong.len() > 1 {
+            let said = wrong
+                .into_iter()
+                .map(|it| Block::Note(Tone::Warn, format!("{}: {}", it.field, it.message)));
+            blocks.extend(said);
+        }
+        let id = format!(
+            "{} {} · {}",
+            self.say(Word::Request),
+            current::request().id,
+            why.code()
+        );
+        blocks.push(Block::Note(Tone::Quiet, id));
+        Page {
+            title: self.say(Word::NotDone).to_owned(),
+            part: Part::Overview,
+            above: Vec::new(),
+            blocks,
+            at: self.engine().now(),
+        }
+    }
+
+    /// A page of a part, with its blocks.
+    pub(super) fn page(&self, part: Part, title: impl Into<String>, blocks: Vec<Block>) -> Page {
+        Page {
+            title: title.into(),
+            part,
+            above: Vec::new(),
+            blocks,
+            at: self.engine().now(),
+        }
+    }
+
+    /// After an act: redirects to a page, which says that it was done.
+    pub(super) fn done(&self, place: &str) -> HttpResponse {
+        seen(&format!(
+            "{place}{}done=1",
+            if place.contains('?') { '&' } else { '?' }
+        ))
+    }
+
+    /// The note that something was done, on a page to which an act led.
+    pub(super) fn done_note(&self) -> Option<Block> {
+        let done = self.asks("done").is_some();
+        done.then(|| Block::Note(Tone::Good, self.say(Word::Done).to_owned()))
+    }
+}
+
+impl Page {
+    /// Adds the pages above it.
+    #[must_use]
+    pub(super) fn below(mut self, above: Vec<(String, String)>) -> Self {
+        self.above = above;
+        self
+    }
+}
+
+/// Redirects to another page, which the browser fetches with GET.
+pub(super) fn seen(place: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((header::LOCATION, place))
+        .finish()
+}
+
+fn outside(looks: Looks, title: Word) -> Frame {
+    Frame {
+        looks,
+        title: looks.tongue.say(title).to_owned(),
+        who: None,
+        token: String::new(),
+        sought: String::new(),
+        here: "/console/login".to_owned(),
+        at: None,
+    }
+}
+
+/// The login page, with the error of the last try.
+pub(super) fn login(looks: Looks, back: &str, wrong: Option<&ApiError>) -> HttpResponse {
+    let status = wrong.map_or(StatusCode::OK, |why| why.status);
+    let page = Login {
+        frame: outside(looks, Word::LogIn),
+        back,
+        wrong: wrong.map(|why| why.text(looks.tongue.0)),
+    };
+    let mut answer = written(status, &page);
+    let wait = wrong.and_then(|why| why.retry_after);
+    if let Some(wait) = wait.map(HeaderValue::from) {
+        answer.headers_mut().insert(header::RETRY_AFTER, wait);
+    }
+    answer
+}
+
+/// The page after a link: it leads on by itself, since a browser that came here from elsewhere does not send the new
+/// cookie at once.
+pub(super) fn entered(looks: Looks) -> HttpResponse {
+    let frame = outside(looks, Word::Overview);
+    written(StatusCode::OK, &Entered { frame })
+}
+
+/// The login page again, with the reason why the last try failed.
+pub(super) fn refused(looks: Looks, back: &str, why: Word) -> HttpResponse {
+    let page = Login {
+        frame: outside(looks, Word::LogIn),
+        back,
+        wrong: Some(looks.tongue.say(why).to_owned()),
+    };
+    written(StatusCode::UNAUTHORIZED, &page)
+}

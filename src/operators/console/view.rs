@@ -1,0 +1,275 @@
+//! The contents of a page before it is HTML: blocks of facts, tables and forms.
+//!
+//! **Shape.** A page of the console is a value; one template writes all of them. So every page has the same tables,
+//! empty states and forms, and text from outside is escaped in one place. Nothing is computed in a template.
+//!
+//! **Bounds.** A page shows what the API gives: lists have pages of [`ROWS`].
+
+use caudal_ledger::time::Timestamp;
+
+use super::tongue::Tongue;
+use super::words::Word;
+
+pub(super) use super::cells::{Cell, Kind, Tone};
+
+/// Rows of a page of a list.
+pub(super) const ROWS: usize = 50;
+/// Rows of a list that is one of several on its page.
+pub(super) const BRIEF: usize = 15;
+
+/// A column of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Column {
+    /// The heading.
+    pub title: &'static str,
+    /// Whether it holds figures, which are aligned to the right.
+    pub figure: bool,
+}
+
+/// A table, with a text for when it is empty.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Table {
+    /// The heading.
+    pub title: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows, each with a cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+    /// The text when there is no row: what that means, or what to do.
+    pub empty: &'static str,
+    /// The note below the table: how many items there are, or how far the search went.
+    pub note: Option<String>,
+    /// The address of the next page.
+    pub next: Option<String>,
+}
+
+impl Table {
+    /// An empty table; each column has a name, and whether it holds figures.
+    pub(super) fn new(tongue: Tongue, title: Word, empty: Word, columns: &[(Word, bool)]) -> Self {
+        let column = |(word, figure): &(Word, bool)| Column {
+            title: tongue.say(*word),
+            figure: *figure,
+        };
+        Self {
+            title: tongue.say(title).to_owned(),
+            columns: columns.iter().map(column).collect(),
+            rows: Vec::new(),
+            empty: tongue.say(empty),
+            note: None,
+            next: None,
+        }
+    }
+
+    /// Adds rows.
+    #[must_use]
+    pub(super) fn with(mut self, rows: impl IntoIterator<Item = Vec<Cell>>) -> Self {
+        self.rows.extend(rows);
+        self
+    }
+
+    /// Sets the address of the next page, if there is one.
+    #[must_use]
+    pub(super) fn next(mut self, next: Option<String>) -> Self {
+        self.next = next;
+        self
+    }
+
+    /// Sets the note below the table and the address of the next page: the table shows a part of a list.
+    #[must_use]
+    pub(super) fn part(mut self, note: String, next: Option<String>) -> Self {
+        self.note = Some(note);
+        self.next(next)
+    }
+}
+
+/// What a field of a form takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Takes {
+    /// A line.
+    Line,
+    /// Several lines.
+    Lines,
+    /// A day.
+    Day,
+    /// One of several choices: the value and the name of each.
+    Choice(Vec<(String, String)>),
+    /// Yes or no.
+    Tick,
+}
+
+/// A field of a form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Field {
+    /// Its name in the form that is sent.
+    pub name: &'static str,
+    /// Its label.
+    pub label: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// Its initial value.
+    pub value: String,
+    /// Whether it must be filled in.
+    pub required: bool,
+    /// The most characters that it takes.
+    pub most: usize,
+}
+
+impl Field {
+    /// A required field.
+    pub(super) fn new(
+        tongue: Tongue,
+        name: &'static str,
+        label: Word,
+        takes: Takes,
+        most: usize,
+    ) -> Self {
+        Self {
+            name,
+            label: tongue.say(label),
+            takes,
+            value: String::new(),
+            required: true,
+            most,
+        }
+    }
+
+    /// Makes the field optional, with an initial value.
+    #[must_use]
+    pub(super) fn maybe(mut self, value: impl Into<String>) -> Self {
+        self.value = value.into();
+        self.required = false;
+        self
+    }
+}
+
+/// A form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Form {
+    /// Its heading.
+    pub title: String,
+    /// The address to which it is sent.
+    pub action: String,
+    /// Whether it only queries: then its fields are in the address, and no token is needed.
+    pub asks: bool,
+    /// Its fields.
+    pub fields: Vec<Field>,
+    /// The text of its button.
+    pub submit: &'static str,
+    /// Whether it moves money or stops somebody.
+    pub grave: bool,
+}
+
+/// A figure that stands alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Tile {
+    /// Its label.
+    pub label: &'static str,
+    /// The figure.
+    pub cell: Cell,
+    /// Further details about it.
+    pub hint: String,
+}
+
+/// Figures that change while the page is open, with their charts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Live {
+    /// The figures when the page is made.
+    pub tiles: Vec<Tile>,
+    /// The charts: the name of each, and which figure of a point it shows.
+    pub charts: Vec<(&'static str, usize)>,
+    /// The points so far, as JSON.
+    pub past: String,
+}
+
+/// A part of a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Block {
+    /// Figures that change.
+    Live(Live),
+    /// A sentence that matters.
+    Note(Tone, String),
+    /// Names and values.
+    Facts(String, Vec<(&'static str, Cell)>),
+    /// Figures that stand alone.
+    Tiles(Vec<Tile>),
+    /// Rows.
+    Table(Table),
+    /// A form.
+    Form(Form),
+    /// Text as it is: a request to the bank, or its answer.
+    Text(String, String),
+    /// Links to other pages about the same thing.
+    Tabs(Vec<(String, &'static str, bool)>),
+    /// A part that is fetched after the page, because it may take longer.
+    Later {
+        /// Its address.
+        part: String,
+        /// The text until it arrives.
+        waiting: &'static str,
+        /// The address to use without scripts, and its name.
+        instead: (String, &'static str),
+    },
+}
+
+/// The parts of the console, in the order of the navigation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// The present state.
+    Overview,
+    /// Tenants and their realms.
+    Tenants,
+    /// The search.
+    Search,
+    /// Cases that wait for a person.
+    Cases,
+    /// Acts that wait for a second person.
+    Approvals,
+    /// The collector accounts.
+    Treasury,
+    /// The bank beside the ledger.
+    Reconciliation,
+    /// Webhooks of all tenants.
+    Webhooks,
+    /// The nodes of the log, where there are several.
+    Node,
+    /// The second place of the journal.
+    Backups,
+    /// Who did what.
+    Audit,
+}
+
+impl Part {
+    /// Every part with its address and its name.
+    pub(super) const ALL: [(Self, &'static str, Word); 11] = [
+        (Self::Overview, "/console/", Word::Overview),
+        (Self::Search, "/console/search", Word::Search),
+        (Self::Tenants, "/console/tenants", Word::Tenants),
+        (Self::Cases, "/console/cases", Word::Cases),
+        (Self::Approvals, "/console/approvals", Word::Approvals),
+        (Self::Treasury, "/console/treasury", Word::Treasury),
+        (
+            Self::Reconciliation,
+            "/console/reconciliation",
+            Word::Reconciliation,
+        ),
+        (Self::Webhooks, "/console/webhooks", Word::Webhooks),
+        (Self::Node, "/console/node", Word::Nodes),
+        (Self::Backups, "/console/backups", Word::Backups),
+        (Self::Audit, "/console/audit", Word::Audit),
+    ];
+}
+
+/// A page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Page {
+    /// Its title.
+    pub title: String,
+    /// The part of the console to which it belongs.
+    pub part: Part,
+    /// The pages above it, from the part on: their names and addresses.
+    pub above: Vec<(String, String)>,
+    /// Its contents.
+    pub blocks: Vec<Block>,
+    /// When it was made.
+    pub at: Timestamp,
+}

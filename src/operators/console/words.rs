@@ -1,0 +1,424 @@
+//! The texts of the console, in both languages side by side: a text without one of them does not compile.
+
+mod states;
+
+use caudal_http::current::Language;
+
+pub(super) use states::state;
+
+macro_rules! texts {
+    ($($word:ident = $spanish:literal, $english:literal;)+) => {
+        /// A text of the console.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum Word {$(
+            #[doc = $english]
+            $word,
+        )+}
+
+        impl Word {
+            /// Both texts of every word: Spanish, English.
+            #[cfg(test)]
+            pub(crate) const BOTH: &'static [(&'static str, &'static str)] = &[$(($spanish, $english)),+];
+
+            /// Its text in a language.
+            pub(crate) const fn text(self, language: Language) -> &'static str {
+                match (self, language) {$(
+                    (Self::$word, Language::Spanish) => $spanish,
+                    (Self::$word, Language::English) => $english,
+                )+}
+            }
+        }
+    };
+}
+
+texts! {
+    // The frame.
+    SkipToContent = "Ir al contenido", "Skip to the content";
+    Parts = "Secciones", "Sections";
+    Above = "Ubicación", "Where you are";
+    Language = "Idioma", "Language";
+    Theme = "Tema", "Theme";
+    ThemeAuto = "Tema del sistema", "System theme";
+    ThemeLight = "Claro", "Light";
+    ThemeDark = "Oscuro", "Dark";
+    Apply = "Aplicar", "Apply";
+    Documentation = "Documentación", "Documentation";
+    AsOf = "Al", "As of";
+    BuenosAires = "Hora de Buenos Aires", "Buenos Aires time";
+    Next = "Siguiente", "Next";
+    Filter = "Filtrar", "Filter";
+    Show = "Mostrar", "Show";
+    Download = "Descargar", "Download";
+    Format = "Formato", "Format";
+    Open = "Abrir", "Open";
+    Any = "Cualquiera", "Any";
+    Yes = "Sí", "Yes";
+    No = "No", "No";
+    Done = "Listo: quedó registrado.", "Done, and on record.";
+    NotDone = "No se pudo", "Not done";
+    Request = "Solicitud", "Request";
+    InAll = "en total", "in all";
+    RowsLooked = "filas revisadas hasta aquí; siga para ver más", "rows looked at so far; go on for more";
+    NoSuchPage = "No existe esa página", "There is no such page";
+    NoSuchPageHint = "Use la búsqueda o las secciones.", "Use the search or the sections.";
+    NothingHere = "No hay nada que mostrar.", "There is nothing to show.";
+    ForeignForm = "Este formulario no es de esta sesión. Abra la página de nuevo e intente otra vez.",
+        "This form is not of this session. Open the page again and send it from there.";
+
+    // Logging in.
+    LogIn = "Ingresar a la consola", "Log in to the console";
+    LogOut = "Salir", "Log out";
+    AdminKey = "Su credencial o la clave de administración", "Your credential or the admin key";
+    Enter = "Ingresar", "Log in";
+    LogInHint = "Cada persona tiene su credencial. caudal dev muestra un enlace que ingresa una vez.",
+        "Each person has a credential of their own. caudal dev prints a link that logs in once.";
+    WrongKey = "La credencial no es correcta.", "The credential is not right.";
+    LinkUsed = "El enlace ya se usó o venció: vale una vez, por diez minutos. Ingrese con la clave.",
+        "The link was used or is too old: it is good once, for ten minutes. Log in with the key.";
+    GoOn = "Continuar", "Go on";
+
+    // The overview.
+    Overview = "Resumen", "Overview";
+    Live = "Ahora", "Now";
+    LiveOn = "En vivo", "Live";
+    LiveOff = "Sin actualizar", "Not updating";
+    LiveGo = "Reanudar", "Resume";
+    LiveStop = "Pausar", "Pause";
+    Node = "Nodo", "Node";
+    Ready = "Listo", "Ready";
+    NotReady = "No está listo", "Not ready";
+    Up = "Activo hace", "Up for";
+    RequestsASecond = "Solicitudes por segundo", "Requests per second";
+    Median = "mediana", "median";
+    NinetyNine = "p99", "p99";
+    NoRequests = "ninguna en el último minuto", "none in the last minute";
+    CommitsASecond = "Confirmaciones por segundo", "Commits per second";
+    LastCommit = "Última confirmación", "Last commit";
+    FlushMicros = "Escritura media (µs)", "Mean flush (µs)";
+    LastFlush = "Última escritura (µs)", "Last flush (µs)";
+    GroupSize = "Tamaño de grupo", "Group size";
+    QueuedCommits = "Confirmaciones en espera", "Commits waiting";
+    IndexLag = "Atraso del índice", "Index lag";
+    Residents = "Cuentas en memoria", "Accounts in memory";
+    AtMost = "Máximo", "At most";
+    JournalOnDisk = "Diario en disco", "Journal on disk";
+    IndexOnDisk = "Índice en disco", "Index on disk";
+    ClockInDoubt = "El reloj de la máquina está en duda: no se toman órdenes hasta que se corrija o se confirme.",
+        "The machine's clock is in doubt: no orders are taken until it is right or confirmed.";
+    OutgoingHeld = "Las transferencias y los webhooks están retenidos desde una restauración, hasta que se liberen.",
+        "Transfers and webhooks are held since a restore, until they are released.";
+    RealmsDown = "Entornos caídos", "Realms down";
+    DamageFound = "La revisión encontró daños", "The check found damage";
+    WaitsForPeople = "Espera una decisión", "Waits for a decision";
+    NothingWaits = "Nada espera una decisión.", "Nothing waits for a decision.";
+    OldestSince = "El más antiguo desde", "Oldest since";
+    WebhooksBehind = "Webhooks atrasados o detenidos", "Webhooks behind or stopped";
+    NoWebhookBehind = "Todos los webhooks están al día.", "All webhooks are up to date.";
+    AskingBank = "Consultando al banco…", "Asking the bank…";
+
+    // Tenants, realms, keys.
+    Tenants = "PSP", "Tenants";
+    Tenant = "PSP", "Tenant";
+    NoTenants = "Todavía no hay PSP. Cree uno con caudal tenant create.",
+        "There are no tenants yet. Create one with caudal tenant create.";
+    Realms = "Entornos", "Realms";
+    Realm = "Entorno", "Realm";
+    Mode = "Modo", "Mode";
+    Name = "Nombre", "Name";
+    Id = "Id", "Id";
+    Keys = "Claves de API", "API keys";
+    NoKeys = "Este PSP no tiene claves. Emita una con caudal key issue.",
+        "This tenant has no keys. Issue one with caudal key issue.";
+    Label = "Etiqueta", "Label";
+    LastUsed = "Último uso", "Last used";
+    CloseNeedsZero = "Cerrar exige estar en cero", "Closing needs a zero balance";
+    RelaxedCuit = "CUIT de prueba sin dígito verificador", "Test CUITs without check digit";
+    LimitsOfTenant = "Límites que heredan sus cuentas", "Limits that its accounts inherit";
+
+    // What things have in common.
+    State = "Estado", "State";
+    Kind = "Clase", "Kind";
+    Type = "Tipo", "Type";
+    Types = "Tipos", "Types";
+    Number = "Número", "Number";
+    At = "Momento", "At";
+    Since = "Desde", "Since";
+    From = "Desde", "From";
+    To = "Hasta", "To";
+    CreatedAt = "Creado", "Created";
+    UpdatedAt = "Modificado", "Changed";
+    ClosedAt = "Cerrado", "Closed";
+    EndsAt = "Vence", "Ends";
+    Amount = "Importe", "Amount";
+    Value = "Valor", "Value";
+    What = "Dato", "What";
+    Reason = "Motivo", "Reason";
+    Description = "Descripción", "Description";
+    About = "Corresponde a", "About";
+    By = "Quién", "By";
+
+    // Accounts.
+    Accounts = "Cuentas", "Accounts";
+    Account = "Cuenta", "Account";
+    NoAccounts = "Ninguna cuenta coincide.", "No account matches.";
+    TextInAccount = "CUIT, nombre, correo o código", "CUIT, name, e-mail or code";
+    Cvu = "CVU", "CVU";
+    Alias = "Alias", "Alias";
+    Cuit = "CUIT", "CUIT";
+    CbuOrCvu = "CBU o CVU", "CBU or CVU";
+    Holder = "Titular", "Holder";
+    OtherHolders = "Otros titulares", "Other holders";
+    Code = "Código del PSP", "Tenant's code";
+    Email = "Correo", "E-mail";
+    Phone = "Teléfono", "Phone";
+    Enabled = "Habilitada", "Enabled";
+    WaitsForBank = "Espera al banco", "Waits for the bank";
+    Suspended = "Suspendida por", "Suspended for";
+    SuspendedAt = "Suspendida desde", "Suspended since";
+    Metadata = "Datos del PSP", "Tenant's data";
+    Available = "Disponible", "Available";
+    Held = "Retenido", "Held";
+    Total = "Total", "Total";
+    BalanceAt = "Balance a un momento", "Balance at an instant";
+    DayOrInstant = "Día (AAAA-MM-DD, al cierre) o momento (RFC 3339)",
+        "Day (YYYY-MM-DD, at its end) or instant (RFC 3339)";
+    LastMovement = "Último movimiento", "Last movement";
+    Limits = "Límites", "Limits";
+    Limit = "Límite", "Limit";
+    Source = "Lo fija", "Set by";
+    Used = "Usado", "Used";
+    Left = "Queda", "Left";
+    MaxPerTransaction = "Máximo por operación", "Per transaction";
+    DailyAmount = "Importe diario", "Daily amount";
+    DailyCount = "Operaciones diarias", "Daily count";
+    MonthlyAmount = "Importe mensual", "Monthly amount";
+    MonthlyCount = "Operaciones mensuales", "Monthly count";
+    MaxBalance = "Máximo en la cuenta", "Largest balance";
+    Holds = "Retenciones", "Holds";
+    NoHolds = "La cuenta no tuvo retenciones.", "The account has had no holds.";
+    Confirmed = "Confirmado", "Confirmed";
+    Released = "Liberado", "Released";
+    Suspend = "Suspender", "Suspend";
+    Reactivate = "Reactivar", "Reactivate";
+    SendAway = "Descargar de la memoria", "Send its actor away";
+    Cause = "Causa", "Cause";
+
+    // The actor of an account, and actors of realms.
+    Actor = "Actor", "Actor";
+    Resident = "En memoria", "In memory";
+    NotResident = "No está en memoria", "Not in memory";
+    Mailbox = "Mensajes en espera", "Messages waiting";
+    InFlight = "Confirmaciones en curso", "Commits in flight";
+    LastActive = "Última actividad", "Last active";
+    MemoryAgrees = "Memoria y disco coinciden", "Memory and disk agree";
+    OnItsWay = "hay confirmaciones en curso", "commits are on their way";
+    MemoryBesideDisk = "Memoria y disco", "Memory beside disk";
+    InMemory = "En memoria", "In memory";
+    OnDisk = "En disco", "On disk";
+    ProfileVersion = "Versión del perfil", "Profile version";
+    Chain = "Cadena", "Chain";
+
+    // Movements.
+    Movements = "Movimientos", "Movements";
+    LatestMovements = "Últimos movimientos", "Latest movements";
+    NoMovements = "Ningún movimiento coincide.", "No movement matches.";
+    Vouchers = "Comprobantes", "Vouchers";
+    Voucher = "Comprobante", "Voucher";
+    TextInVoucher = "Id, descripción o contraparte", "Id, description or counterparty";
+    Direction = "Sentido", "Direction";
+    AvailableAfter = "Disponible después", "Available after";
+    HeldAfter = "Retenido después", "Held after";
+    TotalAfter = "Total después", "Total after";
+    ExternalId = "Id externo", "External id";
+    Counterparty = "Contraparte", "Counterparty";
+    Bank = "Banco", "Bank";
+    Events = "Eventos", "Events";
+    Event = "Evento", "Event";
+    Statement = "Resumen de cuenta", "Statement";
+    NewestOfRealm = "entre los últimos 10.000 del entorno", "among the newest 10,000 of the realm";
+    NoEvents = "Todavía no hubo eventos.", "There were no events yet.";
+
+    // Transfers and the bank.
+    Transfers = "Transferencias", "Transfers";
+    Transfer = "Transferencia", "Transfer";
+    NoTransfers = "Ninguna transferencia coincide.", "No transfer matches.";
+    TransferWaits = "El banco no sabe qué pasó con esta transferencia: espera la decisión de una persona.",
+        "The bank does not know what became of this transfer: it waits for a person's decision.";
+    OpenCase = "Abrir el caso", "Open the case";
+    FromCvu = "CVU de origen", "From CVU";
+    Destination = "Destino", "Destination";
+    Concept = "Concepto", "Concept";
+    Fee = "Comisión", "Fee";
+    TaxOnFee = "Impuesto de la comisión", "Tax on the fee";
+    CameBack = "Devuelto", "Came back";
+    OriginId = "Nuestra referencia", "Our reference";
+    BankId = "Id del banco", "Bank's id";
+    CoelsaId = "Id de Coelsa", "Coelsa id";
+    Rejected = "Rechazo", "Rejection";
+    Differs = "Difiere en", "Differs in";
+    BankSays = "Lo que dice el banco", "What the bank says";
+    UnreadableField = "Campo ilegible", "Unreadable field";
+    BankCalls = "Llamadas al banco", "Calls to the bank";
+    NoBankCalls = "No hubo llamadas al banco.", "There were no calls to the bank.";
+    Operation = "Operación", "Operation";
+    Millis = "Duración (ms)", "Took (ms)";
+
+    // Cases.
+    Cases = "Casos", "Cases";
+    Case = "Caso", "Case";
+    Suspense = "Acreditación en suspenso", "Money in suspense";
+    Unbooked = "Sin registrar", "Not booked";
+    CreditedTo = "Acreditado en", "Credited to";
+    Decide = "Decidir", "Decide";
+    Choose = "Elija…", "Choose…";
+    Decision = "Decisión", "Decision";
+    Outcome = "Resultado", "Outcome";
+    OutcomeCompleted = "Completada: el dinero salió", "Completed: the money left";
+    OutcomeRejected = "Rechazada: el dinero vuelve a la cuenta", "Rejected: the money returns to the account";
+    OutcomeReturn = "Devolver a quien lo envió", "Return it to its sender";
+    OutcomeCredit = "Acreditar en una cuenta", "Credit it to an account";
+    OutcomeDismiss = "Descartar: se corrigió por otra vía", "Dismiss: it was put right otherwise";
+    BankReference = "Referencia del banco", "Bank's reference";
+    Force = "Decidir aunque el banco todavía pueda responder", "Decide though the bank may still answer";
+    Forced = "Forzada", "Forced";
+    CreditTo = "CVU que recibe (solo al acreditar)", "CVU that receives (for a credit alone)";
+
+    // Treasury and reconciliation.
+    Treasury = "Tesorería", "Treasury";
+    Equation = "Dinero de clientes", "Client money";
+    Collector = "Cuenta recaudadora", "Collector account";
+    NoCollectors = "No hay cuentas recaudadoras: configure un banco.", "There are no collector accounts: set up a bank.";
+    BankHas = "Tiene el banco", "The bank has";
+    ClientsHave = "Tienen los clientes", "Clients have";
+    InSuspense = "En suspenso", "In suspense";
+    Outgoing = "Saliendo", "On its way out";
+    Fees = "Comisiones cobradas", "Fees taken";
+    Free = "Libre", "Free";
+    Coverage = "Cobertura", "Coverage";
+    Covered = "Cubierto", "Covered";
+    NotCovered = "Falta dinero", "Not covered";
+    BankSilent = "El banco no responde", "The bank does not say";
+    Terms = "Componentes", "Terms";
+    Term = "Componente", "Term";
+    MadeOf = "Surge de", "Made of";
+    TransfersOpen = "Transferencias en curso", "Transfers under way";
+    Positions = "Posiciones", "Positions";
+    EndOfDay = "Al cierre del día", "At the end of the day";
+    Reconciliation = "Conciliación", "Reconciliation";
+    Day = "Día", "Day";
+    Today = "Hoy", "Today";
+    Result = "Resultado", "Result";
+    AmountIn = "Entró", "Came in";
+    AmountOut = "Salió", "Went out";
+    Contradicted = "Contradichas", "Contradicted";
+    MoreByApi = "Hay más movimientos: la API los da todos.", "There are more movements: the API gives all of them.";
+
+    // Webhooks.
+    Webhooks = "Webhooks", "Webhooks";
+    Webhook = "Webhook", "Webhook";
+    NoWebhooks = "Ningún PSP registró webhooks.", "No tenant has registered webhooks.";
+    Host = "Servidor", "Host";
+    Behind = "Por revisar", "Behind";
+    Waiting = "En espera", "Waiting";
+    Retrying = "Reintentando", "Retrying";
+    Delivered = "Entregados", "Delivered";
+    Parked = "Abandonados", "Parked";
+    LastSuccess = "Última entrega", "Last success";
+    LastFailure = "Último error", "Last failure";
+    Deliveries = "Entregas", "Deliveries";
+    NoDeliveries = "Ninguna entrega coincide.", "No delivery matches.";
+    Tries = "Intentos", "Tries";
+    LastTry = "Último intento", "Last try";
+    Answer = "Respuesta", "Answer";
+    Redeliver = "Reenviar", "Redeliver";
+
+    // Backups.
+    Backups = "Copias de seguridad", "Backups";
+    Backup = "Copia de seguridad", "Backup";
+    NoBackup = "Sin copia", "None";
+    NoBackupHint = "El diario no se copia a ningún lado. Configure backup.to en el servicio.",
+        "The journal is kept nowhere besides. Set backup.to in the settings of the service.";
+    ShippedElsewhere = "La copia la hace el nodo dueño del registro", "The node that owns the log ships";
+    Failing = "Falla", "Failing";
+    Place = "Lugar", "Place";
+    Store = "Almacén", "Store";
+    Every = "Cada", "Every";
+    CommitThere = "Confirmación copiada", "Commit there";
+    Lag = "Atraso", "Lag";
+    LagBytes = "Bytes por copiar", "Bytes not there";
+    CompleteAgo = "Completa hace", "Complete ago";
+    Objects = "Objetos escritos", "Objects written";
+    Failures = "Rondas fallidas", "Failed rounds";
+    ShipNow = "Copiar ahora", "Ship now";
+
+    // Nodes.
+    Nodes = "Nodos", "Nodes";
+    ThisNode = "Este nodo", "This node";
+    OwnsLog = "Es dueño del registro", "Owns the log";
+    LogOwner = "Dueño", "Owner";
+    PublicUrl = "Dirección para clientes", "Address for clients";
+    Epoch = "Época", "Epoch";
+    LeaseLeftMs = "La concesión dura (ms)", "Lease left (ms)";
+    CommitsBehind = "Confirmaciones que le faltan", "Commits behind";
+    SeenMsAgo = "Visto hace (ms)", "Seen ago (ms)";
+    Present = "Presente", "Present";
+    NoNodes = "No hay otros nodos: el diario está en el disco de este servicio.",
+        "There are no other nodes: the journal is on the disk of this service.";
+    StandbyHint = "Este nodo no es el dueño del registro: las demás páginas están en la consola del dueño.",
+        "This node does not own the log: the other pages are at the console of the owner.";
+
+    // The audit log, and what takes two.
+    Approvals = "Aprobaciones", "Approvals";
+    Approval = "Aprobación", "Approval";
+    NoApprovals = "Nada espera a una segunda persona.", "Nothing waits for a second person.";
+    NewKey = "Clave nueva: se muestra solo esta vez; guárdela ahora",
+        "New key: it is shown this once; store it now";
+    BankChanges = "Cambios en la relación con el banco", "Changes to the relation to the bank";
+    Field = "Campo", "Field";
+    Before = "Ahora", "Now";
+    After = "Después", "Afterwards";
+    Omitted = "sin asiento", "without an entry";
+    Approve = "Aprobar", "Approve";
+    Reject = "Rechazar", "Reject";
+    DecidedBy = "Decidió", "Decided by";
+    DecidedAt = "Decidido", "Decided at";
+    Log = "Registro", "Log";
+    Audit = "Auditoría", "Audit log";
+    NoAudit = "Ningún registro coincide.", "No entry matches.";
+    Role = "Rol", "Role";
+    Action = "Acción", "Action";
+    Delivery = "Entrega", "Delivery";
+    LatestTries = "Últimos intentos", "Latest tries";
+    NextTry = "Próximo intento", "Next try";
+
+    // The search.
+    Search = "Buscar", "Search";
+    SearchHint = "CVU, alias, CUIT, nombre, id…", "CVU, alias, CUIT, name, id…";
+    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, o por el id de un comprobante, una transferencia, un caso, un webhook o una solicitud.",
+        "Search by CVU, alias, CUIT, name, e-mail, the tenant's code or external id, or by the id of a voucher, a transfer, a case, a webhook or a request.";
+    NothingFound = "No se encontró nada.", "Nothing was found.";
+    NotAllRealms = "No se revisó todo; si falta algo, busque en las cuentas del PSP.",
+        "Not everything was looked through; if something is missing, search in the accounts of its tenant.";
+    ByExternalId = "Por id externo", "By external id";
+    OfThisRequest = "Comprobantes de esta solicitud", "Vouchers of this request";
+    RightAfter = "Lo que pasó por entonces, de esta solicitud o de otras", "What happened about then, of this request or of others";
+    RequestsInLog = "El libro no guarda el id de la solicitud. Aquí está lo que sí lo guarda: la auditoría, las llamadas al banco y los últimos comprobantes de entornos con webhooks. El registro del servicio dice el resto: búsquelo allí con grep.",
+        "The ledger does not keep the id of a request. This is what does: the audit log, calls to the bank, and the newest vouchers of realms with webhooks. The log of the service has the rest: grep for it there.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_there_in_both_languages() {
+        for (spanish, english) in Word::BOTH {
+            for text in [spanish, english] {
+                assert!(
+                    !text.is_empty() && text.trim() == *text,
+                    "{spanish}, {english}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! States as people read them: the name of each, with how it is to be judged.
+
+use caudal_http::current::Language;
+
+use super::super::cells::Tone;
+
+macro_rules! states {
+    ($($($wire:literal)|+ : $tone:ident, $spanish:literal, $english:literal;)+) => {
+        /// A state, by its word on the wire, in a language; a word that is not here is shown as it is.
+        pub(crate) fn state(wire: &str, language: Language) -> Option<(Tone, &'static str)> {
+            let (tone, spanish, english) = match wire {
+                $($($wire)|+ => (Tone::$tone, $spanish, $english),)+
+                _ => return None,
+            };
+            Some((tone, match language {
+                Language::Spanish => spanish,
+                Language::English => english,
+            }))
+        }
+    };
+}
+
+states! {
+    // Accounts, keys, webhooks.
+    "active": Good, "Activa", "Active";
+    "registered": Quiet, "Registrada", "Registered";
+    "suspended": Warn, "Suspendida", "Suspended";
+    "closed": Quiet, "Cerrada", "Closed";
+    "revoked": Bad, "Revocada", "Revoked";
+    "expired": Quiet, "Vencida", "Expired";
+    "ending": Warn, "Por vencer", "Ending";
+    "paused": Quiet, "Pausado", "Paused";
+    "failing": Bad, "Falla", "Failing";
+    "parked": Bad, "Abandonado", "Parked";
+    "gone": Bad, "Dado de baja", "Gone";
+    "delivered": Good, "Entregado", "Delivered";
+    "human": Quiet, "Persona humana", "Natural person";
+    "legal": Quiet, "Persona jurídica", "Legal person";
+
+    // Transfers and holds.
+    "requested": Warn, "Pedida", "Requested";
+    "in_progress": Warn, "En curso", "In progress";
+    "audit": Bad, "En auditoría", "In audit";
+    "completed": Good, "Completada", "Completed";
+    "rejected": Bad, "Rechazada", "Rejected";
+    "reversed": Warn, "Devuelta", "Reversed";
+    "failed": Bad, "Fallida", "Failed";
+    "unknown": Bad, "Desconocida", "Unknown";
+    "internal": Quiet, "Interna", "Internal";
+    "bank": Quiet, "Por el banco", "By the bank";
+    "open": Warn, "Abierto", "Open";
+    "confirmed": Good, "Confirmada", "Confirmed";
+    "released": Quiet, "Liberada", "Released";
+
+    // Movements.
+    "credit": Good, "Crédito", "Credit";
+    "debit": Quiet, "Débito", "Debit";
+    "hold": Warn, "Retención", "Hold";
+    "release": Good, "Liberación", "Release";
+    "confirm_hold": Quiet, "Retención confirmada", "Hold confirmed";
+    "in": Good, "Entra", "In";
+    "out": Quiet, "Sale", "Out";
+
+    // Cases.
+    "transfer": Quiet, "Transferencia", "Transfer";
+    "suspense": Quiet, "Suspenso", "Suspense";
+    "unbooked": Quiet, "Sin registrar", "Not booked";
+    "waiting": Warn, "En espera", "Waiting";
+    "returning": Warn, "Devolviendo", "Returning";
+    "credited": Good, "Acreditado", "Credited";
+    "returned": Quiet, "Devuelto", "Returned";
+    "decided": Quiet, "Decidido", "Decided";
+    "account_not_found": Bad, "La cuenta no existe", "No such account";
+    "account_closed": Bad, "La cuenta está cerrada", "The account is closed";
+    "told_otherwise": Bad, "El banco lo informó de otro modo", "The bank reported it otherwise";
+    "unreadable": Bad, "La línea del banco es ilegible", "The bank's line cannot be read";
+
+    // Reconciliation.
+    "matched": Good, "Coincide", "Matched";
+    "missing_in_ledger": Bad, "Falta en el libro", "Missing in the ledger";
+    "missing_at_bank": Bad, "Falta en el banco", "Missing at the bank";
+    "amount_differs": Bad, "Difiere el importe", "Amount differs";
+    "pending": Warn, "Pendiente", "Pending";
+
+    // Levels of limits, causes of suspensions.
+    "account": Quiet, "La cuenta", "Account";
+    "psp": Quiet, "El PSP", "Tenant";
+    "platform": Quiet, "La plataforma", "Platform";
+    "none": Quiet, "Nadie", "Nobody";
+    "fraud": Bad, "Fraude", "Fraud";
+    "compliance": Warn, "Cumplimiento", "Compliance";
+    "court_order": Warn, "Orden judicial", "Court order";
+    "customer_request": Quiet, "Pedido del cliente", "Customer's request";
+    "other": Quiet, "Otra", "Other";
+
+    // The audit log.
+    "begun": Warn, "Iniciado", "Begun";
+    "done": Good, "Hecho", "Done";
+    "looked": Quiet, "Consultado", "Looked";
+    "denied": Bad, "Denegado", "Denied";
+    "asked": Warn, "Por aprobar", "Asked";
+    "approved": Warn, "Aprobado", "Approved";
+
+    // Why the bank's balance is not known.
+    "bank_refused": Bad, "El banco rechazó la consulta", "The bank refused to tell";
+    "bank_failed": Bad, "El banco falló", "The bank failed";
+    "bank_timeout": Bad, "El banco no respondió a tiempo", "The bank did not answer in time";
+    "bank_not_yet": Warn, "El banco aún no respondió", "The bank has not answered yet";
+    "bank_not_set": Warn, "No hay banco configurado", "No bank is set up";
+    "collector_shared": Warn, "La cuenta es de varios entornos", "Several realms share the account";
+}

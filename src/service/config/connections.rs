@@ -1,0 +1,78 @@
+//! Settings of the public listener: the number of connections, and how long it waits for clients.
+
+use std::time::Duration;
+
+use caudal_http::bytes::Deadlines;
+use caudal_http::wire;
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use super::Wrong;
+
+/// The largest number of connections that can be set.
+const CONNECTIONS_MAX: usize = 1_000_000;
+
+/// The settings of the section.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Connections {
+    most: usize,
+    per_peer: usize,
+    trusted_proxies: Vec<String>,
+    head_ms: u64,
+    answer_ms: u64,
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        let limits = wire::ConnectionLimits::default();
+        Self {
+            most: limits.connections,
+            per_peer: limits.per_peer,
+            trusted_proxies: limits.proxies.iter().map(ToString::to_string).collect(),
+            head_ms: millis(Deadlines::default().head),
+            answer_ms: millis(wire::ANSWER_PATIENCE),
+        }
+    }
+}
+
+impl Connections {
+    pub(super) fn limits(&self, wrong: &mut Wrong) -> wire::ConnectionLimits {
+        wrong.range("connections.most", self.most, 32, CONNECTIONS_MAX);
+        wrong.range("connections.per_peer", self.per_peer, 0, CONNECTIONS_MAX);
+        wrong.range("connections.head_ms", self.head_ms, 100, 60_000);
+        wrong.range("connections.answer_ms", self.answer_ms, 1_000, 60_000);
+        let mut proxies: Vec<IpNet> = Vec::new();
+        for text in &self.trusted_proxies {
+            match text.parse() {
+                Ok(network) => proxies.push(network),
+                Err(_) => {
+                    let what = format!("`{text}` is no network: write it as 10.20.0.0/16");
+                    wrong.add("connections.trusted_proxies", what);
+                }
+            }
+        }
+        wire::ConnectionLimits {
+            connections: self.most,
+            per_peer: self.per_peer,
+            proxies,
+        }
+    }
+
+    /// How long the parts of a request may take to arrive.
+    pub(super) fn deadlines(&self) -> Deadlines {
+        Deadlines {
+            head: Duration::from_millis(self.head_ms),
+            ..Deadlines::default()
+        }
+    }
+
+    /// How long a client may leave an answer unread.
+    pub(super) const fn answer(&self) -> Duration {
+        Duration::from_millis(self.answer_ms)
+    }
+}
