@@ -1,5 +1,10 @@
 //! The service from outside: one binary, over HTTP, whole services in this process on free ports.
 
+#![allow(
+    unreachable_pub,
+    reason = "nothing can use a test binary; `pub` is what a module has for the others"
+)]
+
 #[cfg(test)]
 mod support;
 

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// Submits a commit, and lets the actor take no other turn until it is on disk or refused; then calls `then`. For
 /// actors that are rarely used, so that their memory always equals what is written.
-pub fn write_then<A: Actor<Context = Context<A>>>(
+pub(crate) fn write_then<A: Actor<Context = Context<A>>>(
     store: &Arc<dyn Store>,
     ctx: &mut Context<A>,
     commit: Commit,

@@ -34,7 +34,7 @@ pub(super) struct Account {
 
 impl Account {
     /// Gives up the account's alias, which stays reserved to its holder.
-    pub fn give_up_alias(&mut self) {
+    pub(crate) fn give_up_alias(&mut self) {
         if let Some(alias) = self.alias.take() {
             self.past_aliases.push(alias);
             let over = self.past_aliases.len().saturating_sub(PAST_ALIASES_MAX);

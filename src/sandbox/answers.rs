@@ -47,7 +47,7 @@ pub(super) struct Bank {
 }
 
 impl Bank {
-    pub fn open(options: &SandboxOptions) -> io::Result<Self> {
+    pub(crate) fn open(options: &SandboxOptions) -> io::Result<Self> {
         if !(1..=9_999).contains(&options.psp) {
             return Err(io::Error::other("the PSP code must be 1 to 9999"));
         }
@@ -81,7 +81,7 @@ impl Bank {
         })
     }
 
-    pub fn book(&self) -> MutexGuard<'_, Book> {
+    pub(crate) fn book(&self) -> MutexGuard<'_, Book> {
         locked(&self.book)
     }
 
@@ -108,7 +108,7 @@ impl Bank {
     }
 
     /// Makes things happen when they are due, until the bank stops.
-    pub async fn keep_time(&self) {
+    pub(crate) async fn keep_time(&self) {
         let mut leaving = self.leaving.subscribe();
         let keeping = async {
             loop {
@@ -133,12 +133,12 @@ impl Bank {
     }
 
     /// Sends notices until the bank stops.
-    pub async fn keep_telling(&self) {
+    pub(crate) async fn keep_telling(&self) {
         self.notices.run(self.leaving.subscribe()).await;
     }
 
     /// Carries out an order of the sandbox's own switches, without login or behaviour.
-    pub fn obey(
+    pub(crate) fn obey(
         &self,
         effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
     ) -> HttpResponse {
@@ -146,17 +146,17 @@ impl Bank {
     }
 
     /// Releases all held requests.
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.leaving.send_replace(true);
     }
 
     /// Allows no more effects, and frees the file.
-    pub fn shut(&self) {
+    pub(crate) fn shut(&self) {
         self.book().shut();
     }
 
     /// A new token, valid on one rail.
-    pub fn token(&self, rail: Rail) -> Option<(String, u64)> {
+    pub(crate) fn token(&self, rail: Rail) -> Option<(String, u64)> {
         let mut chance = [0_u8; 24];
         aws_lc_rs::rand::fill(&mut chance).ok()?;
         let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(chance);
@@ -169,7 +169,7 @@ impl Bank {
     }
 
     /// Forgets all tokens, as if they had expired.
-    pub fn expire_tokens(&self) {
+    pub(crate) fn expire_tokens(&self) {
         locked(&self.tokens).clear();
     }
 
@@ -183,7 +183,7 @@ impl Bank {
     }
 
     /// Answers an operation.
-    pub async fn answer(
+    pub(crate) async fn answer(
         &self,
         request: &HttpRequest,
         operation: Operation,
@@ -194,7 +194,7 @@ impl Bank {
     }
 
     /// Answers an operation whose effect depends on its behaviour.
-    pub async fn answer_by_mode(
+    pub(crate) async fn answer_by_mode(
         &self,
         request: &HttpRequest,
         operation: Operation,
@@ -263,7 +263,7 @@ impl Bank {
     }
 
     /// Releases the answers that are held at this moment.
-    pub fn hurry(&self) {
+    pub(crate) fn hurry(&self) {
         self.hurried.notify_waiters();
     }
 

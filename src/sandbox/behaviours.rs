@@ -138,11 +138,11 @@ impl Behaviour {
         }
     }
 
-    pub fn delay(&self) -> Duration {
+    pub(crate) fn delay(&self) -> Duration {
         Duration::from_millis(self.delay_millis)
     }
 
-    pub fn refusal(&self) -> Refusal {
+    pub(crate) fn refusal(&self) -> Refusal {
         refusal(
             self.code
                 .clone()
@@ -171,7 +171,7 @@ pub(super) struct Behaviours {
 
 impl Behaviours {
     /// Takes an order.
-    pub fn set(&mut self, order: BehaviourOrder) -> Result<Behaviour, BadOrder> {
+    pub(crate) fn set(&mut self, order: BehaviourOrder) -> Result<Behaviour, BadOrder> {
         let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect();
         let operation = Operation::parse(&order.operation).ok_or_else(|| BadOrder {
             field: "operation",
@@ -215,14 +215,18 @@ impl Behaviours {
     }
 
     /// Counts a call and returns its behaviour.
-    pub fn take(&mut self, operation: Operation) -> Behaviour {
+    pub(crate) fn take(&mut self, operation: Operation) -> Behaviour {
         let calls = self.calls.entry(operation).or_default();
         *calls += 1;
         self.use_up(operation)
     }
 
     /// The behaviour of a notice: as ordered when its transfer was sent, else as ordered by now.
-    pub fn take_for_notice(&mut self, operation: Operation, ordered: Option<Mode>) -> Behaviour {
+    pub(crate) fn take_for_notice(
+        &mut self,
+        operation: Operation,
+        ordered: Option<Mode>,
+    ) -> Behaviour {
         if let Some(mode) = ordered {
             let usual = Behaviour::ok(operation);
             return Behaviour { mode, ..usual };
@@ -252,12 +256,12 @@ impl Behaviours {
     }
 
     /// The behaviours in force.
-    pub fn now(&self) -> Vec<&Behaviour> {
+    pub(crate) fn now(&self) -> Vec<&Behaviour> {
         self.now.values().collect()
     }
 
     /// How often each operation was called.
-    pub fn calls(&self) -> BTreeMap<&'static str, u64> {
+    pub(crate) fn calls(&self) -> BTreeMap<&'static str, u64> {
         let count = |it: &Operation| self.calls.get(it).copied().unwrap_or(0);
         Operation::ALL
             .iter()

@@ -82,7 +82,7 @@ pub(super) enum Keeping {
 
 impl Book {
     /// The book; `None` if [`COLLECTOR`] were no collector account.
-    pub fn new(
+    pub(crate) fn new(
         psp: u16,
         (rules, calendar): (Rules, Arc<Calendar>),
         keeping: Keeping,
@@ -148,23 +148,23 @@ impl Book {
     }
 
     /// Enters the world of a collector account.
-    pub fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, Trouble> {
+    pub(crate) fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, Trouble> {
         let world = World::for_login(collector, self.psp, rail)?;
         self.worlds.insert(world);
         Ok(world)
     }
 
-    pub fn accounts(&self) -> impl ExactSizeIterator<Item = (&World, &Account)> {
+    pub(crate) fn accounts(&self) -> impl ExactSizeIterator<Item = (&World, &Account)> {
         self.accounts.iter().map(|((home, _), it)| (home, it))
     }
 
     /// The worlds that were used.
-    pub fn worlds(&self) -> impl Iterator<Item = &World> {
+    pub(crate) fn worlds(&self) -> impl Iterator<Item = &World> {
         self.worlds.iter()
     }
 
     /// Allows no more effects, and closes the file, so that another sandbox may use it.
-    pub fn shut(&mut self) {
+    pub(crate) fn shut(&mut self) {
         self.keeping = Keeping::Shut;
     }
 
@@ -240,7 +240,12 @@ impl Book {
     }
 
     /// Creates the CVU of a client id, reopens a closed one, or returns the existing one.
-    pub fn create(&mut self, world: World, order: &Create, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn create(
+        &mut self,
+        world: World,
+        order: &Create,
+        now: u64,
+    ) -> Result<Value, Trouble> {
         let client_id = order.client_id().ok_or_else(|| refusal("VW001"))?;
         let cuit = Cuit::parse_relaxed(&order.cuit).map_err(|_| refusal("PA004"))?;
         let name = good_name(&order.name)?;
@@ -282,7 +287,7 @@ impl Book {
     }
 
     /// Sets an alias, or draws one if the order names none and the account has none.
-    pub fn set_alias(
+    pub(crate) fn set_alias(
         &mut self,
         world: World,
         order: &SetAlias,
@@ -335,7 +340,7 @@ impl Book {
     }
 
     /// Changes the holder's name.
-    pub fn rename(&mut self, world: World, cvu: &str, name: &str) -> Result<Value, Trouble> {
+    pub(crate) fn rename(&mut self, world: World, cvu: &str, name: &str) -> Result<Value, Trouble> {
         let name = good_name(name)?;
         let account = Account {
             name,
@@ -346,7 +351,7 @@ impl Book {
     }
 
     /// Closes a CVU; its alias stays reserved to its holder.
-    pub fn close(
+    pub(crate) fn close(
         &mut self,
         world: World,
         (cvu, cuit): (&str, &str),

@@ -53,12 +53,12 @@ impl Book {
     }
 
     /// The holder of a CBU or CVU.
-    pub fn lookup(&self, rail: Rail, address: &str) -> Result<Value, Trouble> {
+    pub(crate) fn lookup(&self, rail: Rail, address: &str) -> Result<Value, Trouble> {
         Ok(shown_found(self.find_key(rail, address)?))
     }
 
     /// The holder of an alias.
-    pub fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, Trouble> {
+    pub(crate) fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, Trouble> {
         let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
         Ok(shown_found(self.find_alias(rail, &alias)?))
     }

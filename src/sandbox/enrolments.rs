@@ -41,7 +41,12 @@ pub(super) struct Tell {
 impl Book {
     /// Enrols a CVU, or returns the enrolment that the reference has already made. The last character of the
     /// brokerage account decides: with 1 it is rejected, with 2 it waits for an order to the bank.
-    pub fn enrol(&mut self, world: World, order: &Enrol, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn enrol(
+        &mut self,
+        world: World,
+        order: &Enrol,
+        now: u64,
+    ) -> Result<Value, Trouble> {
         let reference = &order.reference;
         let good = (1..=REFERENCE_MAX).contains(&reference.len())
             && reference.bytes().all(|b| b.is_ascii_graphic());
@@ -88,7 +93,12 @@ impl Book {
     }
 
     /// The state of an enrolment; that of a closed CVU has ended.
-    pub fn enrolled(&self, world: World, reference: &str, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn enrolled(
+        &self,
+        world: World,
+        reference: &str,
+        now: u64,
+    ) -> Result<Value, Trouble> {
         let known = self.fund.get(reference);
         let known = known.filter(|it| self.home_of(&it.cvu) == world);
         let known = known.ok_or_else(|| refusal("RM001"))?;
@@ -103,7 +113,12 @@ impl Book {
     }
 
     /// Changes an enrolment of a CVU, as the order says: the one that is not over, if there is one.
-    pub fn tell_enrolled(&mut self, cvu: &str, order: &Tell, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn tell_enrolled(
+        &mut self,
+        cvu: &str,
+        order: &Tell,
+        now: u64,
+    ) -> Result<Value, Trouble> {
         let units = order.units.as_deref().map(Units::parse);
         let day = order.day.as_deref().map(BusinessDay::parse);
         if units == Some(None) || day == Some(None) {

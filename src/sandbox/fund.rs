@@ -66,7 +66,7 @@ pub(super) struct EnrolmentLine {
 }
 
 impl EnrolmentLine {
-    pub fn of(enrolment: &Enrolled) -> Self {
+    pub(crate) fn of(enrolment: &Enrolled) -> Self {
         Self {
             kind: KIND.to_owned(),
             format: FORMAT,
@@ -105,7 +105,7 @@ fn shown_price(day: BusinessDay) -> Value {
 
 impl Enrolled {
     /// Whether its state is final.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         matches!(self.status, Status::Rejected | Status::Ended)
     }
 
@@ -119,7 +119,7 @@ impl Enrolled {
     }
 
     /// The enrolment as an answer shows it.
-    pub fn shown(&self, now: u64, calendar: &Calendar) -> Value {
+    pub(crate) fn shown(&self, now: u64, calendar: &Calendar) -> Value {
         let published = |day| published(day, calendar);
         let mut shown = json!({
             "reference": self.reference,

@@ -50,7 +50,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Opens the file of a folder, and returns its records.
-    pub fn open(folder: &Path) -> io::Result<(Self, Kept)> {
+    pub(crate) fn open(folder: &Path) -> io::Result<(Self, Kept)> {
         fs::create_dir_all(folder)?;
         let path = folder.join(FILE);
         let mut file = opened(&path)?;
@@ -119,7 +119,7 @@ impl Log {
     }
 
     /// Writes the state of an account, an enrolment or some transfers; it is on disk when this returns.
-    pub fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
+    pub(crate) fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
         let line = line(record)?;
         let length = u64::try_from(line.len()).map_err(io::Error::other)?;
         let result = self

@@ -209,7 +209,7 @@ pub(super) struct Notices {
 
 impl Notices {
     /// An empty queue that sends at a pace.
-    pub fn at(pace: Pace) -> Self {
+    pub(crate) fn at(pace: Pace) -> Self {
         let state = State {
             pace,
             ..State::default()
@@ -221,7 +221,11 @@ impl Notices {
     }
 
     /// Sends notices to this address from now on; without an address they wait.
-    pub fn address(&self, url: Option<&str>, secret: Option<SecretString>) -> Result<(), String> {
+    pub(crate) fn address(
+        &self,
+        url: Option<&str>,
+        secret: Option<SecretString>,
+    ) -> Result<(), String> {
         let mut state = locked(&self.state);
         let target = url.map(|url| target(url, state.pace)).transpose()?;
         state.target = target;
@@ -234,14 +238,14 @@ impl Notices {
     }
 
     /// The secret that signs notices from now on.
-    pub fn secret(&self) -> String {
+    pub(crate) fn secret(&self) -> String {
         let state = locked(&self.state);
         let secret = state.secret.as_ref().map(ExposeSecret::expose_secret);
         secret.unwrap_or_default().to_owned()
     }
 
     /// Adds a notice that happened after all the earlier ones.
-    pub fn post(&self, notice: Notice, behaviour: &Behaviour) {
+    pub(crate) fn post(&self, notice: Notice, behaviour: &Behaviour) {
         let id = rail_id().unwrap_or_default();
         let id = format!("NT{id}");
         let notice = Arc::new(notice);
@@ -293,7 +297,7 @@ impl Notices {
     }
 
     /// Sends notices as they come, until the bank stops.
-    pub async fn run(&self, mut leaving: watch::Receiver<bool>) {
+    pub(crate) async fn run(&self, mut leaving: watch::Receiver<bool>) {
         let sending = async {
             loop {
                 match self.step() {
@@ -322,7 +326,7 @@ impl Notices {
     }
 
     /// The notices as the view of the state shows them, the newest first.
-    pub fn view(&self) -> Value {
+    pub(crate) fn view(&self) -> Value {
         let state = locked(&self.state);
         let last = state.last.iter().rev().map(|it| {
             json!({

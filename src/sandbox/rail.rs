@@ -135,7 +135,7 @@ impl Send {
 
 impl Book {
     /// Sends a transfer, or returns the existing one of the origin id.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         world: World,
         order: &Send,
@@ -156,7 +156,7 @@ impl Book {
 
     /// Sends a transfer from the collector account itself, in the name of no CVU, or returns the existing one of the
     /// origin id.
-    pub fn send_own(
+    pub(crate) fn send_own(
         &mut self,
         world: World,
         order: &Send,
@@ -246,7 +246,7 @@ impl Book {
     }
 
     /// A transfer by the service's id or the bank's.
-    pub fn transfer(&self, world: World, id: &str) -> Result<Value, Trouble> {
+    pub(crate) fn transfer(&self, world: World, id: &str) -> Result<Value, Trouble> {
         let found = self.transfers.find(world.collector, id);
         Ok(shapes::transfer(found.ok_or_else(|| refusal("TX019"))?))
     }
@@ -260,7 +260,7 @@ impl Book {
     }
 
     /// Sets the outcome of a transfer that is not final.
-    pub fn settle(&mut self, id: &str, order: &Settle, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn settle(&mut self, id: &str, order: &Settle, now: u64) -> Result<Value, Trouble> {
         let status = Status::parse(&order.status)
             .filter(|it| !matches!(it, Status::Pending | Status::InProgress))
             .ok_or(Trouble::Bad(
@@ -296,7 +296,12 @@ impl Book {
     }
 
     /// Returns a completed transfer, whole or in part.
-    pub fn reverse(&mut self, id: &str, order: &Reverse, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn reverse(
+        &mut self,
+        id: &str,
+        order: &Reverse,
+        now: u64,
+    ) -> Result<Value, Trouble> {
         let amount = order.amount.as_ref().map(amount_of).transpose()?;
         let transfer = self.outgoing(id)?;
         self.turn_back(transfer, amount, now)
@@ -340,7 +345,7 @@ impl Book {
     }
 
     /// Receives a transfer from outside; if its rail id has already arrived, only the notice is sent again.
-    pub fn cash_in(&mut self, order: &CashIn, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn cash_in(&mut self, order: &CashIn, now: u64) -> Result<Value, Trouble> {
         let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
         if let Some(id) = &order.coelsa_id {
             if id.len() != 22 || !id.bytes().all(good) {
@@ -386,7 +391,7 @@ impl Book {
     }
 
     /// Makes everything happen that is due by now.
-    pub fn catch_up(&mut self, now: u64) -> Result<(), Trouble> {
+    pub(crate) fn catch_up(&mut self, now: u64) -> Result<(), Trouble> {
         while let Some(transfer) = self.transfers.due(now).cloned() {
             match transfer.due.map(|due| due.next) {
                 Some(Next::Complete) => self.finish(transfer, Status::Completed, now)?,

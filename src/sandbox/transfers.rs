@@ -36,7 +36,7 @@ impl Status {
     ];
 
     /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "COMPLETED",
             Self::Pending => "PENDING",
@@ -48,12 +48,12 @@ impl Status {
     }
 
     /// Reads the word on the wire.
-    pub fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
     /// Whether the state is final.
-    pub const fn is_final(self) -> bool {
+    pub(crate) const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
 }
@@ -137,14 +137,14 @@ pub(super) struct Transfer {
 
 impl Transfer {
     /// The bank's id.
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         let known = self.cuit.bytes().all(|b| b.is_ascii_digit());
         let cuit = if known { &self.cuit } else { "00000000000" };
         format!("1-{cuit}-{}-0", self.number)
     }
 
     /// Whether the money comes to the PSP.
-    pub fn incoming(&self) -> bool {
+    pub(crate) fn incoming(&self) -> bool {
         self.kind != Kind::Out
     }
 
@@ -196,18 +196,18 @@ pub(super) struct Transfers {
 
 impl Transfers {
     /// Gives each collector account this many centavos to begin with.
-    pub fn endow(&mut self, centavos: u64) {
+    pub(crate) fn endow(&mut self, centavos: u64) {
         self.endowment = centavos;
     }
 
     /// The number for a transfer that begins now: no earlier transfer has it, nor one of another sandbox.
-    pub fn number(&self, now: u64) -> u64 {
+    pub(crate) fn number(&self, now: u64) -> u64 {
         let last = self.all.last_key_value().map_or(0, |(number, _)| *number);
         now.max(last.saturating_add(1))
     }
 
     /// Stores the present state of a transfer.
-    pub fn put(&mut self, transfer: Transfer) {
+    pub(crate) fn put(&mut self, transfer: Transfer) {
         let number = transfer.number;
         if let Some(before) = self.all.get(&number) {
             let balance = self.balances.entry(before.collector).or_default();
@@ -236,7 +236,7 @@ impl Transfers {
     }
 
     /// A transfer of a collector account by the service's id or the bank's.
-    pub fn find(&self, collector: Cbu, id: &str) -> Option<&Transfer> {
+    pub(crate) fn find(&self, collector: Cbu, id: &str) -> Option<&Transfer> {
         let known = self.by_origin(collector, id);
         known.or_else(|| {
             self.by_number(id)
@@ -245,7 +245,7 @@ impl Transfers {
     }
 
     /// Like [`Self::find`], in any collector account.
-    pub fn find_anywhere(&self, id: &str) -> Option<&Transfer> {
+    pub(crate) fn find_anywhere(&self, id: &str) -> Option<&Transfer> {
         let mut all = self.balances.keys();
         let key = |collector: &Option<Cbu>| (*collector, id.to_owned());
         let known = all.find_map(|collector| self.by_origin.get(&key(collector)));
@@ -259,18 +259,18 @@ impl Transfers {
     }
 
     /// An outgoing transfer of a collector account by the service's id.
-    pub fn by_origin(&self, collector: Cbu, origin_id: &str) -> Option<&Transfer> {
+    pub(crate) fn by_origin(&self, collector: Cbu, origin_id: &str) -> Option<&Transfer> {
         let key = (Some(collector), origin_id.to_owned());
         self.all.get(self.by_origin.get(&key)?)
     }
 
     /// An incoming transfer by the rail's id.
-    pub fn received(&self, coelsa_id: &str) -> Option<&Transfer> {
+    pub(crate) fn received(&self, coelsa_id: &str) -> Option<&Transfer> {
         self.all.get(self.received.get(coelsa_id)?)
     }
 
     /// A page of the transfers that fit, oldest first.
-    pub fn list(&self, query: &Query) -> impl Iterator<Item = &Transfer> {
+    pub(crate) fn list(&self, query: &Query) -> impl Iterator<Item = &Transfer> {
         // A number is never less than the instant in which its transfer began.
         self.all
             .range(query.from.unwrap_or(0)..)
@@ -281,34 +281,34 @@ impl Transfers {
     }
 
     /// All transfers, newest first.
-    pub fn newest(&self) -> impl Iterator<Item = &Transfer> {
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &Transfer> {
         self.all.values().rev()
     }
 
     /// How many transfers there are.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.all.len()
     }
 
     /// When the next thing happens by itself.
-    pub fn next_due(&self) -> Option<u64> {
+    pub(crate) fn next_due(&self) -> Option<u64> {
         self.due.first().map(|(at, _)| *at)
     }
 
     /// A transfer to which something is due now.
-    pub fn due(&self, now: u64) -> Option<&Transfer> {
+    pub(crate) fn due(&self, now: u64) -> Option<&Transfer> {
         let (at, number) = self.due.first()?;
         self.all.get(number).filter(|_| *at <= now)
     }
 
     /// The balance of a collector account, with two decimals.
-    pub fn balance(&self, collector: Cbu) -> String {
+    pub(crate) fn balance(&self, collector: Cbu) -> String {
         let moved = self.balances.get(&Some(collector)).copied();
         self.has(moved.unwrap_or_default())
     }
 
     /// The sum that transfers have moved on all collector accounts, with two decimals.
-    pub fn balance_of_all(&self) -> String {
+    pub(crate) fn balance_of_all(&self) -> String {
         let all = self.balances.values();
         written(all.fold(0, |sum, more| i128::saturating_add(sum, *more)))
     }
@@ -334,7 +334,7 @@ pub(super) struct TransferLine<'a> {
 }
 
 impl<'a> TransferLine<'a> {
-    pub fn of(transfers: &'a [Transfer]) -> Self {
+    pub(crate) fn of(transfers: &'a [Transfer]) -> Self {
         Self {
             kind: KIND,
             format: FORMAT,

@@ -37,7 +37,7 @@ pub(super) enum Rail {
 
 impl Rail {
     /// The rail of a login.
-    pub fn of_user(username: &str) -> Option<Self> {
+    pub(crate) fn of_user(username: &str) -> Option<Self> {
         match username {
             USERNAME => Some(Self::Test),
             LIVE_USERNAME => Some(Self::Live),
@@ -46,7 +46,7 @@ impl Rail {
     }
 
     /// The word for the rail in the view of the state.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Test => "test",
             Self::Live => "live",
@@ -64,7 +64,7 @@ pub(super) struct World {
 
 impl World {
     /// The world of a collector account; `psp` is the code of [`COLLECTOR`].
-    pub fn of(collector: &str, psp: u16) -> Option<Self> {
+    pub(crate) fn of(collector: &str, psp: u16) -> Option<Self> {
         let known = Cbu::parse(collector).ok()?;
         let text = known.as_str();
         let rail = match text.get(..7)? {
@@ -82,7 +82,7 @@ impl World {
     }
 
     /// Like [`Self::of`], for a client that has logged in on a rail.
-    pub fn for_login(collector: &str, psp: u16, rail: Rail) -> Result<Self, Trouble> {
+    pub(crate) fn for_login(collector: &str, psp: u16, rail: Rail) -> Result<Self, Trouble> {
         let world = Self::of(collector, psp).filter(|world| world.rail == rail);
         world.ok_or_else(|| refusal("VW003").into())
     }

@@ -76,7 +76,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn load(
+    pub(crate) fn load(
         store: &dyn Index,
         realm: RealmId,
         webhook: Webhook,
@@ -98,7 +98,7 @@ impl Endpoint {
     }
 
     /// Takes in the tenant's change of the webhook.
-    pub fn change(&mut self, webhook: Webhook, now: Timestamp) {
+    pub(crate) fn change(&mut self, webhook: Webhook, now: Timestamp) {
         self.kinds = webhook.kinds();
         self.webhook = webhook;
         self.take_up(now);
@@ -114,7 +114,7 @@ impl Endpoint {
     }
 
     /// Whether there is something to write down and no note is being written.
-    pub fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         (self.moved || !self.tries.is_empty()) && !self.writing
     }
 
@@ -122,7 +122,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// When the fact cannot be encoded.
-    pub fn note(&mut self, realm: RealmId, now: Timestamp) -> Result<Entry, StoreError> {
+    pub(crate) fn note(&mut self, realm: RealmId, now: Timestamp) -> Result<Entry, StoreError> {
         let fact = DeliveryFact {
             tries: std::mem::take(&mut self.tries),
             progress: self.progress.clone(),
@@ -133,12 +133,12 @@ impl Endpoint {
     }
 
     /// The note is on disk.
-    pub fn noted(&mut self) {
+    pub(crate) fn noted(&mut self) {
         self.writing = false;
     }
 
     /// Takes in how a try ended.
-    pub fn settle(&mut self, ended: Ended, schedule: &Schedule, now: Timestamp) {
+    pub(crate) fn settle(&mut self, ended: Ended, schedule: &Schedule, now: Timestamp) {
         self.flying.remove(&(ended.replay, ended.account));
         let resumed = self.webhook.resumed;
         if let Some(attempt) = self.progress.settle(ended, resumed, schedule, now) {
@@ -190,7 +190,7 @@ impl Endpoint {
     }
 
     /// The events up to number `horizon` that leave now, and what to wait for.
-    pub fn pump(
+    pub(crate) fn pump(
         &mut self,
         store: &dyn Index,
         realm: RealmId,

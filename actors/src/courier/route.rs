@@ -85,7 +85,7 @@ pub(super) struct Found {
 impl Route<'_> {
     /// Takes at most `most` events that leave now. Those that were taken before a read failed leave all the same: their
     /// accounts count as having a try under way, which only the end of that try changes.
-    pub fn walk(&mut self, braked: bool, most: usize) -> Walked {
+    pub(super) fn walk(&mut self, braked: bool, most: usize) -> Walked {
         let mut walked = Walked::default();
         walked.failed = self.walk_on(braked, most, &mut walked).err();
         walked
@@ -243,7 +243,7 @@ impl Route<'_> {
     }
 
     /// What the course waits for when none of its events can leave.
-    pub fn wait(&self) -> Next {
+    pub(super) fn wait(&self) -> Next {
         let idle = self
             .course
             .lanes

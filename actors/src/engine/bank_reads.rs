@@ -86,7 +86,7 @@ struct RealmReads {
 
 impl BankReads {
     /// No questions yet.
-    pub fn new(limits: BankReadLimits) -> Self {
+    pub(super) fn new(limits: BankReadLimits) -> Self {
         Self {
             limits,
             realms: DashMap::new(),
@@ -99,7 +99,7 @@ impl BankReads {
     ///
     /// # Errors
     /// [`Failure::BankReadsLimited`] when that would take longer than [`WAIT_MAX`].
-    pub async fn take(&self, realm: RealmId) -> Result<OwnedSemaphorePermit, Failure> {
+    pub(super) async fn take(&self, realm: RealmId) -> Result<OwnedSemaphorePermit, Failure> {
         let limited = || Failure::BankReadsLimited;
         let now = Instant::now();
         let until = now.checked_add(WAIT_MAX).ok_or_else(limited)?;
@@ -172,7 +172,7 @@ impl<K: Ord, V: Clone> Kept<K, V> {
     }
 
     /// The kept answer, if nothing has happened since its question.
-    pub fn get(&self, key: &K, changes: u64) -> Option<V> {
+    pub(super) fn get(&self, key: &K, changes: u64) -> Option<V> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let row = rows.get(key)?;
         let fresh = row.changes == changes && Instant::now() < row.until;
@@ -180,7 +180,7 @@ impl<K: Ord, V: Clone> Kept<K, V> {
     }
 
     /// Keeps an answer of this size to a question that was asked after so many changes.
-    pub fn put(&self, key: K, changes: u64, size: usize, value: V) {
+    pub(super) fn put(&self, key: K, changes: u64, size: usize, value: V) {
         let now = Instant::now();
         let Some(until) = now.checked_add(self.time).filter(|until| *until > now) else {
             return;

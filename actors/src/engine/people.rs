@@ -109,7 +109,7 @@ impl Office {
     }
 
     /// Publishes the changes to people and approvals that another node has written.
-    pub fn look_again(&self, store: &dyn Index) -> Result<(), StoreError> {
+    pub(super) fn look_again(&self, store: &dyn Index) -> Result<(), StoreError> {
         let staff = crate::people::load(store)?.0;
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = staff;
         Ok(())

@@ -38,7 +38,7 @@ pub(super) enum Cost {
 
 impl Cost {
     /// `Scan` if `is` is true, otherwise `Page`.
-    pub const fn scan_if(is: bool) -> Self {
+    pub(super) const fn scan_if(is: bool) -> Self {
         if is { Self::Scan } else { Self::Page }
     }
 }

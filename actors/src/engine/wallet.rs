@@ -17,7 +17,7 @@ use crate::reply::{Answered, Reply};
 /// How many accounts of one page are asked for their balances at the same time.
 const BALANCES_AT_ONCE: usize = 16;
 /// The most accounts of one CUIT that are listed.
-pub const OF_CUIT_MAX: usize = 1000;
+pub(super) const OF_CUIT_MAX: usize = 1000;
 
 impl Engine {
     /// Gets a CVU for a wallet account; the view tells whether the account had none before.

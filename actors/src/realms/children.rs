@@ -69,7 +69,7 @@ impl RealmSupervisor {
 
 /// All of a realm's account actors. When this is dropped they stop, after the messages that already wait for them.
 #[derive(Debug)]
-pub struct Children {
+pub(super) struct Children {
     shared: Arc<Shared>,
     residents: Residents,
     /// The largest number that an account has.
@@ -92,7 +92,7 @@ impl Drop for Children {
 
 impl Children {
     /// Starts without actors, for accounts up to the number `last`.
-    pub fn new(shared: Arc<Shared>, residents: Residents, last: AccountNo) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, residents: Residents, last: AccountNo) -> Self {
         Self {
             shared,
             residents,
@@ -106,13 +106,13 @@ impl Children {
     }
 
     /// How many accounts this realm may have in memory, beside the other realms.
-    pub fn share(&self) -> usize {
+    pub(super) fn share(&self) -> usize {
         self.residents.share()
     }
 
     /// The sound actor of an account, with room in its mailbox. If there is none, one is started; it reads its account
     /// while the messages sent to it wait.
-    pub fn get(&mut self, number: AccountNo) -> Result<Child, Failure> {
+    pub(super) fn get(&mut self, number: AccountNo) -> Result<Child, Failure> {
         if let Some(child) = self.living.get_mut(&number) {
             if child.sound() {
                 if child.mailbox.is_full() {
@@ -146,7 +146,7 @@ impl Children {
     }
 
     /// Starts the actor of an account that is about to be registered.
-    pub fn start_unborn(&mut self, registration: &Registration) -> Result<Child, Failure> {
+    pub(super) fn start_unborn(&mut self, registration: &Registration) -> Result<Child, Failure> {
         let vitals = Arc::new(Vitals::default());
         let shared = Arc::clone(&self.shared);
         let actor = AccountActor::unborn(shared, Arc::clone(&vitals), registration);
@@ -180,7 +180,7 @@ impl Children {
     }
 
     /// Sends actors away while there are too many, even if no new one starts: some of them at each sweep.
-    pub fn trim(&mut self) {
+    pub(super) fn trim(&mut self) {
         for _ in 0..TRIM_TRIES {
             if !self.residents.beyond() {
                 return;
@@ -210,7 +210,7 @@ impl Children {
     }
 
     /// Sends an actor away if it is idle. Returns whether it is gone.
-    pub fn passivate(&mut self, number: AccountNo) -> bool {
+    pub(super) fn passivate(&mut self, number: AccountNo) -> bool {
         match self.living.get(&number) {
             None => true,
             Some(child) if !(child.vitals.idle() && child.vitals.retire()) => false,
@@ -224,7 +224,11 @@ impl Children {
     }
 
     /// Asks a resident actor for its live state.
-    pub fn observe(&self, number: AccountNo, reply: Reply<Result<Option<Observed>, Failure>>) {
+    pub(super) fn observe(
+        &self,
+        number: AccountNo,
+        reply: Reply<Result<Option<Observed>, Failure>>,
+    ) {
         match self.living.get(&number).filter(|child| child.sound()) {
             None => reply.send(Ok(None)),
             Some(child) if child.mailbox.is_full() => reply.send(Err(Failure::Overloaded)),
@@ -233,7 +237,7 @@ impl Children {
     }
 
     /// The state of the actors.
-    pub fn report(&self) -> RealmReport {
+    pub(super) fn report(&self) -> RealmReport {
         let mut report = RealmReport {
             resident: self.living.len(),
             starts: self.starts,

@@ -11,7 +11,7 @@ use crate::ports::{BankError, BankReply, Collector, LocalFuture};
 
 /// A bank that gives the answers on its list, and otherwise carries out every operation.
 #[derive(Debug, Default)]
-pub struct TestBank {
+pub(super) struct TestBank {
     says: Mutex<VecDeque<Option<BankError>>>,
     calls: Mutex<Vec<String>>,
     panics: AtomicBool,
@@ -19,25 +19,25 @@ pub struct TestBank {
 }
 
 impl TestBank {
-    pub fn will_say(&self, error: BankError) {
+    pub(super) fn will_say(&self, error: BankError) {
         self.says.lock().unwrap().push_back(Some(error));
     }
 
     /// Panics once, at the next call for the collector account.
-    pub fn will_panic(&self) {
+    pub(super) fn will_panic(&self) {
         self.panics.store(true, Ordering::SeqCst);
     }
 
     /// From now on gives CVUs of other client ids than requested.
-    pub fn will_stray(&self) {
+    pub(super) fn will_stray(&self) {
         self.strays.store(true, Ordering::SeqCst);
     }
 
-    pub fn will_obey(&self) {
+    pub(super) fn will_obey(&self) {
         self.says.lock().unwrap().push_back(None);
     }
 
-    pub fn called(&self) -> Vec<String> {
+    pub(super) fn called(&self) -> Vec<String> {
         self.calls.lock().unwrap().clone()
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 use crate::engine::money::ItemOutcome;
 use crate::in_flight::{BATCH_ITEMS_MAX, LIMIT, room};
 
-pub type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+pub(super) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Asks, and checks whether there is an answer at once. All actors live on this thread: none takes a turn before the
 /// test gives way.

@@ -46,7 +46,7 @@ impl std::fmt::Debug for FullStore {
 }
 
 impl FullStore {
-    pub fn over(inner: Arc<FaultyStore>) -> Arc<Self> {
+    pub(super) fn over(inner: Arc<FaultyStore>) -> Arc<Self> {
         Arc::new(Self {
             inner,
             refuse: AtomicUsize::new(0),
@@ -63,7 +63,7 @@ impl FullStore {
     }
 
     /// Makes all reads of rows fail, or work again.
-    pub fn break_rows(&self, broken: bool) {
+    pub(super) fn break_rows(&self, broken: bool) {
         *self.breaks.lock().unwrap() = None;
         if broken {
             self.break_reads(|what| what == "get");
@@ -71,22 +71,22 @@ impl FullStore {
     }
 
     /// Makes those reads fail for whose name `breaks` returns true.
-    pub fn break_reads(&self, breaks: impl FnMut(&'static str) -> bool + Send + 'static) {
+    pub(super) fn break_reads(&self, breaks: impl FnMut(&'static str) -> bool + Send + 'static) {
         *self.breaks.lock().unwrap() = Some(Box::new(breaks));
     }
 
     /// How many reads have failed.
-    pub fn failed(&self) -> usize {
+    pub(super) fn failed(&self) -> usize {
         self.failed.load(Ordering::Acquire)
     }
 
     /// The `n`-th read from now on waits until the store has written everything; 0 is none. Returns how many reads the
     /// previous setting had left.
-    pub fn write_at_read(&self, n: i64) -> i64 {
+    pub(super) fn write_at_read(&self, n: i64) -> i64 {
         self.fuse.swap(n, Ordering::AcqRel)
     }
 
-    pub fn engine(
+    pub(super) fn engine(
         self: &Arc<Self>,
         clock: &Arc<harness::HarnessClock>,
         bank: &Arc<TestBank>,
@@ -117,14 +117,14 @@ impl FullStore {
     }
 
     /// Holds the reads of other threads, or lets them go.
-    pub fn hold_reads(&self, hold: bool) {
+    pub(super) fn hold_reads(&self, hold: bool) {
         *self.serving.lock().unwrap() = Some(std::thread::current().id());
         *self.held.lock().unwrap() = (hold, 0);
         self.let_go.notify_all();
     }
 
     /// How many reads wait.
-    pub fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         self.held.lock().unwrap().1
     }
 

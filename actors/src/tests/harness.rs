@@ -17,7 +17,7 @@ use crate::engine::money::{HoldView, TransferView};
 use crate::ports::webhooks::WebhookSink;
 
 /// The id of the voucher at a place of the realm; an id without a tag if there is none.
-pub fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> VoucherId {
+pub(super) fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> VoucherId {
     let account = AccountNo(account);
     let place = crate::records::projection::Place { account, sequence };
     let found = crate::records::reads::voucher(store, REALM, place).unwrap();
@@ -31,28 +31,28 @@ pub fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> 
 
 /// The payload of a blown fuse; the panic hook logs nothing about it.
 #[derive(Debug)]
-pub struct Blown;
+pub(super) struct Blown;
 
 /// Numbers from a seed (splitmix64).
 #[derive(Clone, Debug)]
-pub struct Dice(pub u64);
+pub(super) struct Dice(pub u64);
 
 impl Dice {
-    pub fn roll(&mut self, below: u64) -> u64 {
+    pub(super) fn roll(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         (z ^ z >> 31) % below.max(1)
     }
 
-    pub fn chance(&mut self, percent: u64) -> bool {
+    pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.roll(100) < percent
     }
 }
 
 /// Follows the runtime's clock, which a test may pause; jumps; panics when its fuse has burnt.
 #[derive(Debug)]
-pub struct HarnessClock {
+pub(super) struct HarnessClock {
     start: tokio::time::Instant,
     jumped: AtomicU64,
     fuse: AtomicI64,
@@ -78,24 +78,24 @@ impl Default for HarnessClock {
 }
 
 impl HarnessClock {
-    pub fn jump(&self, millis: u64) {
+    pub(super) fn jump(&self, millis: u64) {
         self.jumped.fetch_add(millis, Ordering::Relaxed);
     }
 
     /// The `n`-th call for the time from now on panics; 0 takes the fuse out.
-    pub fn arm(&self, n: i64) {
+    pub(super) fn arm(&self, n: i64) {
         self.fuse.store(n, Ordering::Relaxed);
     }
 
     /// The time, without the fuse.
-    pub fn peek(&self) -> Timestamp {
+    pub(super) fn peek(&self) -> Timestamp {
         let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
         let jumped = self.jumped.load(Ordering::Relaxed);
         Timestamp::from_millis(1_700_000_000_000 + passed + jumped)
     }
 
     /// Whether the fuse has burnt through.
-    pub fn blown(&self) -> bool {
+    pub(super) fn blown(&self) -> bool {
         self.fuse.load(Ordering::Relaxed) <= 0
     }
 }
@@ -110,7 +110,7 @@ impl Clock for HarnessClock {
 }
 
 /// The mode of a batch that is posted as one or item by item.
-pub fn mode(atomic: bool) -> BatchMode {
+pub(super) fn mode(atomic: bool) -> BatchMode {
     BatchMode {
         atomic,
         dry_run: false,
@@ -118,7 +118,7 @@ pub fn mode(atomic: bool) -> BatchMode {
 }
 
 /// The engine with its store, clock and dice: see the module.
-pub struct Harness {
+pub(super) struct Harness {
     pub store: Arc<FaultyStore>,
     pub clock: Arc<HarnessClock>,
     pub engine: Engine,
@@ -127,7 +127,12 @@ pub struct Harness {
 impl Harness {
     /// A service with a tenant, two types, some accounts with some money, and a store that writes
     /// at once.
-    pub async fn new(seed: u64, accounts: u64, each: i64, bank: Arc<dyn BankGateway>) -> Rc<Self> {
+    pub(super) async fn new(
+        seed: u64,
+        accounts: u64,
+        each: i64,
+        bank: Arc<dyn BankGateway>,
+    ) -> Rc<Self> {
         let store = FaultyStore::new(Arc::new(Rows), seed);
         store.set_automatic(true);
         let harness = Self::over(store, Arc::default(), bank);
@@ -145,7 +150,7 @@ impl Harness {
         harness
     }
 
-    pub fn over(
+    pub(super) fn over(
         store: Arc<FaultyStore>,
         clock: Arc<HarnessClock>,
         bank: Arc<dyn BankGateway>,
@@ -168,7 +173,7 @@ impl Harness {
     }
 
     /// The same with a sink that carries events to webhooks.
-    pub fn carried(
+    pub(super) fn carried(
         store: Arc<FaultyStore>,
         clock: Arc<HarnessClock>,
         bank: Arc<dyn BankGateway>,
@@ -193,13 +198,13 @@ impl Harness {
     }
 
     /// The process dies with `keep` of the waiting commits on disk, and starts again.
-    pub fn crash(&self, keep: usize, bank: Arc<dyn BankGateway>) -> Rc<Self> {
+    pub(super) fn crash(&self, keep: usize, bank: Arc<dyn BankGateway>) -> Rc<Self> {
         let store = self.store.crash(keep);
         store.set_automatic(true);
         Self::over(store, Arc::clone(&self.clock), bank)
     }
 
-    pub async fn post(
+    pub(super) async fn post(
         &self,
         account: u64,
         code: &str,
@@ -210,7 +215,7 @@ impl Harness {
         self.engine.post(REALM, order, plain()).await
     }
 
-    pub async fn send(
+    pub(super) async fn send(
         &self,
         from: u64,
         to: Destination,
@@ -225,7 +230,7 @@ impl Harness {
     }
 
     /// Makes a transfer inside the realm.
-    pub async fn give(
+    pub(super) async fn give(
         &self,
         (from, to): (u64, u64),
         centavos: i64,
@@ -234,7 +239,7 @@ impl Harness {
         self.send(from, within(to), centavos, id).await
     }
 
-    pub async fn hold(
+    pub(super) async fn hold(
         &self,
         account: u64,
         centavos: i64,
@@ -248,7 +253,7 @@ impl Harness {
             .await
     }
 
-    pub async fn balance(&self, account: u64) -> Balance {
+    pub(super) async fn balance(&self, account: u64) -> Balance {
         let target = Target::Account(AccountNo(account));
         loop {
             match self.engine.balance(REALM, target).await {
@@ -260,7 +265,7 @@ impl Harness {
     }
 
     /// The total of an account as it is on disk.
-    pub fn disk(&self, account: u64) -> i64 {
+    pub(super) fn disk(&self, account: u64) -> i64 {
         let (account, _) = crate::engine::operators::on_disk(
             self.engine.store().as_ref(),
             REALM,
@@ -270,19 +275,19 @@ impl Harness {
         account.balance.total().centavos()
     }
 
-    pub async fn verified(&self) {
+    pub(super) async fn verified(&self) {
         let report = verify::engine(&self.engine).await.unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
     }
 }
 
 /// The CVU of an account.
-pub fn cvu(account: u64) -> Cvu {
+pub(super) fn cvu(account: u64) -> Cvu {
     Cvu::compose(999, client(account)).unwrap()
 }
 
 /// The client id of an account: all accounts have one holder, and were opened one after the other.
-pub fn client(account: u64) -> u64 {
+pub(super) fn client(account: u64) -> u64 {
     let before = u32::try_from(account - 1).unwrap();
     let (mark, taken) = match usize::try_from(before).unwrap() < UNCODED_MAX {
         true => (Mark::Uncoded, before),
@@ -298,21 +303,21 @@ pub fn client(account: u64) -> u64 {
 }
 
 /// The reference at the bank of an order with this external id.
-pub fn origin(id: &str) -> OriginId {
+pub(super) fn origin(id: &str) -> OriginId {
     OriginId::of_order(TENANT, REALM.mode(), &ExternalId::parse(id).unwrap())
 }
 
 /// An account of the realm as a destination.
-pub fn within(account: u64) -> Destination {
+pub(super) fn within(account: u64) -> Destination {
     Destination::Key(Cbu::from(cvu(account)))
 }
 
 /// Somebody at another bank.
-pub fn outside() -> Destination {
+pub(super) fn outside() -> Destination {
     Destination::Key(Cbu::compose(11, 7, 42).unwrap())
 }
 
-pub fn sending(to: Destination, centavos: i64, id: &str) -> Send {
+pub(super) fn sending(to: Destination, centavos: i64, id: &str) -> Send {
     Send {
         to,
         amount: Amount::from_centavos(centavos).unwrap(),
@@ -322,7 +327,7 @@ pub fn sending(to: Destination, centavos: i64, id: &str) -> Send {
     }
 }
 
-pub fn holding(centavos: i64, id: &str, expires_at: Option<Timestamp>) -> OpenHold {
+pub(super) fn holding(centavos: i64, id: &str, expires_at: Option<Timestamp>) -> OpenHold {
     OpenHold {
         amount: Amount::from_centavos(centavos).unwrap(),
         external_id: ExternalId::parse(id).unwrap(),
@@ -332,7 +337,7 @@ pub fn holding(centavos: i64, id: &str, expires_at: Option<Timestamp>) -> OpenHo
 }
 
 /// Whether an order may be repeated because its outcome is unknown, or nothing was done.
-pub fn again(why: &Failure) -> bool {
+pub(super) fn again(why: &Failure) -> bool {
     matches!(
         why,
         Failure::Overloaded
@@ -343,13 +348,13 @@ pub fn again(why: &Failure) -> bool {
 }
 
 /// A moment, by the runtime's clock.
-pub async fn nap() {
+pub(super) async fn nap() {
     let mut pause = actix::clock::interval(Duration::from_millis(5));
     pause.tick().await;
     pause.tick().await;
 }
 
 /// Lets this much time pass on the runtime's clock, which is paused in these tests: nobody really waits.
-pub async fn later(by: Duration) {
+pub(super) async fn later(by: Duration) {
     tokio::time::sleep(by).await;
 }

@@ -19,7 +19,7 @@ use crate::engine::lists::{ListPage, SortOrder as Way};
 use crate::engine::money::{Heard, HoldView, ItemOutcome, TransferFilter};
 use crate::ports::Notice;
 
-pub const EVERYTHING: ListPage = ListPage {
+pub(super) const EVERYTHING: ListPage = ListPage {
     order: Way::Ascending,
     limit: 1000,
     offset: 0,

@@ -6,7 +6,7 @@ use super::harness::{Dice, Harness, again, nap};
 use super::*;
 
 /// Runs all futures at once, and returns their results.
-pub async fn all<T: 'static>(
+pub(super) async fn all<T: 'static>(
     work: impl IntoIterator<Item = impl Future<Output = T> + 'static>,
 ) -> Vec<T> {
     let tasks: Vec<_> = work.into_iter().map(actix::spawn).collect();

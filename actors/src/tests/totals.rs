@@ -31,7 +31,7 @@ impl Harness {
     }
 
     /// How much is left until the day's limit, according to a refusal.
-    pub async fn left(&self) -> Quantity {
+    pub(super) async fn left(&self) -> Quantity {
         let refused = self.post(1, "OUT", 1_000_000, "too-much").await;
         let Err(Failure::Rejected(Rejection::LimitExceeded(breach))) = refused else {
             panic!("not refused");

@@ -101,7 +101,7 @@ pub(super) struct Work<'w> {
 
 impl<'w> Work<'w> {
     /// A piece of work that reads about this many rows and entries.
-    pub fn of(reads: u64, run: impl FnOnce(Step<'_>) -> Done + Send + 'w) -> Self {
+    pub(super) fn of(reads: u64, run: impl FnOnce(Step<'_>) -> Done + Send + 'w) -> Self {
         Self {
             reads,
             run: Box::new(run),
@@ -133,7 +133,7 @@ impl Hands<'_> {
     ///
     /// # Errors
     /// The first failure of a piece of work, except for wrong bytes ([`Part::failed`]).
-    pub fn all(&mut self, work: Vec<Work<'_>>) -> Result<Part, StoreError> {
+    pub(super) fn all(&mut self, work: Vec<Work<'_>>) -> Result<Part, StoreError> {
         let mut all = Part::default();
         match self {
             Self::One(step) => {
@@ -453,7 +453,7 @@ impl Places {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn there(
+    pub(super) fn there(
         store: &dyn Index,
         (realm, last): At,
         scale: &Scale,

@@ -21,7 +21,7 @@ pub(super) struct Lines(BTreeMap<RealmId, (u64, Marks)>);
 impl Lines {
     /// Whether the next voucher of the journal has its line, if it is internal to its realm, and the block that it
     /// completes has its marks.
-    pub fn agree(
+    pub(super) fn agree(
         &mut self,
         store: &dyn Index,
         (realm, account): (RealmId, AccountNo),

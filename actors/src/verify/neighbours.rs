@@ -44,7 +44,7 @@ impl Neighbours {
         clippy::indexing_slicing,
         reason = "the last digits of a number are below the length of a page"
     )]
-    pub fn of(&mut self, (realm, number): At) -> &mut History {
+    pub(super) fn of(&mut self, (realm, number): At) -> &mut History {
         let [.., last] = number.0.to_be_bytes();
         let place = usize::from(last) % PAGE;
         let page = self.0.entry((realm, number.0 >> PLACE_BITS));
@@ -54,7 +54,7 @@ impl Neighbours {
     }
 
     /// All of them, in the order of the accounts.
-    pub fn in_order(self) -> Histories {
+    pub(super) fn in_order(self) -> Histories {
         let mut pages: Vec<_> = self.0.into_iter().collect();
         pages.sort_unstable_by_key(|(at, _)| *at);
         let all = pages.into_iter().flat_map(|((realm, page), it)| {

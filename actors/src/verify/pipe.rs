@@ -38,7 +38,7 @@ pub(super) enum Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// Classifies an entry.
-    pub fn of(entry: &'a Entry) -> Self {
+    pub(super) fn of(entry: &'a Entry) -> Self {
         if entry.stream.kind != LEDGER {
             return Self::Entry(Cow::Borrowed(entry));
         }
@@ -70,7 +70,7 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Everything that the index of a store has by now; `stands` tells that it gets no more meanwhile.
-    pub fn all(store: &dyn Index, stands: bool) -> Self {
+    pub(super) fn all(store: &dyn Index, stands: bool) -> Self {
         Self {
             from: CommitNo(1),
             to: store.applied(),

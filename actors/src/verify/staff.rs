@@ -33,13 +33,13 @@ const fn called(kind: u8) -> &'static str {
 
 impl Recount {
     /// How many entries the audit log has.
-    pub const fn entries(&self) -> u64 {
+    pub(super) const fn entries(&self) -> u64 {
         let [_, _, audit] = &self.tails;
         audit.seq
     }
 
     /// Takes in the next entry of the journal, if it is about the people. Returns what is wrong with it, in words.
-    pub fn entry(&mut self, entry: &Entry) -> Option<String> {
+    pub(super) fn entry(&mut self, entry: &Entry) -> Option<String> {
         let [people, approvals, audit] = &mut self.tails;
         let tail = match entry.stream.kind {
             PEOPLE => people,
@@ -116,7 +116,7 @@ impl Recount {
 
     /// The differences in the index. A running service moves on meanwhile: entries that it has written since do not
     /// count.
-    pub fn compare(&self, store: &dyn Index) -> Result<Vec<String>, StoreError> {
+    pub(super) fn compare(&self, store: &dyn Index) -> Result<Vec<String>, StoreError> {
         let mut wrong = Vec::new();
         let streams = [PEOPLE_STREAM, APPROVALS_STREAM, AUDIT_STREAM];
         for (stream, tail) in streams.into_iter().zip(self.tails) {

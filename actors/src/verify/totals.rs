@@ -40,7 +40,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Empty sums; events will be counted under these event rule sets.
-    pub const fn under(sets: RuleSets) -> Self {
+    pub(super) const fn under(sets: RuleSets) -> Self {
         Self {
             sets,
             realms: BTreeMap::new(),
@@ -60,7 +60,7 @@ impl Sums {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] when the realm has adopted event rules that this program does not know.
-    pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) -> Result<(), StoreError> {
+    pub(super) fn voucher(&mut self, realm: RealmId, voucher: &Voucher) -> Result<(), StoreError> {
         let rules = self.rules(realm)?;
         let usage = self.usage.entry(realm).or_default();
         if TotalUsage::counts(voucher) {
@@ -79,7 +79,7 @@ impl Sums {
     ///
     /// # Errors
     /// As [`Self::voucher`].
-    pub fn profile(&mut self, realm: RealmId, fact: &AccountFact) -> Result<(), StoreError> {
+    pub(super) fn profile(&mut self, realm: RealmId, fact: &AccountFact) -> Result<(), StoreError> {
         if (self.rules(realm)?.account)(fact).is_some() {
             self.realms.entry(realm).or_default().count_event();
         }
@@ -87,7 +87,7 @@ impl Sums {
     }
 
     /// Counts the other entries that change the sums or are published: transfers, suspense, voucher types.
-    pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
+    pub(super) fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
         let rules = self.rules(realm)?;
         let publishes = match entry.stream.kind {
@@ -240,7 +240,7 @@ impl Sums {
 
     /// Compares the sums with the rows. A running service moves on meanwhile: only realms that have not changed can be
     /// compared whole.
-    pub fn compare(
+    pub(super) fn compare(
         &self,
         store: &dyn Index,
         realms: impl Iterator<Item = RealmId>,

@@ -65,7 +65,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Whether a block of lines is full.
-    pub const fn is_full(&self, block: u64) -> bool {
+    pub(super) const fn is_full(&self, block: u64) -> bool {
         // the last line of a block precedes the first of the next block, whose number a damaged key may put out of
         // range
         block < (self.lines.rows + 1).div_euclid(BLOCK)
@@ -74,7 +74,7 @@ impl Rows {
 
 impl Walk {
     /// An empty walk; events are counted under these event rule sets.
-    pub fn under(sets: RuleSets) -> Self {
+    pub(super) fn under(sets: RuleSets) -> Self {
         Self {
             report: Report::default(),
             histories: Neighbours::default(),
@@ -89,7 +89,7 @@ impl Walk {
     }
 
     /// Takes in the next entry.
-    pub fn take(&mut self, commit: CommitNo, at: At, seen: Seen<'_>) {
+    pub(super) fn take(&mut self, commit: CommitNo, at: At, seen: Seen<'_>) {
         match seen {
             Seen::Voucher(voucher) => self.voucher(commit, at, &voucher),
             Seen::Broken(why) => {
@@ -102,7 +102,7 @@ impl Walk {
     }
 
     /// Takes in the next movement.
-    pub fn voucher(&mut self, commit: CommitNo, at: At, voucher: &Voucher) {
+    pub(super) fn voucher(&mut self, commit: CommitNo, at: At, voucher: &Voucher) {
         self.report.entries += 1;
         self.report.vouchers += 1;
         if let Err(why) = self.sums.voucher(at.0, voucher) {

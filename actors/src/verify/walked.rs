@@ -37,7 +37,7 @@ pub(super) struct Walked {
 
 impl Walked {
     /// The walk up to the `last` commit.
-    pub fn of(walk: Walk, reach: Reach, last: CommitNo) -> Self {
+    pub(super) fn of(walk: Walk, reach: Reach, last: CommitNo) -> Self {
         let Walk {
             mut report,
             histories,
@@ -68,7 +68,7 @@ impl Walked {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn compare(
+    pub(super) fn compare(
         &mut self,
         store: &dyn Index,
         hands: &mut Hands<'_>,
@@ -136,7 +136,7 @@ impl Walked {
     /// # Errors
     /// As [`Self::compare`].
     #[cfg(test)]
-    pub fn slowly(&self, store: &dyn Index) -> Result<Report, StoreError> {
+    pub(super) fn slowly(&self, store: &dyn Index) -> Result<Report, StoreError> {
         let mut report = Report {
             commit: self.last.0,
             ..Report::default()

@@ -61,7 +61,11 @@ pub(super) struct Draft {
 
 impl Draft {
     /// A draft with only type, amount and the kind of thing it belongs to.
-    pub fn new(voucher_type: VoucherType, amount: Amount, reference_type: ReferenceType) -> Self {
+    pub(super) fn new(
+        voucher_type: VoucherType,
+        amount: Amount,
+        reference_type: ReferenceType,
+    ) -> Self {
         Self {
             voucher_type,
             amount,
@@ -77,7 +81,7 @@ impl Draft {
     }
 
     /// The same for a built-in type.
-    pub fn of(system: SystemType, amount: Amount, reference_type: ReferenceType) -> Self {
+    pub(super) fn of(system: SystemType, amount: Amount, reference_type: ReferenceType) -> Self {
         Self::new(system.voucher_type(), amount, reference_type)
     }
 }
@@ -98,7 +102,7 @@ pub(super) struct Drafts<'a> {
 
 impl Drafts<'_> {
     /// The id that the next voucher will have.
-    pub fn next_id(&self) -> VoucherId {
+    pub(super) fn next_id(&self) -> VoucherId {
         VoucherId {
             realm: self.context.realm,
             account: self.account.number,
@@ -108,7 +112,7 @@ impl Drafts<'_> {
     }
 
     /// The sequence of the last voucher drafted, or of the account's last one while there is none.
-    pub const fn sequence(&self) -> u64 {
+    pub(super) const fn sequence(&self) -> u64 {
         self.sequence
     }
 
@@ -116,7 +120,7 @@ impl Drafts<'_> {
     ///
     /// # Errors
     /// When the money is not available or not held, or the balance would leave the range of money.
-    pub fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
+    pub(super) fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
         let direction = draft.voucher_type.direction();
         let after = self
             .balance
@@ -163,7 +167,12 @@ impl Drafts<'_> {
     ///
     /// # Errors
     /// As [`Self::add`].
-    pub fn step(&mut self, hold: &Hold, step: HoldStep, amount: Amount) -> Result<(), Rejection> {
+    pub(super) fn step(
+        &mut self,
+        hold: &Hold,
+        step: HoldStep,
+        amount: Amount,
+    ) -> Result<(), Rejection> {
         let system = match step {
             HoldStep::Confirm => SystemType::ConfirmHold,
             HoldStep::Release => SystemType::Release,
@@ -185,7 +194,7 @@ impl Drafts<'_> {
     ///
     /// # Errors
     /// As [`Self::add`], or when the charges exceed the largest amount.
-    pub fn charge(&mut self) -> Result<(), Rejection> {
+    pub(super) fn charge(&mut self) -> Result<(), Rejection> {
         let Some(last) = self.vouchers.last() else {
             return Ok(());
         };
@@ -202,7 +211,7 @@ impl Drafts<'_> {
     ///
     /// # Errors
     /// As [`Self::add`].
-    pub fn take(&mut self, charges: Charges, reference: &str) -> Result<(), Rejection> {
+    pub(super) fn take(&mut self, charges: Charges, reference: &str) -> Result<(), Rejection> {
         for (system, money) in [
             (SystemType::Fee, charges.fee),
             (SystemType::FeeTax, charges.tax),
@@ -218,7 +227,7 @@ impl Drafts<'_> {
     }
 
     /// Like [`Self::charge`], but charges nothing if the balance does not cover all of it.
-    pub fn charge_if_covered(&mut self) {
+    pub(super) fn charge_if_covered(&mut self) {
         let before = (self.balance, self.sequence, self.hash, self.vouchers.len());
         if self.charge().is_err() {
             let drafted;

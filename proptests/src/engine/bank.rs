@@ -20,7 +20,7 @@ use super::strays::nobodys;
 
 /// Money that arrived.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub(super) struct Arrival {
     number: usize,
     cvu: Cvu,
     amount: Amount,
@@ -30,12 +30,12 @@ pub struct Arrival {
 
 impl Arrival {
     /// The id of the money on the rail.
-    pub fn coelsa_id(&self) -> String {
+    pub(super) fn coelsa_id(&self) -> String {
         format!("ARRIVED{:015}", self.number)
     }
 
     /// The notice that reports the arrival.
-    pub fn notice(&self) -> Notice {
+    pub(super) fn notice(&self) -> Notice {
         Notice::Received {
             coelsa_id: self.coelsa_id(),
             bank_id: format!("in-{}", self.number),
@@ -72,7 +72,7 @@ enum State {
 
 /// Money that arrives for nobody.
 #[derive(Clone, Copy, Debug)]
-pub struct Stray {
+pub(super) struct Stray {
     /// The account to which a person credits what is not returned.
     pub account: u64,
     /// The amount that arrives.
@@ -332,14 +332,14 @@ impl Books {
 
 /// The bank of a story; see the module. It outlives power cuts.
 #[derive(Debug)]
-pub struct Bank {
+pub(super) struct Bank {
     books: Mutex<Books>,
     clock: Arc<StillClock>,
 }
 
 impl Bank {
     /// A bank whose list takes its dates from a clock.
-    pub fn new(clock: Arc<StillClock>) -> Self {
+    pub(super) fn new(clock: Arc<StillClock>) -> Self {
         Self {
             books: Mutex::default(),
             clock,
@@ -351,17 +351,17 @@ impl Bank {
     }
 
     /// Sets the fate of a transfer.
-    pub fn will(&self, origin: OriginId, fate: Fate) {
+    pub(super) fn will(&self, origin: OriginId, fate: Fate) {
         self.books().fates.insert(origin, fate);
     }
 
     /// Has money arrive by the order of this number; returns the same arrival when it is repeated.
-    pub fn arrive(&self, number: usize, cvu: Cvu, centavos: i64) -> Arrival {
+    pub(super) fn arrive(&self, number: usize, cvu: Cvu, centavos: i64) -> Arrival {
         self.arrive_from(Counterparty::default(), (number, cvu, centavos))
     }
 
     /// Has money arrive from a known sender for a CVU that nobody has.
-    pub fn stray(&self, number: usize, stray: Stray) -> Arrival {
+    pub(super) fn stray(&self, number: usize, stray: Stray) -> Arrival {
         let from = sender(Cbu::compose(11, 7, 42).unwrap());
         let cvu = nobodys(stray.account);
         let arrival = self.arrive_from(from, (number, cvu, stray.centavos));
@@ -390,32 +390,32 @@ impl Bank {
     }
 
     /// Expects that nothing leaves from now on, or that it may.
-    pub fn expect_nothing(&self, held: bool) {
+    pub(super) fn expect_nothing(&self, held: bool) {
         self.books().held = held;
     }
 
     /// The references of what left while nothing was to leave.
-    pub fn against(&self) -> Vec<OriginId> {
+    pub(super) fn against(&self) -> Vec<OriginId> {
         self.books().against.clone()
     }
 
     /// Takes the newest notice that has not been heard yet.
-    pub fn notice(&self) -> Option<Notice> {
+    pub(super) fn notice(&self) -> Option<Notice> {
         self.books().outbox.pop()
     }
 
     /// Puts back a notice that was not heard: it waits behind the others.
-    pub fn keep(&self, notice: Notice) {
+    pub(super) fn keep(&self, notice: Notice) {
         self.books().outbox.insert(0, notice);
     }
 
     /// Whether any notice has not been heard yet.
-    pub fn has_news(&self) -> bool {
+    pub(super) fn has_news(&self) -> bool {
         !self.books().outbox.is_empty()
     }
 
     /// Finds a transfer that the bank had lost; returns whether it had been done.
-    pub fn find(&self, origin: OriginId) -> bool {
+    pub(super) fn find(&self, origin: OriginId) -> bool {
         let mut books = self.books();
         let sent = books.sent.get_mut(&origin).unwrap();
         let done = sent.what.amount().centavos() % 2 == 0;
@@ -424,13 +424,13 @@ impl Bank {
     }
 
     /// The amount that left under a reference and did not come back, in centavos; `None` if it never left.
-    pub fn has_sent(&self, origin: OriginId) -> Option<i64> {
+    pub(super) fn has_sent(&self, origin: OriginId) -> Option<i64> {
         let books = self.books();
         books.sent.get(&origin)?.left()
     }
 
     /// The references of all transfers that the bank has taken.
-    pub fn references(&self) -> Vec<OriginId> {
+    pub(super) fn references(&self) -> Vec<OriginId> {
         let books = self.books();
         let transfers = books.sent.values();
         let transfers = transfers.filter(|sent| matches!(sent.what, What::Transfer(_)));
@@ -441,7 +441,7 @@ impl Bank {
     ///
     /// # Panics
     /// When the same money was to be given back twice.
-    pub fn kept(&self) -> BTreeMap<u64, i64> {
+    pub(super) fn kept(&self) -> BTreeMap<u64, i64> {
         let books = self.books();
         let mut given = BTreeMap::new();
         for sent in books.sent.values() {

@@ -9,18 +9,18 @@ use caudal_ledger::time::Timestamp;
 
 /// The payload of a fuse's panic; the panic hook does not print it.
 #[derive(Debug)]
-pub struct Blown;
+pub(super) struct Blown;
 
 /// The clock of a story; see the module.
 #[derive(Debug)]
-pub struct StillClock {
+pub(super) struct StillClock {
     start: tokio::time::Instant,
     fuse: AtomicI64,
 }
 
 impl StillClock {
     /// A clock that starts now.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         static QUIET: Once = Once::new();
         QUIET.call_once(|| {
             let loud = std::panic::take_hook();
@@ -37,12 +37,12 @@ impl StillClock {
     }
 
     /// Makes the n-th question for the time from now on panic; 0 removes the fuse.
-    pub fn arm(&self, nth: i64) {
+    pub(super) fn arm(&self, nth: i64) {
         self.fuse.store(nth, Ordering::Relaxed);
     }
 
     /// The time, without setting off the fuse.
-    pub fn peek(&self) -> Timestamp {
+    pub(super) fn peek(&self) -> Timestamp {
         let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
         Timestamp::from_millis(1_700_000_000_000 + passed)
     }

@@ -15,7 +15,7 @@ use super::{HANG, soon};
 
 /// A notice as it came.
 #[derive(Clone, Debug)]
-pub struct Got {
+pub(super) struct Got {
     pub id: String,
     pub stamp: u64,
     pub signature: String,
@@ -25,13 +25,13 @@ pub struct Got {
 
 /// Takes notices and answers each with the next of its statuses; with 200 when there are no more. With status 0 it
 /// never answers.
-pub struct Receiver {
+pub(super) struct Receiver {
     pub addr: SocketAddr,
     got: Arc<Mutex<Vec<Got>>>,
 }
 
 impl Receiver {
-    pub fn start(statuses: &[u16]) -> Self {
+    pub(super) fn start(statuses: &[u16]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let got: Arc<Mutex<Vec<Got>>> = Arc::default();
@@ -51,16 +51,16 @@ impl Receiver {
         Self { addr, got }
     }
 
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://{}/bank/v1/notifications", self.addr)
     }
 
-    pub fn got(&self) -> Vec<Got> {
+    pub(super) fn got(&self) -> Vec<Got> {
         self.got.lock().unwrap().clone()
     }
 
     /// Waits until this many have come.
-    pub async fn wait(&self, count: usize) -> Vec<Got> {
+    pub(super) async fn wait(&self, count: usize) -> Vec<Got> {
         soon("the notices come", async || self.got().len() >= count).await;
         self.got()
     }
@@ -110,7 +110,7 @@ fn sha(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Checks the signature, the freshness and that body and headers name the same notice.
-pub fn verify(got: &Got, secret: &str) {
+pub(super) fn verify(got: &Got, secret: &str) {
     let mut key = secret.as_bytes().to_vec();
     assert!((32..=64).contains(&key.len()));
     key.resize(64, 0);

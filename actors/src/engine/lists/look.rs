@@ -32,45 +32,45 @@ use crate::records::marks::{self, BLOCK, Marks};
 pub const ROWS: u64 = 120_000;
 /// The price of a voucher among its neighbours in its account's stream, or of the row of a transfer among its own, in
 /// rows.
-pub const VOUCHER: u64 = 8;
+pub(crate) const VOUCHER: u64 = 8;
 /// The price of a voucher or a transfer that is read alone, in rows.
-pub const SINGLE: u64 = 40;
+pub(crate) const SINGLE: u64 = 40;
 /// The price of a row of the directory or of a hold, in rows.
-pub const ACCOUNT: u64 = 5;
+pub(crate) const ACCOUNT: u64 = 5;
 /// The price of an account's balance, read from its last movement, in rows.
-pub const BALANCE: u64 = 80;
+pub(crate) const BALANCE: u64 = 80;
 
 /// The rest of a bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Left(u64);
+pub(crate) struct Left(u64);
 
 impl Left {
     /// A whole bound. A bound of nothing allows one row, so that every page makes progress.
-    pub fn of(bound: u64) -> Self {
+    pub(crate) fn of(bound: u64) -> Self {
         Self(bound.max(1))
     }
 
     /// Spends the price of something.
-    pub fn spend(&mut self, rows: u64) {
+    pub(crate) fn spend(&mut self, rows: u64) {
         self.0 -= rows.min(self.0);
     }
 
     /// How many rows at this price may still be read, at least one: when the bound is spent, the reads end after that
     /// row.
-    pub fn rows(self, cost: u64) -> usize {
+    pub(crate) fn rows(self, cost: u64) -> usize {
         let rows = self.0.div_euclid(cost.max(1)).max(1);
         usize::try_from(rows).unwrap_or(usize::MAX)
     }
 
     /// Whether nothing more may be looked at.
-    pub const fn is_spent(self) -> bool {
+    pub(crate) const fn is_spent(self) -> bool {
         self.0 == 0
     }
 }
 
 /// A page that scans for its rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub(crate) struct Look<'a> {
     /// The wanted page: its order, where it continues, and the most rows that it takes.
     pub page: &'a ListPage,
     /// How much it may look at, in rows.
@@ -83,7 +83,7 @@ pub struct Look<'a> {
 
 impl Look<'_> {
     /// Whether all of a range may be scanned.
-    pub fn fits(&self, range: Range) -> bool {
+    pub(crate) fn fits(&self, range: Range) -> bool {
         let rows = self.rows.map_or(range.len(), |rows| rows.min(range.len()));
         let all = rows.checked_mul(self.cost.1);
         all.is_some_and(|all| all <= self.bound)
@@ -92,7 +92,7 @@ impl Look<'_> {
     /// The page of a range. `read` returns at most this many of its rows, in the order of the page, each with its
     /// number, and may remove from its beginning the numbers that it has skipped. `take` returns the content of a row
     /// if the row matches. `time` returns when the row of a number was written.
-    pub fn over<R, T>(
+    pub(crate) fn over<R, T>(
         &self,
         range: Range,
         read: impl Fn(&mut Range, usize, &mut Left) -> Result<Vec<(u64, R)>, StoreError>,
@@ -151,7 +151,7 @@ impl Look<'_> {
     }
 
     /// Refuses an order that needs all of a range at once if that is too much.
-    pub fn sorts(&self, range: Range) -> Result<(), Failure> {
+    pub(crate) fn sorts(&self, range: Range) -> Result<(), Failure> {
         match self.fits(range) {
             true => Ok(()),
             false => Err(Failure::TooManyToSort),
@@ -161,7 +161,7 @@ impl Look<'_> {
 
 impl Range {
     /// The empty range.
-    pub const NONE: Self = Self { first: 1, last: 0 };
+    pub(crate) const NONE: Self = Self { first: 1, last: 0 };
 
     /// The number before the range, in an order.
     const fn before(self, order: SortOrder) -> Option<u64> {
@@ -172,7 +172,7 @@ impl Range {
     }
 
     /// The part of the range after a number.
-    pub fn behind(self, number: u64, order: SortOrder) -> Self {
+    pub(crate) fn behind(self, number: u64, order: SortOrder) -> Self {
         let next = match order {
             SortOrder::Ascending => number.checked_add(1),
             SortOrder::Descending => number.checked_sub(1),
@@ -193,7 +193,7 @@ impl Range {
 
 /// Removes from the beginning of a range, in an order, the blocks without a wanted mark, and returns the part of the
 /// rest that lies in one block; without wanted marks, all of it.
-pub fn passed(
+pub(crate) fn passed(
     store: &dyn Index,
     list: (RealmId, Marked),
     wanted: &[Marks],

@@ -57,7 +57,7 @@ fn counted(
 ///
 /// # Errors
 /// When the realm's row of counts cannot be read or is damaged.
-pub fn opens(
+pub(super) fn opens(
     realm: RealmId,
     kind: CaseKind,
     (place, since): (Place, Timestamp),
@@ -73,7 +73,7 @@ pub fn opens(
 }
 
 /// Removes the rows of a case, and counts it no more.
-pub fn closes(
+pub(super) fn closes(
     realm: RealmId,
     kind: CaseKind,
     place: Place,
@@ -101,7 +101,7 @@ const fn place_of(case: SuspensePlace) -> Place {
 }
 
 /// Adds the rows of money that begins to wait.
-pub fn parked(
+pub(super) fn parked(
     realm: RealmId,
     parked: &Parked,
     index: &mut dyn IndexWriter,
@@ -112,7 +112,7 @@ pub fn parked(
 }
 
 /// The rows that a fact of a case adds.
-pub fn happened(
+pub(super) fn happened(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     (entry, position): (&Entry, Position),

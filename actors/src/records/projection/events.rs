@@ -130,7 +130,7 @@ impl EventRow {
 ///
 /// # Errors
 /// When a later program has put a set into force that this one does not know.
-pub fn rules(
+pub(super) fn rules(
     sets: RuleSets,
     realm: RealmId,
     index: &mut dyn IndexWriter,
@@ -156,7 +156,7 @@ pub fn known(sets: RuleSets, number: u16) -> Result<&'static EventRules, StoreEr
 }
 
 /// The rows that a fact of a realm adds: an event, or other rules for the events that follow.
-pub fn of_realm(
+pub(super) fn of_realm(
     (sets, realm): (RuleSets, RealmId),
     (entry, position): (&Entry, Position),
     index: &mut dyn IndexWriter,
@@ -177,7 +177,7 @@ pub fn of_realm(
 }
 
 /// Gives an event the next number of its realm.
-pub fn publish(
+pub(super) fn publish(
     realm: RealmId,
     event: EventRow,
     index: &mut dyn IndexWriter,
@@ -188,7 +188,7 @@ pub fn publish(
 }
 
 /// Writes an event under its number.
-pub fn note(realm: RealmId, number: u64, event: &EventRow, index: &mut dyn IndexWriter) {
+pub(super) fn note(realm: RealmId, number: u64, event: &EventRow, index: &mut dyn IndexWriter) {
     let (key, head) = (keys::event(realm, number), event.head());
     if event.noted.is_empty() {
         return index.put(&key, &head);

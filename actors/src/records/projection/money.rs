@@ -18,7 +18,7 @@ use crate::records::keys::{self, Rail};
 use crate::records::{account_sets, decode, encode};
 
 /// The rows that a voucher adds.
-pub fn posted(
+pub(super) fn posted(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     voucher: &Voucher,
@@ -120,7 +120,7 @@ fn hold(
 }
 
 /// The rows that a fact of a transfer adds.
-pub fn transfer(
+pub(super) fn transfer(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     (entry, position): (&Entry, Position),
@@ -245,7 +245,7 @@ fn came_back(
 }
 
 /// The row that a call to the bank adds: a call about a transfer is found by the transfer.
-pub fn called(
+pub(super) fn called(
     realm: RealmId,
     account: AccountNo,
     call: &BankCall,
@@ -289,7 +289,7 @@ pub fn origin_place(
 }
 
 /// The rows that money adds which no account could take.
-pub fn suspended(
+pub(super) fn suspended(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
     (entry, position): (&Entry, Position),

@@ -46,7 +46,7 @@ pub struct Listed {
 }
 
 /// Folds a fact of the profile into the account's rows.
-pub fn happened(
+pub(super) fn happened(
     (sets, realm): (RuleSets, RealmId),
     number: AccountNo,
     (entry, position): (&Entry, Position),

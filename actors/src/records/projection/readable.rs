@@ -18,7 +18,7 @@ use crate::records::{
 };
 
 /// Refuses an entry of an unknown kind, or whose body cannot be decoded.
-pub fn readable(entry: &Entry) -> Result<(), StoreError> {
+pub(super) fn readable(entry: &Entry) -> Result<(), StoreError> {
     match entry.stream.kind {
         // whoever recalled it has decoded it
         LEDGER if entry.fact.get::<Voucher>().is_some() => Ok(()),

@@ -33,7 +33,7 @@ struct Kept {
 }
 
 /// Reads the sums of a realm, changes them and writes them back.
-pub fn update<T>(
+pub(super) fn update<T>(
     realm: RealmId,
     index: &mut dyn IndexWriter,
     change: impl FnOnce(&mut Totals) -> T,
@@ -42,7 +42,7 @@ pub fn update<T>(
 }
 
 /// The same for a voucher, with its ordinal among the internal vouchers of its realm, if it has one.
-pub fn posted<T>(
+pub(super) fn posted<T>(
     realm: RealmId,
     index: &mut dyn IndexWriter,
     voucher: (&Voucher, Option<u64>),
@@ -98,12 +98,12 @@ fn close(
 }
 
 /// The sums in a row; zero without a row.
-pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
+pub(crate) fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
     Kept::read(row).map(|kept| kept.totals)
 }
 
 /// The newest day in a row.
-pub fn newest_day(row: Option<&[u8]>) -> Result<Day, StoreError> {
+pub(crate) fn newest_day(row: Option<&[u8]>) -> Result<Day, StoreError> {
     Kept::read(row).map(|kept| kept.day)
 }
 

@@ -12,7 +12,7 @@ use super::{Place, cases};
 use crate::records::{decode, encode, keys};
 
 /// The rows that a fact adds.
-pub fn happened(
+pub(super) fn happened(
     realm: RealmId,
     account: AccountNo,
     entry: &Entry,
@@ -41,7 +41,7 @@ pub fn happened(
 
 /// A waiting departure is booked by a transfer under its reference: one that was taken in, or the order itself, given
 /// again.
-pub fn booked(
+pub(super) fn booked(
     realm: RealmId,
     (account, origin): (AccountNo, OriginId),
     (transfer, tag): (u64, Tag),

@@ -16,7 +16,7 @@ use crate::records::keys;
 ///
 /// # Errors
 /// When the row cannot be read or is damaged.
-pub fn posted(
+pub(super) fn posted(
     realm: RealmId,
     voucher: &Voucher,
     index: &mut dyn IndexWriter,
@@ -30,7 +30,7 @@ pub fn posted(
 }
 
 /// The usage in a row; zero without a row.
-pub fn parse(row: Option<&[u8]>) -> Result<TotalUsage, StoreError> {
+pub(crate) fn parse(row: Option<&[u8]>) -> Result<TotalUsage, StoreError> {
     let Some(row) = row else {
         return Ok(TotalUsage::default());
     };

@@ -8,7 +8,7 @@ use caudal_storage::{IndexWriter, StoreError};
 use crate::records::{decode, encode, keys};
 
 /// The rows that an order about a webhook adds.
-pub fn set(
+pub(super) fn set(
     realm: RealmId,
     fact: &WebhookFact,
     index: &mut dyn IndexWriter,
@@ -23,7 +23,7 @@ pub fn set(
 }
 
 /// The rows that a courier's note adds.
-pub fn went(
+pub(super) fn went(
     realm: RealmId,
     webhook: u64,
     fact: &DeliveryFact,

@@ -23,7 +23,7 @@ fn decision(forced: bool) -> Decision {
     }
 }
 
-pub fn verdicts() -> Vec<TransferRecord> {
+pub(super) fn verdicts() -> Vec<TransferRecord> {
     [(Verdict::Completed, false), (Verdict::Rejected, true)]
         .map(|(verdict, forced)| TransferRecord {
             transfer: 3,
@@ -35,7 +35,7 @@ pub fn verdicts() -> Vec<TransferRecord> {
         .into()
 }
 
-pub fn unbooked() -> Vec<UnbookedFact> {
+pub(super) fn unbooked() -> Vec<UnbookedFact> {
     let left = Departure {
         origin: OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 2),
         bank_id: "1-0-8-0".into(),
@@ -90,7 +90,7 @@ pub fn unbooked() -> Vec<UnbookedFact> {
     ]
 }
 
-pub fn facts() -> Vec<CaseFact> {
+pub(super) fn facts() -> Vec<CaseFact> {
     let case = SuspensePlace {
         account: AccountNo(7),
         sequence: 2,

@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 use super::*;
 
 /// A voucher with all fields that only holds and releases have.
-pub fn step() -> Voucher {
+pub(super) fn step() -> Voucher {
     Voucher {
         reference_type: ReferenceType::Hold,
         reference_id: Some("hld_000000400000002000000041xb".into()),
@@ -26,7 +26,7 @@ pub fn step() -> Voucher {
 }
 
 /// A counterparty with all fields.
-pub fn bea() -> Counterparty {
+pub(super) fn bea() -> Counterparty {
     Counterparty {
         cuit: Some("27312547568".into()),
         name: Some("Bea".into()),
@@ -39,14 +39,14 @@ pub fn bea() -> Counterparty {
 }
 
 /// A voucher that names its counterparty.
-pub fn named() -> Voucher {
+pub(super) fn named() -> Voucher {
     Voucher {
         counterparty: Some(Box::new(bea())),
         ..voucher()
     }
 }
 
-pub fn fees() -> Vec<FeeRule> {
+pub(super) fn fees() -> Vec<FeeRule> {
     vec![FeeRule {
         code: TypeCode::parse("SALE").unwrap(),
         percentage: Decimal::new(6, 1),
@@ -88,7 +88,7 @@ fn transfer(to: Destination) -> Transfer {
     }
 }
 
-pub fn transfers() -> Vec<TransferRecord> {
+pub(super) fn transfers() -> Vec<TransferRecord> {
     let key = Destination::Key(Cbu::parse("2850590940090418135201").unwrap());
     let alias = Destination::Alias(Alias::parse("bea.prueba").unwrap());
     let (bank_id, coelsa_id) = (Some("1".to_owned()), Some("80V1JXON".to_owned()));
@@ -134,7 +134,7 @@ pub fn transfers() -> Vec<TransferRecord> {
     facts.into_iter().map(record).collect()
 }
 
-pub fn suspense() -> Suspense {
+pub(super) fn suspense() -> Suspense {
     Suspense {
         cash_in: CashIn {
             coelsa_id: "80V1JXON".into(),

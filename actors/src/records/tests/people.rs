@@ -12,7 +12,7 @@ fn ana() -> PersonName {
     PersonName::parse("ana").unwrap()
 }
 
-pub fn facts() -> Vec<PeopleFact> {
+pub(super) fn facts() -> Vec<PeopleFact> {
     vec![
         PeopleFact::Issued {
             name: ana(),
@@ -30,7 +30,7 @@ pub fn facts() -> Vec<PeopleFact> {
     ]
 }
 
-pub fn approvals() -> Vec<ApprovalFact> {
+pub(super) fn approvals() -> Vec<ApprovalFact> {
     vec![
         ApprovalFact::Asked(Proposal {
             number: 1,
@@ -56,7 +56,7 @@ pub fn approvals() -> Vec<ApprovalFact> {
 }
 
 /// A tenant for which some operations need a second person.
-pub fn four_eyes() -> PlatformFact {
+pub(super) fn four_eyes() -> PlatformFact {
     PlatformFact::TenantChanged {
         id: "tnt_1".into(),
         name: "Uno".into(),
@@ -73,7 +73,7 @@ pub fn four_eyes() -> PlatformFact {
     }
 }
 
-pub fn outcomes() -> Vec<Outcome> {
+pub(super) fn outcomes() -> Vec<Outcome> {
     vec![
         Outcome::Begun,
         Outcome::Done { of: 1, status: 200 },
@@ -85,7 +85,7 @@ pub fn outcomes() -> Vec<Outcome> {
 }
 
 /// One entry for each outcome, by people of each role.
-pub fn entries() -> Vec<AuditFact> {
+pub(super) fn entries() -> Vec<AuditFact> {
     let roles = [
         Role::Viewer,
         Role::Auditor,

@@ -7,7 +7,7 @@ use caudal_ledger::webhooks::{Replay, Secret, Webhook, WebhookFact, WebhookForma
 
 use super::*;
 
-pub fn facts() -> Vec<WebhookFact> {
+pub(super) fn facts() -> Vec<WebhookFact> {
     let webhook = Webhook {
         number: 1,
         url: "https://psp.example/hook".into(),
@@ -61,7 +61,7 @@ pub fn facts() -> Vec<WebhookFact> {
     ]
 }
 
-pub fn notes() -> Vec<DeliveryFact> {
+pub(super) fn notes() -> Vec<DeliveryFact> {
     let tried = |event, response, ending, due| Try {
         event,
         at: at(event),

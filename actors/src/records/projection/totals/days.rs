@@ -70,7 +70,7 @@ impl Added {
 
 /// The newest day of a realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Day {
+pub(crate) struct Day {
     /// Its first instant, in milliseconds.
     pub first: u64,
     /// Its last instant, in milliseconds.
@@ -81,13 +81,13 @@ pub struct Day {
 
 impl Day {
     /// Its part of the row of the realm's sums.
-    pub fn words(self) -> [Word; 4] {
+    pub(crate) fn words(self) -> [Word; 4] {
         let [available, held, vouchers] = self.added.words();
         [together(self.first, self.last), available, held, vouchers]
     }
 
     /// Reads the words that [`Self::words`] gave.
-    pub fn of([ends, available, held, vouchers]: [Word; 4]) -> Self {
+    pub(crate) fn of([ends, available, held, vouchers]: [Word; 4]) -> Self {
         let (first, last) = apart(ends);
         Self {
             first,
@@ -97,7 +97,7 @@ impl Day {
     }
 
     /// Adds a voucher at an instant, and writes the rows of days that are not the newest.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         realm: RealmId,
         (at, added): (Timestamp, Added),
