@@ -1,6 +1,7 @@
 //! House rules that a program can check, over the files that git tracks.
 
 mod documents;
+mod recipes;
 mod rooms;
 
 use std::collections::BTreeSet;
@@ -115,13 +116,13 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Words that hide an impossible state, and how often the product may use each at most. No number may
 /// grow; when a count falls, lower the number here.
 const HIDING: &[(&str, usize)] = &[
-    ("saturating_", 262),
+    ("saturating_", 255),
     ("unwrap_or_default", 110),
     ("unwrap_or(0", 20),
     ("unwrap_or(MAX", 59),
 ];
 /// How many assertions the product has at least. When the count rises, raise the number here.
-const ASSERTIONS: usize = 168;
+const ASSERTIONS: usize = 170;
 /// Spanish field names: they belong to the wallet family, which speaks Spanish to its clients.
 const SPANISH: &[&str] = &[
     "cuitCuil",

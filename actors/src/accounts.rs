@@ -1,11 +1,12 @@
 //! The actor of one account: owns its balance and voucher log, and takes one turn at a time.
 //!
-//! **Shape.** The actor works at its [`Desk`]. Each turn is synchronous: decide, apply, hand the facts to the scribe.
-//! Only the answer waits for the disk, so a hot CVU costs no more than others. An order that concerns several accounts
-//! is decided in one turn at all their desks (see `joint`).
+//! **Shape.** The actor works at its [`Desk`]. What it takes is a type that says how it is decided ([`AccountOrder`]), or
+//! a [`Question`]. Each turn is synchronous: decide, apply, hand the facts to the scribe. Only the answer waits for the
+//! disk, so a hot CVU costs no more than others. An order that concerns several accounts is decided in one turn at all
+//! their desks (see `joint`).
 //!
-//! **Bounds.** Whoever was let in at the door finds room in the mailbox ([`crate::in_flight`]). Vouchers that are not durable yet are kept to recognise repeats,
-//! and the store's queue bounds how many there are.
+//! **Bounds.** Whoever was let in at the door finds room in the mailbox ([`crate::in_flight`]). Vouchers that are not
+//! durable yet are kept to recognise repeats, and the store's queue bounds how many there are.
 //!
 //! **Order.** Every turn first releases the holds whose time is over. A repeat of an external id is searched for among
 //! the vouchers in flight, then in the index; the claim that the supervisor took makes that sound.
@@ -13,15 +14,16 @@
 //! **Failure.** A failed commit or a panic ends this actor, and the next order loads the account again. Business that
 //! waits for the bank is on disk, and the actor resumes it when it starts.
 
+mod balances;
 mod batch;
 mod cases;
 mod child;
 mod desk;
 pub mod enrolment;
+mod holds;
 mod joint;
 mod loading;
 mod messages;
-mod money;
 mod posting;
 mod profile;
 pub mod remittance;
@@ -40,23 +42,26 @@ use caudal_ledger::facts::Registration;
 use caudal_ledger::time::Timestamp;
 use tokio::sync::oneshot;
 
+pub use balances::{QuoteFor, ReadBalance, ReadBalanceAt};
 pub use batch::{BULK_PART, BatchMode, Gather, Share, is_kept};
-pub use cases::CaseTurn;
+pub use cases::{BookDeparture, CreditParked, DecideTransfer};
 pub use child::{Child, Reserved};
 pub use desk::Desk;
-pub use enrolment::FundTurn;
+pub use enrolment::{AdoptEnrolment, EnrolAccount, FundAnswered, ReadEnrolment};
+pub use holds::{FindHold, PlaceHold, StepHold};
 pub use joint::{Convoy, Joint};
-pub use messages::AccountMessage;
-pub use money::MoneyTurn;
-pub use posting::{Ground, Posting};
-pub use profile::ProfileTurn;
-pub use transfers::TransferTurn;
+pub use messages::{AccountContext, AccountOrder, Observe, Passivate, Question, Target, Tick};
+pub use posting::{BookArrival, Ground, Post, Posting};
+pub use profile::{AdoptChange, BecomeAccount, ChangeProfile, ViewAccount};
+pub use reversals::ReverseTransfer;
+pub use transfers::{FindTransfer, HearTransfer, MakeTransfer};
 pub use views::{
     AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome, Observed, Placed,
     TransferView, Versions,
 };
 
-use crate::mailbox::{Asked as _, Queued};
+use crate::mailbox::{Asked, Queued};
+use crate::orders::Envelope;
 use crate::records::rest::Left;
 use crate::scribe::Shared;
 use crate::vitals::Vitals;
@@ -126,30 +131,6 @@ impl AccountActor {
             self.alarm = Some((at, alarm));
         }
     }
-
-    /// Takes the message's turn at the desk.
-    fn turn(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
-        let Some(desk) = self.desk.as_mut() else {
-            // While the desk is lent the mailbox is paused; an actor without a desk has nothing to answer with.
-            return ctx.stop();
-        };
-        desk.expire();
-        match message {
-            AccountMessage::Money(turn) => desk.money(turn, ctx),
-            AccountMessage::Transfer(turn) => desk.transfer(turn, ctx),
-            AccountMessage::Case(turn) => desk.case(turn),
-            AccountMessage::Profile(turn) => desk.profile(turn, ctx),
-            AccountMessage::Fund(turn) => desk.fund(turn, ctx),
-            AccountMessage::Joint(convoy) => self.join(convoy, ctx),
-            AccountMessage::Observe(reply) => reply.send(Ok(Some(desk.observed()))),
-            // The holds that are due were released above.
-            AccountMessage::Tick => {}
-            AccountMessage::Passivate => {
-                desk.rest();
-                ctx.stop();
-            }
-        }
-    }
 }
 
 impl Desk {
@@ -203,34 +184,64 @@ impl AccountActor {
     }
 }
 
-/// Takes the messages that the supervisor forwards and counts as waiting.
-impl Handler<Queued<AccountMessage>> for AccountActor {
+/// Takes the orders that the supervisor forwards and counts as waiting.
+impl<O: AccountOrder> Handler<Queued<Envelope<O>>> for AccountActor {
     type Result = ();
 
-    fn handle(&mut self, queued: Queued<AccountMessage>, ctx: &mut Context<Self>) {
-        if let Some(desk) = &self.desk {
-            desk.shared.times.account.record(queued.waited());
-        }
-        self.taken(queued.take(), ctx);
+    fn handle(&mut self, queued: Queued<Envelope<O>>, ctx: &mut Context<Self>) {
+        self.waited(queued.waited());
+        Handler::<Envelope<O>>::handle(self, queued.take(), ctx);
     }
 }
 
-/// Takes the messages of the tasks that ask the bank, one at a time from each.
-impl Handler<AccountMessage> for AccountActor {
+/// Takes the reports of the tasks that ask the bank, one at a time from each.
+impl<O: AccountOrder> Handler<Envelope<O>> for AccountActor {
     type Result = ();
 
-    fn handle(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
-        self.taken(message, ctx);
+    fn handle(&mut self, mut envelope: Envelope<O>, ctx: &mut Context<Self>) {
+        if self.takes(&mut envelope, ctx)
+            && let Some(desk) = self.desk.as_mut()
+        {
+            envelope.order.decide(desk, envelope.ticket, ctx);
+            self.set_alarm(ctx);
+        }
+        if O::ENDS {
+            ctx.stop();
+        }
+    }
+}
+
+/// Takes an order that concerns several accounts.
+impl Handler<Queued<Convoy>> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, queued: Queued<Convoy>, ctx: &mut Context<Self>) {
+        self.waited(queued.waited());
+        let mut convoy = queued.take();
+        if self.takes(&mut convoy, ctx) {
+            self.join(convoy, ctx);
+            self.set_alarm(ctx);
+        }
     }
 }
 
 impl AccountActor {
-    fn taken(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
-        let Some(mut message) = self.without_account(message, ctx) else {
-            return;
-        };
-        let Some(desk) = self.desk.as_ref() else {
-            return ctx.stop();
+    fn waited(&self, waited: Duration) {
+        if let Some(desk) = &self.desk {
+            desk.shared.times.account.record(waited);
+        }
+    }
+
+    /// Whether a message has its turn now: the account is here and sound, and somebody waits for the message. The holds
+    /// that are due are released first.
+    fn takes(&mut self, message: &mut impl Asked, ctx: &mut Context<Self>) -> bool {
+        if self.is_refused(message) {
+            return false;
+        }
+        let Some(desk) = self.desk.as_mut() else {
+            // While the desk is lent the mailbox is paused; an actor without a desk has nothing to answer with.
+            ctx.stop();
+            return false;
         };
         let vitals = &desk.vitals;
         vitals
@@ -238,12 +249,13 @@ impl AccountActor {
             .store(desk.now().millis(), Ordering::Release);
         if vitals.doubtful() {
             // Dropping the message answers "outcome unknown", which is true.
-            return ctx.stop();
+            ctx.stop();
+            return false;
         }
         if message.is_left() {
-            return;
+            return false;
         }
-        self.turn(message, ctx);
-        self.set_alarm(ctx);
+        desk.expire();
+        true
     }
 }

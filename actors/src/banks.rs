@@ -28,7 +28,7 @@ use caudal_ledger::transfers::{BankTransfer, Destination};
 use crate::hold::Hold;
 use crate::ports::{
     BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
-    LocalFuture, ReturnOrder, TransferOrder,
+    LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
 };
 
 /// A realm's relation to its bank.
@@ -312,8 +312,17 @@ impl BankGateway for RealmBank {
             .map_or_else(|_| String::new(), |bank| bank.place())
     }
 
-    fn has_signed(&self, fits: &dyn Fn(&str) -> bool) -> bool {
-        self.now().is_ok_and(|bank| bank.has_signed(fits))
+    fn verify(&self, notice: &RawNotice<'_>) -> bool {
+        self.now().is_ok_and(|bank| bank.verify(notice))
+    }
+
+    fn read_notice(&self, notice: &RawNotice<'_>, now: Timestamp) -> Result<Notice, UnreadNotice> {
+        let bank = self.now().map_err(|why| UnreadNotice(why.to_string()))?;
+        bank.read_notice(notice, now)
+    }
+
+    fn client_in(&self, cvu: &Cvu) -> Option<u64> {
+        self.now().ok()?.client_in(cvu)
     }
 
     fn create_cvu<'a>(

@@ -50,18 +50,21 @@ use caudal_storage::{Index, Store};
 use dashmap::DashMap;
 use tokio::sync::{Notify, oneshot, watch};
 
-use crate::accounts::{AccountView, BalanceView, Versions};
+use crate::accounts::{
+    AccountView, BalanceView, ChangeProfile, ReadBalance, ReadBalanceAt, Versions, ViewAccount,
+};
 use crate::banks::{self, RealmBank};
 use crate::failure::Failure;
 use crate::in_flight::{self, Admitted, InFlight};
 use crate::lanes::{Lane, Traffic};
 use crate::mailbox::Mailbox;
+use crate::orders::Envelope;
 use crate::platform::{Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
-use crate::realms::{MoneyMessage, ProfileMessage, RealmMessage, RealmSupervisor, Target};
+use crate::realms::{RealmOrder, RealmSupervisor, Register, Target};
 use crate::records::reads;
-use crate::reply::{Answered, Claims, Keyed, Reply};
+use crate::reply::{Answered, Claims, Given, Keyed, Reply};
 use crate::residency::Residency;
 use crate::scribe::Ticket;
 use crate::settings::{Pauses, Settings};
@@ -69,16 +72,13 @@ use crate::times::Times;
 use crate::treasury::Treasury;
 
 pub use crate::banks::Banks;
+pub use crate::realms::{BANK_DEADLINE, DEADLINE};
 pub use bank_reads::BankReadLimits;
 pub use keeper::Down;
 use keeper::Kept;
 pub use options::EngineOptions;
 use read_slots::Cost;
 
-/// How long a caller waits for an answer: ten seconds, then its outcome is unknown.
-pub const DEADLINE: Duration = Duration::from_secs(10);
-/// How long a caller waits for an answer if the bank is asked: thirty seconds.
-pub const BANK_DEADLINE: Duration = Duration::from_secs(30);
 /// The most answers of one idempotency key that are shown.
 const ANSWERS_MAX: usize = 20;
 
@@ -321,27 +321,42 @@ impl Engine {
         &self.store
     }
 
-    fn tell(&self, realm: RealmId, message: impl Into<RealmMessage>) -> Result<(), Failure> {
-        self.realms.tell(realm, message.into())
+    /// Asks a realm a question, which has no idempotency key.
+    async fn ask<O: RealmOrder>(&self, realm: RealmId, question: O) -> Result<O::Outcome, Failure> {
+        value(wait(self.asked(realm, question)?, O::DEADLINE).await)
     }
 
-    async fn ask<T, M: Into<RealmMessage>>(
+    /// Sends a realm a question. Returns the future of its answer.
+    fn asked<O: RealmOrder>(
         &self,
         realm: RealmId,
-        deadline: Duration,
-        message: impl FnOnce(Reply<Result<T, Failure>>) -> M,
-    ) -> Result<T, Failure> {
+        order: O,
+    ) -> Result<oneshot::Receiver<Answered<O::Outcome>>, Failure> {
         let (reply, answer) = Reply::new();
-        self.tell(realm, message(reply))?;
-        wait(answer, deadline).await
+        let ticket = Ticket::of_question(reply);
+        let supervisor = self.realms.supervisor(realm)?;
+        supervisor.tell(Envelope { order, ticket })?;
+        Ok(answer)
     }
 
-    async fn order<T, M: Into<RealmMessage>>(
+    /// Has a realm decide an order.
+    async fn order<O: RealmOrder>(
+        &self,
+        realm: RealmId,
+        order: O,
+        asker: Asker<O::Outcome>,
+    ) -> Answered<O::Outcome> {
+        let send = |realm: &Mailbox<_>, ticket| realm.tell(Envelope { order, ticket });
+        self.ordered(realm, O::DEADLINE, asker, send).await
+    }
+
+    /// As [`Self::order`], for an order that `send` puts into the mailbox of the realm's supervisor.
+    async fn ordered<T>(
         &self,
         realm: RealmId,
         deadline: Duration,
         asker: Asker<T>,
-        message: impl FnOnce(Ticket<T>) -> M,
+        send: impl FnOnce(&Mailbox<RealmSupervisor>, Ticket<T>) -> Result<(), Failure>,
     ) -> Answered<T> {
         let Asker {
             keyed,
@@ -356,7 +371,7 @@ impl Engine {
             guards: Vec::new(),
             request_id,
         };
-        self.tell(realm, message(ticket))?;
+        send(&self.realms.supervisor(realm)?, ticket)?;
         wait(answer, deadline).await
     }
 
@@ -369,13 +384,12 @@ impl Engine {
         alias: Option<Alias>,
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {
-        let message = |ticket| ProfileMessage::Register {
+        let order = Register {
             registration,
             open,
             alias,
-            ticket,
         };
-        self.order(realm, BANK_DEADLINE, asker, message).await
+        self.order(realm, order, asker).await
     }
 
     /// Changes the profile of an account. With `if_match` only if the profile has one of these
@@ -388,13 +402,12 @@ impl Engine {
         if_match: Option<Versions>,
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {
-        let message = |ticket| ProfileMessage::Change {
+        let order = ChangeProfile {
             target,
             order,
             if_match,
-            ticket,
         };
-        self.order(realm, BANK_DEADLINE, asker, message).await
+        self.order(realm, order, asker).await
     }
 
     /// An account as it is. The answer waits until all that it shows is on disk.
@@ -402,8 +415,7 @@ impl Engine {
     /// # Errors
     /// Those of every door, and `AccountNotFound`.
     pub async fn view(&self, realm: RealmId, target: Target) -> Result<AccountView, Failure> {
-        self.ask(realm, DEADLINE, |reply| ProfileMessage::View(target, reply))
-            .await
+        self.ask(realm, ViewAccount(target)).await
     }
 
     /// The balance of an account as it is, in centavos.
@@ -411,10 +423,7 @@ impl Engine {
     /// # Errors
     /// Those of every door, `AccountNotFound`, and `AccountWithoutCvu`.
     pub async fn balance(&self, realm: RealmId, target: Target) -> Result<BalanceView, Failure> {
-        self.ask(realm, DEADLINE, |reply| {
-            MoneyMessage::BalanceOf(target, reply)
-        })
-        .await
+        self.ask(realm, ReadBalance(target)).await
     }
 
     /// The balance of an account after the last movement up to and including an instant.
@@ -427,10 +436,7 @@ impl Engine {
         target: Target,
         at: Timestamp,
     ) -> Result<BalanceView, Failure> {
-        self.ask(realm, DEADLINE, |reply| {
-            MoneyMessage::BalanceAt(target, at, reply)
-        })
-        .await
+        self.ask(realm, ReadBalanceAt(target, at)).await
     }
 
     /// The answers that an idempotency key keeps, at most 20.
@@ -466,6 +472,14 @@ impl Engine {
         let platform = platform.unwrap_or_else(PoisonError::into_inner).clone();
         platform.tell(PlatformMessage(order, reply))?;
         wait(answer, DEADLINE).await
+    }
+}
+
+/// The value of an answer that no key keeps.
+fn value<T>(answered: Answered<T>) -> Result<T, Failure> {
+    match answered? {
+        Given::Value(value) => Ok(value),
+        Given::Kept { .. } => Err(Failure::OutcomeUnknown),
     }
 }
 

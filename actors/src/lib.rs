@@ -1,8 +1,8 @@
 //! The actors: one per account, a supervisor per realm, and the ports to the outside world.
 //!
-//! **Shape.** [`engine::Engine`] is the one door. It sends an order to the supervisor of the caller's realm; the
-//! supervisor checks the rules over the whole realm and forwards the order to the account's actor; the actor decides,
-//! applies at once and hands the facts to the store. The store's thread releases the answer after the flush.
+//! **Shape.** [`engine::Engine`] is the one door. It sends an order ([`orders`]) to the supervisor of the caller's realm;
+//! the supervisor checks the rules over the whole realm and forwards the order to the account's actor; the actor
+//! decides, applies at once and hands the facts to the store. The store's thread releases the answer after the flush.
 //!
 //! **Bounds.** Every mailbox has a named limit ([`mailbox`]); a full one answers
 //! [`failure::Failure::Overloaded`]. An order whose client has left is dropped when its turn comes,
@@ -27,6 +27,7 @@ mod loads;
 pub mod lookout;
 pub mod mailbox;
 mod meter;
+pub mod orders;
 pub mod people;
 pub mod persist;
 pub mod platform;

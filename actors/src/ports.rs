@@ -1,5 +1,6 @@
 //! The actors' ports to the outside: a bank and a clock. The real implementations are in `src`.
 
+mod notices;
 pub mod obedient;
 mod time;
 pub mod webhooks;
@@ -22,6 +23,7 @@ use caudal_ledger::transfers::{
     BankTransfer, BankWord, Concept, Counterparty, Departure, Destination,
 };
 
+pub use notices::{RawNotice, UnreadNotice};
 pub use time::{Cause, Clock, Doubt, Known};
 
 /// How a bank operation ended when it did not succeed.
@@ -278,9 +280,24 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         self.collector().cbu
     }
 
-    /// Whether `fits` accepts the bank's secret for notices; no notice counts for a bank without one.
-    fn has_signed(&self, _fits: &dyn Fn(&str) -> bool) -> bool {
+    /// Whether this bank sent a notice, and did so recently by one of the notice's clocks. A bank without anything that
+    /// proves it, such as a secret, has sent none.
+    fn verify(&self, _: &RawNotice<'_>) -> bool {
         false
+    }
+
+    /// Reads a notice that [`Self::verify`] accepted. `now` is its time if it states none.
+    ///
+    /// # Errors
+    /// When it is no notice, or a member that decides is invalid.
+    fn read_notice(&self, _: &RawNotice<'_>, _: Timestamp) -> Result<Notice, UnreadNotice> {
+        Err(UnreadNotice("this bank sends no notices".to_owned()))
+    }
+
+    /// The client id in a CVU of this bank; `None` if its CVUs carry none. It names no realm: the index knows which realm
+    /// has a CVU.
+    fn client_in(&self, _: &Cvu) -> Option<u64> {
+        None
     }
 
     /// Creates the CVU of a client id, or returns the existing one. `request_id` is passed along for tracing.

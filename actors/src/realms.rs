@@ -1,10 +1,12 @@
 //! The supervisor of one realm: routes orders, keeps names unique in the realm, owns the voucher types, and starts,
 //! replaces and passivates the actors of accounts.
 //!
-//! **Shape.** It never waits: it reads the index (microseconds), claims the names that the order needs exclusively, and
+//! **Shape.** What it takes is a type that says how it is routed ([`RealmOrder`]). It never waits: it lets the order
+//! through its idempotency key, reads the index (microseconds), claims the names that the order needs exclusively, and
 //! forwards the order. The account's actor sends the answer straight to the caller.
 //!
-//! **Bounds.** Whoever was let in at the door ([`crate::in_flight`]) finds room in the mailbox; [`crate::residency`] bounds the number of actors; the least recently used idle ones are unloaded first.
+//! **Bounds.** Whoever was let in at the door ([`crate::in_flight`]) finds room in the mailbox; [`crate::residency`]
+//! bounds the number of actors; the least recently used idle ones are unloaded first.
 //!
 //! **Order.** Claim first, then look: an external id or key in use is claimed until the index shows
 //! its effect, so at every moment either the claim or the index knows it.
@@ -17,7 +19,6 @@ mod cases;
 mod children;
 mod cvus;
 pub mod lookout;
-mod messages;
 mod money;
 mod names;
 mod orders;
@@ -44,33 +45,36 @@ use caudal_ledger::webhooks::Webhooks;
 use caudal_storage::StoreError;
 use foldhash::HashMap;
 
-use crate::accounts::{AccountMessage, AccountView, ProfileTurn};
+use crate::accounts::{AccountOrder, Question};
 use crate::courier::Courier;
 use crate::failure::Failure;
 use crate::life::Heart;
 use crate::mailbox::{Asked as _, Mailbox, Queued, Waiting, give_way};
 use crate::meter::Meter;
+use crate::orders::{Envelope, Order, TicketOf};
 use crate::records::{Tail, reads};
-use crate::reply::{Answered, Given, Reply};
+use crate::reply::Given;
 use crate::residency::Residents;
 use crate::scribe::{Scribe, Shared, Ticket, Write};
 use crate::vitals::Vitals;
 use children::Children;
 use cvus::Cvus;
 
-pub use cases::{CaseMessage, ReturnSaid};
-pub use children::ActorsMessage;
-pub use money::MoneyMessage;
-pub use postings::{Bulk, PostingMessage};
-pub use profile::ProfileMessage;
-pub use remuneration::FundMessage;
-pub use transfers::TransferMessage;
-pub use voucher_types::TypesMessage;
-pub use webhooks::WebhookMessage;
+pub use crate::accounts::Target;
+pub use cases::{CreditSuspense, ReturnSaid, ReturnSuspense};
+pub use children::{FindVouchersOf, PassivateAccount, ReportActors};
+pub use money::{JournalCalls, QuoteFees};
+pub use orders::{Adjustment, RealmReport, TypeRef};
+pub use postings::{Batch, Bulk};
+pub use profile::Register;
+pub use unbooked::DismissUnbooked;
+pub use voucher_types::{CreateType, ListTypes, RemoveType, ToggleType};
+pub use webhooks::{OrderWebhook, TryWebhook};
 
-pub use messages::RealmMessage;
-pub use orders::{Adjustment, RealmReport, Target, TypeRef};
-
+/// How long a caller waits for an outcome: ten seconds, then it is unknown.
+pub const DEADLINE: Duration = Duration::from_secs(10);
+/// How long a caller waits for an outcome if the bank is asked: thirty seconds.
+pub const BANK_DEADLINE: Duration = Duration::from_secs(30);
 /// How many messages the supervisor takes before the accounts of its thread, and the other realms', take their turns.
 const IN_A_ROW_MAX: usize = 64;
 /// How often the supervisor looks for accounts that wait for the bank and have no actor.
@@ -115,6 +119,50 @@ pub struct RealmSupervisor {
     last_account: Option<LastNumber>,
     by_cvu: Cvus,
     children: Children,
+}
+
+/// An order that a realm's supervisor takes.
+pub trait RealmOrder: Order {
+    /// How long its caller waits for the outcome.
+    const DEADLINE: Duration = DEADLINE;
+
+    /// Takes the order, which its idempotency key has let through: claims the names that it needs exclusively, and
+    /// forwards it to its account, or decides it. Never waits.
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext);
+
+    /// Takes an order whose key's first request was cut off while it asked the bank for an account: the account answers
+    /// from the state that it has reached.
+    fn adopt(
+        self,
+        _account: AccountNo,
+        realm: &mut RealmSupervisor,
+        ticket: TicketOf<Self>,
+        ctx: &mut RealmContext,
+    ) {
+        self.route(realm, ticket, ctx);
+    }
+}
+
+impl<Q: Question> RealmOrder for Q {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        realm.ask(self.target(), self, ticket);
+    }
+}
+
+/// The context of a realm's supervisor.
+pub type RealmContext = Context<RealmSupervisor>;
+
+/// Stops the supervisor: messages that come later are not taken any more.
+pub struct Retire;
+
+impl Order for Retire {
+    type Outcome = ();
+}
+
+impl RealmOrder for Retire {
+    fn route(self, _: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
+        ctx.stop();
+    }
 }
 
 /// What follows from an order's idempotency key.
@@ -291,52 +339,31 @@ impl RealmSupervisor {
         }
     }
 
-    /// Like [`Self::admit`]. If the key's first request was cut off while it asked the bank, the account answers from
-    /// the state that it has reached.
-    fn admit_or_adopt(&mut self, ticket: Ticket<AccountView>) -> Option<Ticket<AccountView>> {
-        match self.admit(ticket) {
-            Admission::Go(ticket) => Some(ticket),
-            Admission::Adopt(account, ticket) => {
-                self.forward(account, ticket, ProfileTurn::Adopt);
-                None
-            }
-            Admission::Ended => None,
-        }
-    }
-
-    /// Hands a request to its account's actor, or ends it with the failure.
-    fn forward<T: Send + 'static, M: Into<AccountMessage>>(
+    /// Hands an order to its account's actor, or ends it with the failure.
+    fn forward<O: AccountOrder>(
         &mut self,
-        number: AccountNo,
-        ticket: Ticket<T>,
-        message: impl FnOnce(Ticket<T>) -> M,
+        number: Result<AccountNo, Failure>,
+        order: O,
+        ticket: TicketOf<O>,
     ) {
-        match self.children.get(number) {
-            Ok(child) => child.send(message(ticket).into()),
+        match number.and_then(|number| self.children.get(number)) {
+            Ok(child) => child.send(order, ticket),
             Err(why) => self.end(Err(why), ticket),
         }
     }
 
-    /// Hands a question to its account's actor, or answers with the failure.
-    fn ask<T, M: Into<AccountMessage>>(
-        &mut self,
-        target: Target,
-        reply: Reply<Result<T, Failure>>,
-        message: impl FnOnce(Reply<Result<T, Failure>>) -> M,
-    ) {
+    /// Hands a question to its account's actor, or answers with the failure at once.
+    fn ask<O: AccountOrder>(&mut self, target: Target, question: O, ticket: TicketOf<O>) {
         let number = self.number(target);
         match number.and_then(|number| self.children.get(number)) {
-            Ok(child) => child.send(message(reply).into()),
-            Err(why) => reply.send(Err(why)),
+            Ok(child) => child.send(question, ticket),
+            Err(why) => ticket.answer(Err(why)),
         }
     }
 }
 
 fn refuse<T>(ticket: Ticket<T>, why: Failure) -> Admission<T> {
-    if let Some(reply) = ticket.reply {
-        let answered: Answered<T> = Err(why);
-        reply.send(answered);
-    }
+    ticket.answer(Err(why));
     Admission::Ended
 }
 
@@ -365,41 +392,28 @@ impl Actor for RealmSupervisor {
     }
 }
 
-impl Handler<Queued<RealmMessage>> for RealmSupervisor {
+impl<O: RealmOrder> Handler<Queued<Envelope<O>>> for RealmSupervisor {
     type Result = ();
 
-    fn handle(&mut self, queued: Queued<RealmMessage>, ctx: &mut Context<Self>) {
+    fn handle(&mut self, queued: Queued<Envelope<O>>, ctx: &mut Context<Self>) {
         self.in_a_row += 1;
         if self.in_a_row >= IN_A_ROW_MAX {
             self.in_a_row = 0;
             give_way(ctx);
         }
         self.shared.times.supervisor.record(queued.waited());
-        let mut message = queued.take();
-        if message.is_left() {
+        let mut envelope = queued.take();
+        if envelope.is_left() {
             return;
         }
         if let Err(why) = self.recover() {
             tracing::warn!(%why, realm = self.shared.realm.0, "the realm waits for its own commits");
         }
-        self.turn(message, ctx);
-    }
-}
-
-impl RealmSupervisor {
-    fn turn(&mut self, message: RealmMessage, ctx: &mut Context<Self>) {
-        match message {
-            RealmMessage::Posting(message) => self.posting(message, ctx),
-            RealmMessage::Money(message) => self.money(message),
-            RealmMessage::Transfer(message) => self.transfer(message),
-            RealmMessage::Case(message) => self.case(message, ctx),
-            RealmMessage::Fund(message) => self.fund(message),
-            RealmMessage::Profile(message) => self.profile(message),
-            RealmMessage::Types(message) => self.types(message),
-            RealmMessage::Webhook(message) => self.webhook(message, ctx),
-            RealmMessage::Actors(message) => self.actors(message),
-            RealmMessage::Journal(calls) => self.journal(&calls),
-            RealmMessage::Retire => ctx.stop(),
+        let Envelope { order, ticket } = envelope;
+        match self.admit(ticket) {
+            Admission::Go(ticket) => order.route(self, ticket, ctx),
+            Admission::Adopt(account, ticket) => order.adopt(account, self, ticket, ctx),
+            Admission::Ended => {}
         }
     }
 }

@@ -116,6 +116,31 @@ pub struct Ticket<T> {
     pub request_id: String,
 }
 
+impl<T> Ticket<T> {
+    /// The ticket of an order for whose outcome nobody waits.
+    pub const fn nobody() -> Self {
+        Self {
+            reply: None,
+            keyed: None,
+            guards: Vec::new(),
+            request_id: String::new(),
+        }
+    }
+
+    /// The ticket of a question.
+    pub fn of_question(reply: Reply<Answered<T>>) -> Self {
+        Self {
+            reply: Some(reply),
+            ..Self::nobody()
+        }
+    }
+
+    /// Answers at once, without waiting for the disk; a key keeps nothing. The claims are freed before.
+    pub fn answer(self, outcome: Result<T, Failure>) {
+        release(self.reply, self.guards, outcome.map(Given::Value));
+    }
+}
+
 impl<T> Waits for Ticket<T> {
     /// Whether the caller has left without any answer. Such an order is dropped when its turn comes, before anything is
     /// decided, and its claims are free again.
@@ -232,6 +257,33 @@ impl Scribe {
         ticket: Ticket<T>,
     ) {
         self.finish_and(page, outcome, ticket, |_| {});
+    }
+
+    /// Ends a request that writes nothing but the kept answer of its key. The answer waits until everything that it may
+    /// have seen is durable.
+    pub fn end<T: Send + 'static>(&mut self, outcome: Result<T, Failure>, ticket: Ticket<T>) {
+        self.finish(Write::default(), outcome, ticket);
+    }
+
+    /// Ends a request like [`Self::finish`], or gives it up if its page could not be made.
+    pub fn finish_if<T: Send + 'static>(
+        &mut self,
+        page: Result<Write, StoreError>,
+        outcome: Result<T, Failure>,
+        ticket: Ticket<T>,
+    ) {
+        match page {
+            Ok(page) => self.finish(page, outcome, ticket),
+            Err(why) => self.fail(why, ticket.reply),
+        }
+    }
+
+    /// Commits a page that nobody waits for, or puts the actor in doubt if the page could not be made.
+    pub fn commit_if(&mut self, page: Result<Write, StoreError>) {
+        match page {
+            Ok(page) => self.commit(page, |_| {}),
+            Err(_) => self.vitals.doubt(),
+        }
     }
 
     /// Ends a request like [`Self::finish`], and passes the result of its commit to `and` before it answers; drops

@@ -48,7 +48,7 @@ impl Trail {
 
     /// Notes the request of the vouchers among some entries.
     pub fn note(&self, entries: &[Entry], request_id: &str) {
-        if !self.followed.load(Ordering::Relaxed) {
+        if entries.is_empty() || !self.followed.load(Ordering::Relaxed) {
             return;
         }
         let vouchers = entries.iter().filter(|entry| entry.stream.kind == LEDGER);

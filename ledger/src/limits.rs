@@ -1,42 +1,245 @@
-//! Limits on an account's money: six fields, inherited one by one, and the usage they are compared with.
+//! Limits on an account's money: a table of kinds, inherited one by one, and the usage they are compared with.
+//!
+//! A kind of limit is a row of [`LimitKind`]. Bodies, documents, pages, rows on disk and models iterate over the table.
 
 mod total;
+mod usage;
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
-use crate::balance::Direction;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
-use crate::vouchers::{GivesBack, ReferenceType, Voucher};
 
 pub use total::{TotalLimits, TotalLimitsChange, TotalUsage};
+pub use usage::{Counter, Usage};
 
-/// Limits of one level; `None` inherits from the next level, 0 allows nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    /// The most that one movement may take out, in centavos.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_per_transaction: Option<Money>,
-    /// The most that may go out in a business day, in centavos.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub daily_amount: Option<Money>,
-    /// The most movements out in a business day.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub daily_count: Option<u64>,
-    /// The most that may go out in a calendar month, in centavos.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub monthly_amount: Option<Money>,
-    /// The most movements out in a calendar month.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub monthly_count: Option<u64>,
-    /// The largest total, in centavos, to which a tenant's credit or an internal transfer may raise the balance. It
-    /// never refuses money from the bank.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_balance: Option<Money>,
+/// Declares the kinds of limits, each by one row.
+macro_rules! kinds {
+    ($(
+        $(#[$doc:meta])+
+        $kind:ident = $code:literal $name:literal $recorded:literal $window:ident $unit:ident $flow:ident;
+    )+) => {
+        /// A kind of limit. Limits are checked and shown in the order of this table.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum LimitKind {$(
+            $(#[$doc])+
+            $kind,
+        )+}
+
+        impl LimitKind {
+            /// Every kind.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$kind),+];
+            /// The names of all kinds.
+            pub const NAMES: [&'static str; Self::COUNT] = [$($name),+];
+            /// How many kinds there are.
+            pub const COUNT: usize = [$($name),+].len();
+
+            /// The name on the wire.
+            pub const fn name(self) -> &'static str {
+                match self {$(Self::$kind => $name),+}
+            }
+
+            /// The name in records. It is never changed and never given to another kind.
+            const fn recorded(self) -> &'static str {
+                match self {$(Self::$kind => $recorded),+}
+            }
+
+            /// The number of the kind in rows on disk. It is never changed and never given to another kind.
+            pub const fn code(self) -> u8 {
+                match self {$(Self::$kind => $code),+}
+            }
+
+            /// The period over which the limit counts.
+            pub const fn window(self) -> Window {
+                match self {$(Self::$kind => Window::$window),+}
+            }
+
+            /// What the limit counts.
+            pub const fn unit(self) -> Unit {
+                match self {$(Self::$kind => Unit::$unit),+}
+            }
+
+            /// The way of the money that the limit is for.
+            pub const fn flow(self) -> Flow {
+                match self {$(Self::$kind => Flow::$flow),+}
+            }
+        }
+
+        impl<T> PerKind<T> {
+            /// The value of a kind.
+            #[expect(non_snake_case, reason = "each element is bound by the name of its kind")]
+            pub const fn get(&self, kind: LimitKind) -> &T {
+                let [$($kind),+] = &self.0;
+                match kind {$(LimitKind::$kind => $kind),+}
+            }
+
+            /// The value of a kind, to be changed.
+            #[expect(non_snake_case, reason = "each element is bound by the name of its kind")]
+            pub const fn get_mut(&mut self, kind: LimitKind) -> &mut T {
+                let [$($kind),+] = &mut self.0;
+                match kind {$(LimitKind::$kind => $kind),+}
+            }
+        }
+    };
 }
 
-/// One field of a change of limits: set, inherit, or leave as it is.
+kinds! {
+    /// The most that one movement may take out.
+    MaxPerTransaction = 1 "maxPerTransaction" "max_per_transaction" Transaction Amount Outgoing;
+    /// The most that may go out in a business day.
+    DailyAmount = 2 "dailyAmount" "daily_amount" Day Amount Outgoing;
+    /// The most movements out in a business day.
+    DailyCount = 3 "dailyCount" "daily_count" Day Count Outgoing;
+    /// The most that may go out in a calendar month.
+    MonthlyAmount = 4 "monthlyAmount" "monthly_amount" Month Amount Outgoing;
+    /// The most movements out in a calendar month.
+    MonthlyCount = 5 "monthlyCount" "monthly_count" Month Count Outgoing;
+    /// The largest total to which a tenant's credit or an internal transfer may raise the balance. It never refuses
+    /// money from the bank.
+    MaxBalance = 6 "maxBalance" "max_balance" Balance Amount Incoming;
+}
+
+impl LimitKind {
+    /// The kind with this number on disk.
+    pub fn coded(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// Whether movements are counted for this kind over a period of days.
+    pub const fn is_counted(self) -> bool {
+        match self.window() {
+            Window::Day | Window::Month => true,
+            Window::Transaction | Window::Balance | Window::Minute => false,
+        }
+    }
+
+    /// A number of centavos or movements, by the unit of the kind; `None` for a count below 0.
+    pub fn quantity(self, number: i64) -> Option<Quantity> {
+        match self.unit() {
+            Unit::Amount => Some(Quantity::Money(Money::from_centavos(number))),
+            Unit::Count => u64::try_from(number).ok().map(Quantity::Count),
+        }
+    }
+
+    /// What a movement of an amount counts.
+    const fn counted(self, amount: Amount) -> Quantity {
+        match self.unit() {
+            Unit::Amount => Quantity::Money(amount.money()),
+            Unit::Count => Quantity::Count(1),
+        }
+    }
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Amounts, in centavos.
+    Amount,
+    /// Movements.
+    Count,
+}
+
+/// The way of the money that a limit is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// Money that leaves the account.
+    Outgoing,
+    /// Money that comes in.
+    Incoming,
+}
+
+/// One value for each kind of limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerKind<T>([T; LimitKind::COUNT]);
+
+impl<T> PerKind<T> {
+    /// The values that a function has for each kind.
+    pub fn of(value: impl FnMut(LimitKind) -> T) -> Self {
+        Self(LimitKind::ALL.map(value))
+    }
+}
+
+/// Limits of one level; a kind without a value inherits from the next level, 0 allows nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limits(PerKind<Option<Quantity>>);
+
+impl Limits {
+    /// The limit of a kind.
+    pub const fn get(&self, kind: LimitKind) -> Option<Quantity> {
+        *self.0.get(kind)
+    }
+
+    /// These limits with one set. A value that is not in the unit of its kind changes nothing.
+    #[must_use]
+    pub fn with(mut self, kind: LimitKind, value: impl Into<Quantity>) -> Self {
+        let value = value.into();
+        debug_assert_eq!(value.unit(), kind.unit(), "the unit of {}", kind.name());
+        if value.unit() == kind.unit() {
+            *self.0.get_mut(kind) = Some(value);
+        }
+        self
+    }
+
+    /// These limits with a change applied.
+    #[must_use]
+    pub fn changed(self, change: LimitsChange) -> Self {
+        Self(PerKind::of(|kind| change.get(kind).over(self.get(kind))))
+    }
+
+    /// The limits that are set, in the order of the table.
+    pub fn set(&self) -> impl Iterator<Item = (LimitKind, Quantity)> {
+        let kinds = LimitKind::ALL.into_iter();
+        kinds.filter_map(|kind| Some((kind, self.get(kind)?)))
+    }
+}
+
+impl Serialize for Limits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.set().count()))?;
+        for (kind, value) in self.set() {
+            map.serialize_entry(kind.recorded(), &value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Limits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> Visitor<'de> for Names {
+            type Value = Limits;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("limits by their names")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Limits, A::Error> {
+                let mut limits = Limits::default();
+                while let Some((name, number)) = map.next_entry::<String, Option<i64>>()? {
+                    let mut kinds = LimitKind::ALL.into_iter();
+                    let kind = kinds
+                        .find(|kind| kind.recorded() == name)
+                        .ok_or_else(|| A::Error::custom(format!("the limit {name} is unknown")))?;
+                    let Some(number) = number else { continue };
+                    let value = kind
+                        .quantity(number)
+                        .ok_or_else(|| A::Error::custom("a count below 0"))?;
+                    limits = limits.with(kind, value);
+                }
+                Ok(limits)
+            }
+        }
+
+        deserializer.deserialize_map(Names)
+    }
+}
+
+/// One limit in a change: set, inherit, or leave as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Change<T> {
     /// The field was not sent: it stays as it is.
@@ -56,37 +259,39 @@ impl<T> Change<T> {
             Self::Set(value) => Some(value),
         }
     }
-}
 
-/// A change of limits, field by field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LimitsChange {
-    /// In centavos; see [`Limits::max_per_transaction`].
-    pub max_per_transaction: Change<Money>,
-    /// In centavos; see [`Limits::daily_amount`].
-    pub daily_amount: Change<Money>,
-    /// A number of movements; see [`Limits::daily_count`].
-    pub daily_count: Change<u64>,
-    /// In centavos; see [`Limits::monthly_amount`].
-    pub monthly_amount: Change<Money>,
-    /// A number of movements; see [`Limits::monthly_count`].
-    pub monthly_count: Change<u64>,
-    /// In centavos; see [`Limits::max_balance`].
-    pub max_balance: Change<Money>,
-}
-
-impl Limits {
-    /// These limits with a change applied.
-    #[must_use]
-    pub fn changed(self, change: LimitsChange) -> Self {
-        Self {
-            max_per_transaction: change.max_per_transaction.over(self.max_per_transaction),
-            daily_amount: change.daily_amount.over(self.daily_amount),
-            daily_count: change.daily_count.over(self.daily_count),
-            monthly_amount: change.monthly_amount.over(self.monthly_amount),
-            monthly_count: change.monthly_count.over(self.monthly_count),
-            max_balance: change.max_balance.over(self.max_balance),
+    /// The change with its value converted.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Change<U> {
+        match self {
+            Self::Unchanged => Change::Unchanged,
+            Self::Inherit => Change::Inherit,
+            Self::Set(value) => Change::Set(convert(value)),
         }
+    }
+}
+
+/// A change of limits, kind by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitsChange(PerKind<Change<Quantity>>);
+
+impl LimitsChange {
+    /// The change of a kind.
+    pub const fn get(&self, kind: LimitKind) -> Change<Quantity> {
+        *self.0.get(kind)
+    }
+
+    /// This change with that of one kind. A value that is not in the unit of its kind changes nothing.
+    #[must_use]
+    pub fn with(mut self, kind: LimitKind, change: Change<Quantity>) -> Self {
+        let fits = match change {
+            Change::Unchanged | Change::Inherit => true,
+            Change::Set(value) => value.unit() == kind.unit(),
+        };
+        debug_assert!(fits, "the unit of {}", kind.name());
+        if fits {
+            *self.0.get_mut(kind) = change;
+        }
+        self
     }
 }
 
@@ -131,8 +336,8 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The effective value of one field and the level that sets it.
-    pub fn effective<T: Copy>(&self, field: fn(&Limits) -> Option<T>) -> (Option<T>, Level) {
+    /// The effective limit of a kind and the level that sets it.
+    pub fn effective(&self, kind: LimitKind) -> (Option<Quantity>, Level) {
         let levels = [
             (&self.account, Level::Account),
             (&self.psp, Level::Psp),
@@ -140,93 +345,8 @@ impl Levels {
         ];
         levels
             .into_iter()
-            .find_map(|(limits, level)| field(limits).map(|value| (Some(value), level)))
+            .find_map(|(limits, level)| limits.get(kind).map(|value| (Some(value), level)))
             .unwrap_or((None, Level::None))
-    }
-}
-
-/// Outgoing money of the current business day and calendar month.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Usage {
-    /// The business day of the counters, which also fixes their month; `None` before anything counted.
-    pub day: Option<BusinessDay>,
-    /// The amount that left on that day, in centavos.
-    pub daily_amount: Money,
-    /// How many outgoing movements there were on that day.
-    pub daily_count: u64,
-    /// The amount that left in the month of that day, in centavos.
-    pub monthly_amount: Money,
-    /// How many outgoing movements there were in the month of that day.
-    pub monthly_count: u64,
-}
-
-impl Usage {
-    /// The usage as of an instant: counters of a past day or month read as zero.
-    #[must_use]
-    pub fn at(self, now: Timestamp) -> Self {
-        let today = now.business_day();
-        match self.day {
-            Some(day) if day == today => self,
-            Some(day) if day.same_month(today) => Self {
-                day: Some(today),
-                daily_amount: Money::ZERO,
-                daily_count: 0,
-                monthly_amount: self.monthly_amount,
-                monthly_count: self.monthly_count,
-            },
-            Some(_) | None => Self {
-                day: Some(today),
-                ..Self::default()
-            },
-        }
-    }
-
-    /// The usage after a movement: debits and holds count, except fees; a release gives back what was counted, for the
-    /// day and month in which it was counted.
-    #[must_use]
-    pub fn after(self, voucher: &Voucher) -> Self {
-        let out = match voucher.direction {
-            Direction::Debit | Direction::Hold => true,
-            Direction::Credit | Direction::Release | Direction::ConfirmHold => false,
-        };
-        match voucher.gives_back {
-            Some(back) => self.given_back(back, voucher.amount, voucher.at),
-            None if out && voucher.reference_type != ReferenceType::Fee => {
-                self.taken(voucher.amount, voucher.at)
-            }
-            None => self,
-        }
-    }
-
-    fn taken(self, amount: Amount, at: Timestamp) -> Self {
-        let now = self.at(at);
-        let more = |m: Money| {
-            m.plus(amount.money())
-                .unwrap_or(Money::from_centavos(i64::MAX))
-        };
-        Self {
-            day: now.day,
-            daily_amount: more(now.daily_amount),
-            daily_count: now.daily_count.saturating_add(1),
-            monthly_amount: more(now.monthly_amount),
-            monthly_count: now.monthly_count.saturating_add(1),
-        }
-    }
-
-    fn given_back(self, back: GivesBack, amount: Amount, at: Timestamp) -> Self {
-        let mut now = self.at(at);
-        let (today, counted) = (at.business_day(), back.counted_at.business_day());
-        let less = |m: Money| m.minus(amount.money()).map_or(m, |m| m.max(Money::ZERO));
-        let fewer = |count: u64| count.saturating_sub(u64::from(back.whole));
-        if counted == today {
-            now.daily_amount = less(now.daily_amount);
-            now.daily_count = fewer(now.daily_count);
-        }
-        if counted.same_month(today) {
-            now.monthly_amount = less(now.monthly_amount);
-            now.monthly_count = fewer(now.monthly_count);
-        }
-        now
     }
 }
 
@@ -256,15 +376,106 @@ impl Window {
             Self::Minute => "minute",
         }
     }
+
+    /// The first day of the period that a day belongs to; `None` for a period that is not made of days.
+    pub fn first_day(self, day: BusinessDay) -> Option<BusinessDay> {
+        match self {
+            Self::Day => Some(day),
+            Self::Month => Some(day.first_of_month()),
+            Self::Transaction | Self::Balance | Self::Minute => None,
+        }
+    }
+
+    /// When the period that a day belongs to ends and the next begins; `None` as for [`Self::first_day`].
+    pub fn resets_at(self, day: BusinessDay) -> Option<Timestamp> {
+        match self {
+            Self::Day => Some(day.end().plus_millis(1)),
+            Self::Month => Some(day.end_of_month().plus_millis(1)),
+            Self::Transaction | Self::Balance | Self::Minute => None,
+        }
+    }
 }
 
-/// A quantity that a limit counts.
+/// How much a limit allows, or how much of it is used.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Quantity {
     /// An amount, in centavos.
     Money(Money),
     /// A count of movements.
     Count(u64),
+}
+
+impl From<Money> for Quantity {
+    fn from(money: Money) -> Self {
+        Self::Money(money)
+    }
+}
+
+impl From<u64> for Quantity {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+/// The number alone: its kind of limit says what it counts, see [`LimitKind::quantity`].
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Money(money) => money.serialize(serializer),
+            Self::Count(count) => count.serialize(serializer),
+        }
+    }
+}
+
+impl Quantity {
+    /// Nothing, in a unit.
+    pub const fn zero(unit: Unit) -> Self {
+        match unit {
+            Unit::Amount => Self::Money(Money::ZERO),
+            Unit::Count => Self::Count(0),
+        }
+    }
+
+    /// Its unit.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Self::Money(_) => Unit::Amount,
+            Self::Count(_) => Unit::Count,
+        }
+    }
+
+    /// Centavos or movements.
+    pub fn number(self) -> i128 {
+        match self {
+            Self::Money(money) => money.centavos().into(),
+            Self::Count(count) => count.into(),
+        }
+    }
+
+    /// The sum; `None` when it is beyond the range, or the units differ.
+    fn plus(self, more: Self) -> Option<Self> {
+        match (self, more) {
+            (Self::Money(money), Self::Money(more)) => money.plus(more).map(Self::Money),
+            (Self::Count(count), Self::Count(more)) => count.checked_add(more).map(Self::Count),
+            (Self::Money(_), Self::Count(_)) | (Self::Count(_), Self::Money(_)) => None,
+        }
+    }
+
+    /// The rest, at least 0.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Money(money), Self::Money(other)) => {
+                let rest = money.minus(other).unwrap_or(Money::ZERO);
+                Self::Money(rest.max(Money::ZERO))
+            }
+            // Nothing is left of a limit that is used up, so the count stops at 0.
+            (Self::Count(count), Self::Count(other)) => Self::Count(count.saturating_sub(other)),
+            (Self::Money(_), Self::Count(_)) | (Self::Count(_), Self::Money(_)) => {
+                Self::zero(self.unit())
+            }
+        }
+    }
 }
 
 /// A limit that a movement would exceed, with its figures.
@@ -292,46 +503,16 @@ impl Levels {
     /// Whether an amount may go out at an instant.
     ///
     /// # Errors
-    /// The first limit that it would exceed, in the order per transaction, day, month.
-    pub fn outgoing(&self, usage: Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
-        let usage = usage.at(now);
-        let today = now.business_day();
-        let tomorrow = today.end().plus_millis(1);
-        let next_month = today.end_of_month().plus_millis(1);
-        let amount = amount.money();
-        let transaction = (Window::Transaction, None);
-        let (day, month) = (
-            (Window::Day, Some(tomorrow)),
-            (Window::Month, Some(next_month)),
-        );
-        self.money(
-            "maxPerTransaction",
-            |l| l.max_per_transaction,
-            Money::ZERO,
-            amount,
-            transaction,
-        )?;
-        self.money(
-            "dailyAmount",
-            |l| l.daily_amount,
-            usage.daily_amount,
-            amount,
-            day,
-        )?;
-        self.count("dailyCount", |l| l.daily_count, usage.daily_count, day)?;
-        self.money(
-            "monthlyAmount",
-            |l| l.monthly_amount,
-            usage.monthly_amount,
-            amount,
-            month,
-        )?;
-        self.count(
-            "monthlyCount",
-            |l| l.monthly_count,
-            usage.monthly_count,
-            month,
-        )
+    /// The first limit that it would exceed, in the order of the table.
+    pub fn outgoing(&self, usage: &Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
+        let (usage, today) = (usage.at(now), now.business_day());
+        let mut kinds = LimitKind::ALL.into_iter();
+        kinds.try_for_each(|kind| match kind.flow() {
+            Flow::Outgoing => self.allows(kind, usage.used(kind), amount, || {
+                kind.window().resets_at(today)
+            }),
+            Flow::Incoming => Ok(()),
+        })
     }
 
     /// Whether a credit that is not the bank's may be added to a total.
@@ -339,63 +520,37 @@ impl Levels {
     /// # Errors
     /// The limit on the balance, when the credit would exceed it.
     pub fn incoming(&self, total: Money, amount: Amount) -> Result<(), Breach> {
-        let window = (Window::Balance, None);
-        self.money(
-            "maxBalance",
-            |l| l.max_balance,
-            total,
-            amount.money(),
-            window,
-        )
-    }
-
-    fn money(
-        &self,
-        limit: &'static str,
-        field: fn(&Limits) -> Option<Money>,
-        used: Money,
-        requested: Money,
-        (window, resets_at): (Window, Option<Timestamp>),
-    ) -> Result<(), Breach> {
-        let (Some(maximum), level) = self.effective(field) else {
-            return Ok(());
-        };
-        if used.plus(requested).is_some_and(|sum| sum <= maximum) {
-            return Ok(());
-        }
-        let left = maximum.minus(used).unwrap_or(Money::ZERO).max(Money::ZERO);
-        Err(Breach {
-            limit,
-            level,
-            window,
-            maximum: Quantity::Money(maximum),
-            used: Quantity::Money(used),
-            requested: Quantity::Money(requested),
-            remaining: Quantity::Money(left),
-            resets_at,
+        let mut kinds = LimitKind::ALL.into_iter();
+        kinds.try_for_each(|kind| match kind.flow() {
+            Flow::Incoming => self.allows(kind, Quantity::Money(total), amount, || None),
+            Flow::Outgoing => Ok(()),
         })
     }
 
-    fn count(
+    fn allows(
         &self,
-        limit: &'static str,
-        field: fn(&Limits) -> Option<u64>,
-        used: u64,
-        (window, resets_at): (Window, Option<Timestamp>),
+        kind: LimitKind,
+        used: Quantity,
+        amount: Amount,
+        resets_at: impl FnOnce() -> Option<Timestamp>,
     ) -> Result<(), Breach> {
-        match self.effective(field) {
-            (Some(maximum), level) if used >= maximum => Err(Breach {
-                limit,
-                level,
-                window,
-                maximum: Quantity::Count(maximum),
-                used: Quantity::Count(used),
-                requested: Quantity::Count(1),
-                remaining: Quantity::Count(0),
-                resets_at,
-            }),
-            (Some(_) | None, _) => Ok(()),
+        let (Some(maximum), level) = self.effective(kind) else {
+            return Ok(());
+        };
+        let requested = kind.counted(amount);
+        if used.plus(requested).is_some_and(|sum| sum <= maximum) {
+            return Ok(());
         }
+        Err(Breach {
+            limit: kind.name(),
+            level,
+            window: kind.window(),
+            maximum,
+            used,
+            requested,
+            remaining: maximum.less(used),
+            resets_at: resets_at(),
+        })
     }
 }
 
@@ -404,89 +559,65 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_inherited_field_by_field() {
-        let of = |amount: Option<i64>, count| Limits {
-            daily_amount: amount.map(Money::from_centavos),
-            daily_count: count,
-            ..Limits::default()
+    fn names_and_codes_are_each_of_one_kind() {
+        for kind in LimitKind::ALL {
+            assert_eq!(LimitKind::coded(kind.code()), Some(kind));
+            for other in LimitKind::ALL {
+                assert_eq!(kind.name() == other.name(), kind == other);
+                assert_eq!(kind.recorded() == other.recorded(), kind == other);
+            }
+        }
+        assert_eq!(LimitKind::ALL.map(LimitKind::name), LimitKind::NAMES);
+        assert_eq!(LimitKind::ALL.map(LimitKind::code), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn limits_are_inherited_kind_by_kind() {
+        let of = |amount: Option<i64>, count: Option<u64>| {
+            let limits = Limits::default();
+            let limits = amount.map_or(limits, |amount| {
+                limits.with(LimitKind::DailyAmount, Money::from_centavos(amount))
+            });
+            count.map_or(limits, |count| limits.with(LimitKind::DailyCount, count))
         };
         let levels = Levels {
             account: of(None, Some(0)),
             psp: of(Some(5), None),
             platform: of(Some(9), Some(9)),
         };
-        assert_eq!(
-            levels.effective(|l| l.daily_count),
-            (Some(0), Level::Account)
-        );
-        assert_eq!(
-            levels.effective(|l| l.daily_amount),
-            (Some(Money::from_centavos(5)), Level::Psp)
-        );
-        assert_eq!(levels.effective(|l| l.max_balance), (None, Level::None));
-        let change = LimitsChange {
-            daily_amount: Change::Set(Money::ZERO),
-            daily_count: Change::Inherit,
-            ..LimitsChange::default()
-        };
+        for (kind, value, level) in [
+            (
+                LimitKind::DailyCount,
+                Some(Quantity::Count(0)),
+                Level::Account,
+            ),
+            (
+                LimitKind::DailyAmount,
+                Some(Money::from_centavos(5).into()),
+                Level::Psp,
+            ),
+            (LimitKind::MaxBalance, None, Level::None),
+        ] {
+            assert_eq!(levels.effective(kind), (value, level));
+        }
+        let change = LimitsChange::default()
+            .with(LimitKind::DailyAmount, Change::Set(Money::ZERO.into()))
+            .with(LimitKind::DailyCount, Change::Inherit);
         assert_eq!(levels.account.changed(change), of(Some(0), None));
     }
 
     #[test]
-    fn usage_is_of_a_day_and_a_month() {
-        let at = |text| Timestamp::parse(text).unwrap();
-        let amount = Amount::from_centavos(100).unwrap();
-        let used = Usage::default()
-            .taken(amount, at("2026-03-30T12:00:00Z"))
-            .taken(amount, at("2026-03-31T12:00:00Z"));
-        assert_eq!((used.daily_count, used.monthly_count), (1, 2));
-        assert_eq!(used.monthly_amount, Money::from_centavos(200));
-        let next_day = used.at(at("2026-04-01T02:59:59Z"));
-        assert_eq!((next_day.daily_count, next_day.monthly_count), (1, 2));
-        let next_month = used.at(at("2026-04-01T03:00:00Z"));
-        assert_eq!((next_month.daily_count, next_month.monthly_count), (0, 0));
-        // A release gives back what was counted, in the day and the month in which it was counted.
-        let back = |counted, now| {
-            let counted_at = at(counted);
-            let back = GivesBack {
-                counted_at,
-                whole: true,
-            };
-            let after = used.given_back(back, amount, at(now));
-            (
-                after.daily_count,
-                after.monthly_count,
-                after.monthly_amount.centavos(),
-            )
-        };
-        assert_eq!(
-            back("2026-03-31T12:00:00Z", "2026-03-31T13:00:00Z"),
-            (0, 1, 100)
-        );
-        assert_eq!(
-            back("2026-03-30T12:00:00Z", "2026-03-31T13:00:00Z"),
-            (1, 1, 100)
-        );
-        assert_eq!(
-            back("2026-03-31T12:00:00Z", "2026-04-01T13:00:00Z"),
-            (0, 0, 0)
-        );
-    }
-
-    #[test]
     fn a_breach_says_what_was_used_and_when_it_ends() {
+        let daily = Limits::default().with(LimitKind::DailyAmount, Money::from_centavos(150));
         let levels = Levels {
-            psp: Limits {
-                daily_amount: Some(Money::from_centavos(150)),
-                ..Limits::default()
-            },
+            psp: daily,
             ..Levels::default()
         };
         let now = Timestamp::parse("2026-03-30T12:00:00Z").unwrap();
         let amount = Amount::from_centavos(100).unwrap();
         let used = Usage::default().taken(amount, now);
-        assert_eq!(levels.outgoing(Usage::default(), amount, now), Ok(()));
-        let breach = levels.outgoing(used, amount, now).unwrap_err();
+        assert_eq!(levels.outgoing(&Usage::default(), amount, now), Ok(()));
+        let breach = levels.outgoing(&used, amount, now).unwrap_err();
         assert_eq!((breach.limit, breach.level), ("dailyAmount", Level::Psp));
         assert_eq!(breach.remaining, Quantity::Money(Money::from_centavos(50)));
         assert_eq!(breach.resets_at, Timestamp::parse("2026-03-31T03:00:00Z"));

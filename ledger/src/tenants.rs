@@ -59,11 +59,40 @@ impl Policy {
     }
 }
 
+/// The API that a bank has; each has a gateway of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BankKind {
+    /// API BANK of Banco Industrial.
+    #[default]
+    ApiBank,
+}
+
+impl BankKind {
+    /// Every kind.
+    pub const ALL: [Self; 1] = [Self::ApiBank];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ApiBank => "api_bank",
+        }
+    }
+
+    /// Whether it is the kind of a relation that names none.
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A tenant's own settings for the bank of one mode; fields that are `None` come from the
 /// platform's settings. Secrets stay in files: only their names are stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BankRelation {
+    /// Which API the bank has.
+    #[serde(skip_serializing_if = "BankKind::is_usual")]
+    pub kind: BankKind,
     /// The collector account, to which the tenant's CVUs of this mode belong.
     pub collector: Option<Cbu>,
     /// The PSP code in its CVUs, a number from 1 to 9999; if it is known, a CVU with another PSP

@@ -127,6 +127,26 @@ impl BusinessDay {
         }
     }
 
+    /// The first day of its calendar month.
+    #[must_use]
+    pub fn first_of_month(self) -> Self {
+        use chrono::Datelike;
+        // Every month has a first day.
+        self.0.with_day(1).map_or(self, Self)
+    }
+
+    /// How many days it is after 1970-01-01.
+    pub fn days(self) -> i64 {
+        let days = self.0.signed_duration_since(NaiveDate::default());
+        days.num_days()
+    }
+
+    /// The day with this number of [`Self::days`]; `None` when it is beyond the calendar.
+    pub fn from_days(days: i64) -> Option<Self> {
+        let days = chrono::TimeDelta::try_days(days)?;
+        NaiveDate::default().checked_add_signed(days).map(Self)
+    }
+
     /// The last instant (millisecond) of the calendar month.
     pub fn end_of_month(self) -> Timestamp {
         use chrono::Datelike;

@@ -13,7 +13,7 @@ use caudal_ledger::balance::{Balance, BalanceError, Direction};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_ledger::limits::Usage;
+use caudal_ledger::limits::{Flow, LimitKind, Unit, Usage};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::Voucher;
@@ -261,36 +261,27 @@ pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
         return Ok(());
     };
     let now = calendar::day(last.at.millis());
-    let month = |day| {
-        let (year, month, _) = calendar::civil(day);
-        (year, month)
-    };
-    let sum = |same: &dyn Fn(i64) -> bool| {
-        let of = history
-            .iter()
-            .filter(|v| outgoing(v) && same(calendar::day(v.at.millis())));
-        of.fold((0_i128, 0_u64), |(amount, count), v| {
-            (amount + i128::from(v.amount.centavos()), count + 1)
-        })
-    };
-    // A counter stops at the end of its range, far above any limit that can be set.
-    let stops = |(amount, count): (i128, u64)| (amount.min(i128::from(i64::MAX)), count);
-    let daily = stops(sum(&|day| day == now));
-    let monthly = stops(sum(&|day| month(day) == month(now)));
     let usage = usage.at(last.at);
-    let stated = (i128::from(usage.daily_amount.centavos()), usage.daily_count);
-    hold!(
-        stated == daily,
-        "I18: {stated:?} of the day, the movements say {daily:?}"
-    );
-    let stated = (
-        i128::from(usage.monthly_amount.centavos()),
-        usage.monthly_count,
-    );
-    hold!(
-        stated == monthly,
-        "I18: {stated:?} of the month, the movements say {monthly:?}"
-    );
+    for kind in LimitKind::ALL {
+        let of_period = history.iter().filter(|v| {
+            let day = calendar::day(v.at.millis());
+            outgoing(v) && calendar::within(kind.window(), day, now)
+        });
+        let sum: i128 = match (kind.flow(), kind.unit()) {
+            (Flow::Incoming, _) => 0,
+            (Flow::Outgoing, Unit::Amount) => {
+                of_period.map(|v| i128::from(v.amount.centavos())).sum()
+            }
+            (Flow::Outgoing, Unit::Count) => i128::try_from(of_period.count()).unwrap(),
+        };
+        // A counter stops at the end of its range, far above any limit that can be set.
+        let right = sum.min(i128::from(i64::MAX));
+        let stated = usage.used(kind).number();
+        hold!(
+            stated == right,
+            "I18: {stated:?} of {kind:?}, the movements say {right:?}"
+        );
+    }
     Ok(())
 }
 

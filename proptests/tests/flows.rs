@@ -9,7 +9,7 @@ use caudal_proptests::flows::book::Book;
 use caudal_proptests::flows::compare;
 use caudal_proptests::flows::machine::FlowMachine;
 use caudal_proptests::flows::ops::{End, Op, Pick, To, op};
-use caudal_proptests::flows::tally::{SEEN, Tally};
+use caudal_proptests::flows::tally::{Tally, expected};
 use caudal_proptests::{cases, config};
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestRunner};
@@ -82,7 +82,8 @@ fn money_on_its_way_moves_as_the_book_says() {
     println!("{tally}");
     // A smaller run sees fewer; a far smaller one proves nothing about how many.
     let least = u64::from(cases(OFTEN));
-    let short = tally.short(&SEEN, least);
+    let expected = expected();
+    let short = tally.short(&expected, least);
     assert!(short.is_empty(), "seen less than {least} times: {short:?}");
 }
 

@@ -20,9 +20,9 @@ pub mod webhooks;
 use actix_web::web;
 use caudal_actors::realms::Target;
 use caudal_http::errors::ApiError;
-use caudal_ledger::cvu::Cvu;
 use utoipa_actix_web::service_config::ServiceConfig;
 
+use caudal_http::declared::CvuInPath;
 /// The route table. Routes are tried in this order, so the busiest come first; a literal path comes before one with a
 /// parameter in its place.
 pub fn routes(config: &mut ServiceConfig) {
@@ -86,7 +86,5 @@ pub fn routes(config: &mut ServiceConfig) {
 
 /// The account that a path names.
 fn target(path: &web::Path<String>) -> Result<Target, ApiError> {
-    Cvu::parse(path)
-        .map(Target::Cvu)
-        .map_err(|why| ApiError::field("cvu", why))
+    CvuInPath::read(path).map(Target::Cvu)
 }

@@ -4,7 +4,7 @@
 pub(crate) mod campos;
 pub(crate) mod comprobantes;
 pub(crate) mod consultas;
-mod corte;
+pub(crate) mod corte;
 pub(crate) mod cuenta_body;
 pub(crate) mod cuenta_request;
 pub(crate) mod cuentas;
@@ -17,9 +17,7 @@ pub(crate) mod tesoreria;
 pub(crate) mod tipos;
 pub(crate) mod transferencias;
 
-use actix_web::web;
 use caudal_actors::engine::lists::{ListPage, Listing};
-use caudal_http::errors::ApiError;
 use caudal_http::query::pages;
 use caudal_http::words::Mistake;
 use caudal_ledger::ids::AccountNo;
@@ -31,31 +29,6 @@ use utoipa_actix_web::service_config::ServiceConfig;
 pub const ACCOUNT: &str = "idCuenta";
 /// The name of the field for the CVU that sends.
 pub const ORIGIN: &str = "cvuOrigen";
-/// The name of the parameter that names a day.
-pub const DAY: &str = "fecha";
-/// Fields that are days in every body.
-pub const DAYS: [&str; 6] = [
-    "fechaExterna",
-    "fechaNacimiento",
-    "fechaNegocio",
-    "fechaProceso",
-    "fechaPublicacion",
-    "fechaValor",
-];
-/// Fields that are instants in every body, unless their own description says that they are days.
-pub const INSTANTS: [&str; 10] = [
-    "fecha",
-    "fechaActualizacion",
-    "fechaActualización",
-    "fechaAlta",
-    "fechaAltaSiscri",
-    "fechaCreacion",
-    "fechaFin",
-    "fechaInicio",
-    "fechaMonitoreada",
-    "fechaUltimoMovimiento",
-];
-
 /// The route table; for its order see that of the native family.
 pub fn routes(config: &mut ServiceConfig) {
     config
@@ -113,12 +86,17 @@ impl<T> Pagina<T> {
     }
 }
 
-/// The account that a path names; a number that is too large for any account names none.
-fn number(path: &web::Path<String>, name: &str) -> Result<AccountNo, ApiError> {
-    let digits = !path.is_empty() && path.bytes().all(|b| b.is_ascii_digit());
+/// The number of an account or of another thing in a path; one that is too large for any names none.
+fn number(text: &str) -> Result<u64, Mistake> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if digits {
-        Ok(AccountNo(path.parse().unwrap_or(u64::MAX)))
+        Ok(text.parse().unwrap_or(u64::MAX))
     } else {
-        Err(ApiError::field(name, Mistake::NotWhole))
+        Err(Mistake::NotWhole)
     }
+}
+
+/// Like [`number`], for an account.
+fn account(text: &str) -> Result<AccountNo, Mistake> {
+    number(text).map(AccountNo)
 }

@@ -37,10 +37,11 @@ use std::time::Duration;
 
 use caudal_actors::ports::{
     BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
-    LocalFuture, ReturnOrder, TransferOrder,
+    LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
+use caudal_ledger::clients::client_in;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankRefusal;
@@ -49,7 +50,7 @@ use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use url::{Host, Url};
 
 use attempts::{Session, client};
@@ -251,9 +252,18 @@ impl BankGateway for HttpGateway {
         }
     }
 
-    fn has_signed(&self, fits: &dyn Fn(&str) -> bool) -> bool {
+    fn verify(&self, notice: &RawNotice<'_>) -> bool {
         let secret = self.config.notice_secret.as_ref();
-        secret.is_some_and(|secret| fits(secret.expose_secret()))
+        secret.is_some_and(|secret| notices::is_signed(secret, notice))
+    }
+
+    fn read_notice(&self, notice: &RawNotice<'_>, now: Timestamp) -> Result<Notice, UnreadNotice> {
+        let read = notices::read(notice.body, notice.header("content-type"), now);
+        read.map_err(|why| UnreadNotice(why.to_string()))
+    }
+
+    fn client_in(&self, cvu: &Cvu) -> Option<u64> {
+        client_in(cvu)
     }
 
     fn place(&self) -> String {

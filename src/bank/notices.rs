@@ -9,16 +9,18 @@
 
 pub mod route;
 
-use caudal_actors::ports::Notice;
+use caudal_actors::ports::{Notice, RawNotice};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Counterparty;
-use caudal_signing::Message;
+use caudal_signing::{ID, Message, SIGNATURE, TIMESTAMP};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
+use super::NAME;
 use super::read::{self, Members, Unread};
 use super::text::decoded;
 
@@ -74,6 +76,40 @@ pub struct Headers<'a> {
     pub timestamp: Option<&'a str>,
     /// `webhook-signature`: `v1,<base64>`, several separated by spaces.
     pub signature: Option<&'a str>,
+}
+
+/// What the bank reports, as the document has it.
+#[derive(ToSchema)]
+#[schema(as = BankNotice)]
+#[expect(dead_code, reason = "what the document shows is never made")]
+pub struct NoticeBody {
+    /// Its id.
+    id: String,
+    /// Always `event`.
+    object: String,
+    /// When it happened.
+    #[schema(format = DateTime)]
+    created: String,
+    /// What happened: `transfer.cvu.received`, `transfer.cvu.completed`, `transfer.cvu.rejected`,
+    /// `transfer.cvu.reversed` or `endpoint.created`; others are answered and ignored.
+    #[schema(rename = "type")]
+    kind: String,
+    /// The transfer, as the bank has it.
+    #[schema(value_type = Object, required = false)]
+    data: Option<()>,
+}
+
+/// Whether a notice is signed with a secret, recently by one of its clocks.
+pub(super) fn is_signed(secret: &SecretString, notice: &RawNotice<'_>) -> bool {
+    let headers = Headers {
+        id: notice.header(ID),
+        timestamp: notice.header(TIMESTAMP),
+        signature: notice.header(SIGNATURE),
+    };
+    let fresh = |now: &Timestamp| verify(secret, headers, notice.body, *now).is_ok();
+    notice.once(NAME, secret.expose_secret(), || {
+        notice.clocks.iter().any(fresh)
+    })
 }
 
 /// Checks that the bank signed a notice, and did so recently.

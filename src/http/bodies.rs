@@ -10,6 +10,7 @@ pub mod limits;
 pub mod nombres;
 pub mod reconciliation;
 pub mod statements;
+pub mod texts;
 pub mod transfers;
 pub mod treasury;
 pub mod voucher_types;

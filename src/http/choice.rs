@@ -2,7 +2,8 @@
 
 use super::words::Mistake;
 pub use crate::bodies::words::{
-    Choice, OneOf, PersonTypeWord, SenseWord, ServingWord, SuspensionWord, WebhookFormatWord,
+    BankKindWord, Choice, OneOf, PersonTypeWord, SenseWord, ServingWord, SuspensionWord,
+    WebhookFormatWord,
 };
 
 /// The value that a word names.

@@ -1,4 +1,6 @@
-//! What every OpenAPI document of the service goes through: passes over its parts, and the formats of its numbers.
+//! What every OpenAPI document of the service goes through: passes over its parts, its parameters, and the formats of its numbers and texts.
 
 pub mod numbers;
+pub mod parameters;
+pub mod texts;
 pub mod walk;

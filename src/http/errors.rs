@@ -24,6 +24,7 @@ use super::unready::Unready;
 use super::words::codes::{INVALID, code};
 use super::words::ledger::{self, alias_is_taken};
 use super::words::{Mistake, Refusal, Say, Wrong};
+use crate::bodies::texts::Instant;
 
 pub use super::words::FieldError;
 
@@ -40,7 +41,7 @@ pub struct ErrorBody {
     /// A sentence for people.
     pub message: String,
     /// When it was answered: RFC 3339, UTC.
-    pub timestamp: String,
+    pub timestamp: Instant,
     /// A stable word that clients may switch on.
     #[schema(value_type = ErrorCode)]
     pub code: String,
@@ -208,7 +209,7 @@ impl ApiError {
         ErrorBody {
             status_code: self.status.as_u16(),
             message: self.text(request.language),
-            timestamp: now.to_string(),
+            timestamp: now.into(),
             code: self.code().to_owned(),
             request_id: request.id.clone(),
             bank_status,

@@ -1,12 +1,25 @@
-//! Query parameters that several operations share, each declared once: how it is read, and how the document
-//! shows it.
+//! Query parameters, each declared once: how it is read, and how the document shows it.
 //!
 //! **Shape.** As [`super::request`] does for bodies: each parameter has its type, its name on the wire, the
-//! method of [`Query`] that reads it, and the type that the document shows. `=> |query| …` after a parameter
-//! notes a mistake that concerns several.
+//! method of [`Query`] that reads it, and the type that the document shows:
+//!
+//! ```text
+//! params! {
+//!     /// What they are for.
+//!     struct PreviewParams {
+//!         /// What the document says of the parameter.
+//!         cvu: Cvu = required("cvu", Cvu::parse) as String { pattern = "^000[0-9]{19}$" };
+//!     }
+//! }
+//! ```
+//!
+//! The parameters of an operation are read by `read`, which ends the reading. A `part struct` is taken by `take` with
+//! others that its operation has, or before them; none of its parameters is required. Readers may need arguments:
+//! `struct PreviewParams(now: Timestamp)`. `=> |query| …` after a parameter notes a mistake that concerns several; it may
+//! name those before it.
 
 use caudal_actors::engine::lists::{Cursor, ListPage, SortOrder};
-use caudal_ledger::time::Timestamp;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
 use super::shapes::DayOrInstant;
@@ -16,9 +29,17 @@ use crate::bodies::words::OrderWord;
 /// Declares query parameters: see [`crate::params`].
 #[macro_export]
 macro_rules! params {
+    ($(#[$about:meta])+ part $vis:vis struct $name:ident $($rest:tt)+) => {
+        params!(@all part [$(#[$about])+] $vis $name $($rest)+);
+    };
+    ($(#[$about:meta])+ $vis:vis struct $name:ident $($rest:tt)+) => {
+        params!(@all whole [$(#[$about])+] $vis $name $($rest)+);
+    };
+
     (
-        $(#[$about:meta])+
-        $vis:vis struct $name:ident {$(
+        @all $kind:ident [$(#[$about:meta])+] $vis:vis $name:ident
+        $(($($arg:ident: $needs:ty),+))?
+        {$(
             $(#[$doc:meta])+
             $field:ident: $type:ty = $how:ident($wire:literal $(, $read:expr)*)
                 as $json:ty $({ $($schema:tt)+ })?;
@@ -32,16 +53,9 @@ macro_rules! params {
             $vis $field: $type,
         )+}
 
-        impl $name {
-            /// Takes them from a query, which keeps every mistake.
-            $vis fn take(source: &mut $crate::query::Query) -> Self {
-                $(
-                    let $field = source.$how($wire $(, $read)*);
-                    $({ let $query = &mut *source; $check; })?
-                )+
-                Self {$($field),+}
-            }
-        }
+        params!(@take $kind $vis $name ($($($arg: $needs),+)?) {$(
+            $field = $how($wire $(, $read)*) [$(|$query| $check)?];
+        )+});
 
         const _: () = {
             #[derive(utoipa::IntoParams)]
@@ -62,12 +76,61 @@ macro_rules! params {
             }
         };
     };
+
+    // Some of the parameters of an operation.
+    (@take part $vis:vis $name:ident ($($arg:ident: $needs:ty),*) {$(
+        $field:ident = $how:ident($wire:literal $(, $read:expr)*) [$(|$query:ident| $check:expr)?];
+    )+}) => {
+        impl $name {
+            /// Takes them from a query, which keeps every mistake.
+            $vis fn take(source: &mut $crate::query::Query $(, $arg: $needs)*) -> Self {
+                $(
+                    let $field = source.$how($wire $(, $read)*);
+                    $({ let $query = &mut *source; $check; })?
+                )+
+                Self {$($field),+}
+            }
+        }
+    };
+    // All that are left of them.
+    (@take whole $vis:vis $name:ident ($($arg:ident: $needs:ty),*) {$(
+        $field:ident = $how:ident($wire:literal $(, $read:expr)*) [$(|$query:ident| $check:expr)?];
+    )+}) => {
+        impl $name {
+            /// Reads them from a query, and ends its reading.
+            ///
+            /// # Errors
+            /// 400 with every mistake.
+            $vis fn read(
+                mut source: $crate::query::Query
+                $(, $arg: $needs)*
+            ) -> Result<Self, $crate::errors::ApiError> {
+                let whole = Self::taken(&mut source $(, $arg)*);
+                source.finish(whole)
+            }
+
+            fn taken(
+                source: &mut $crate::query::Query
+                $(, $arg: $needs)*
+            ) -> Option<Self> {
+                $(
+                    let $field = source.$how($wire $(, $read)*);
+                    $({ let $query = &mut *source; $check; })?
+                )+
+                Some(Self {$($field: params!(@kept $how $field)),+})
+            }
+        }
+    };
+
+    // What is kept of what was taken.
+    (@kept required $taken:ident) => { $taken? };
+    (@kept $how:ident $taken:ident) => { $taken };
 }
 pub use params;
 
 params! {
     /// Parameters of every list.
-    pub struct PageParams {
+    part pub struct PageParams {
         /// Rows of the page, 1–200; 50 when absent.
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
@@ -82,8 +145,17 @@ params! {
 }
 
 params! {
+    /// The size of a page, for lists with a `cursor` of their own.
+    part pub struct Limit {
+        /// Rows of the page, 1–200; 50 when absent.
+        limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
+            as Option<u32> { minimum = 1, maximum = 200 };
+    }
+}
+
+params! {
     /// A period, both ends included.
-    pub struct PeriodParams {
+    part pub struct PeriodParams {
         /// A date or date-time; not before it.
         from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
         /// A date (the whole day) or date-time; not after it.
@@ -94,7 +166,7 @@ params! {
 
 params! {
     /// Parameters of every list.
-    pub struct PaginaParams {
+    part pub struct PaginaParams {
         /// The page, from 1; 0 is read as 1.
         page_number: Option<u64> = integer("pageNumber", 0, OFFSET_MAX)
             as Option<u64> { minimum = 0 };
@@ -110,6 +182,40 @@ params! {
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
         /// A value of `X-Next-Cursor`.
         cursor: Option<Cursor> = cursor("cursor") as Option<String>;
+    }
+}
+
+params! {
+    /// Whether an order is only to be judged.
+    pub struct DryRun {
+        /// Only answer what would happen; nothing is done.
+        dry_run: bool = flag("dryRun") as Option<bool>;
+    }
+}
+
+params! {
+    /// A text to search for among clients.
+    part pub struct ClientText {
+        /// In CVU, alias, holder's name or CUIT.
+        q: Option<String> = text("q") as Option<String>;
+    }
+}
+
+params! {
+    /// A day that is not after `today`.
+    part pub struct PastDay(today: BusinessDay) {
+        /// A business day, `YYYY-MM-DD`, not in the future.
+        date: Option<BusinessDay> = date("date") as Option<String> { format = Date };
+        => |query| query.not_after("date", date, today);
+    }
+}
+
+params! {
+    /// An instant that is not after `now`.
+    part pub struct AsOf(now: Timestamp) {
+        /// An instant, RFC 3339, not in the future, instead of a day.
+        as_of: Option<Timestamp> = instant("asOf") as Option<String> { format = DateTime };
+        => |query| query.not_after("asOf", as_of, now);
     }
 }
 

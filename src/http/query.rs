@@ -2,7 +2,8 @@
 //!
 //! **Shape.** [`refuse_unknown`] refuses parameters that an operation does not have before its handler runs; the
 //! handler then reads those that it knows. The wallet family is lenient, since its clients exist: a blank value
-//! counts as absent, words count in any case, and a date-time without a zone is in the time of Buenos Aires.
+//! counts as absent, words count in any case, an end of a period may be `DD-MM-YYYY`, and a date-time without a zone is in
+//! the time of Buenos Aires.
 
 use std::collections::BTreeSet;
 
@@ -149,22 +150,25 @@ impl Query {
         self.read(name, day)
     }
 
-    /// A day that is sent as `date` or as `fecha`, which is its name in the interface; not in the future.
-    pub fn past_day(
+    /// Notes a day or an instant that is after the last one that may be asked for.
+    pub fn not_after<T: PartialOrd>(&mut self, name: &str, asked: Option<T>, last: T) {
+        if asked.is_some_and(|asked| asked > last) {
+            self.mistake(name, Mistake::InTheFuture);
+        }
+    }
+
+    /// Notes a day that is sent both as `date` and as `fecha`, and not the same, and one after `today`.
+    pub fn one_day(
         &mut self,
         today: BusinessDay,
-        read_day: fn(&str) -> Result<BusinessDay, Mistake>,
-    ) -> Option<BusinessDay> {
-        let (date, fecha) = (self.read("date", read_day), self.read("fecha", read_day));
+        date: Option<BusinessDay>,
+        fecha: Option<BusinessDay>,
+    ) {
         if date.is_some() && fecha.is_some() && date != fecha {
             self.mistake("fecha", Mistake::DiffersFrom { other: "date" });
         }
-        let asked = date.or(fecha);
-        if asked.is_some_and(|asked| asked > today) {
-            let name = if date.is_some() { "date" } else { "fecha" };
-            self.mistake(name, Mistake::InTheFuture);
-        }
-        asked
+        let name = if date.is_some() { "date" } else { "fecha" };
+        self.not_after(name, date.or(fecha), today);
     }
 
     /// An amount from 0 up, in centavos.
@@ -172,15 +176,17 @@ impl Query {
         self.read(name, Amount::parse_or_zero)
     }
 
-    /// A range of amounts from 0 up, in centavos, both ends included.
-    pub fn amounts(&mut self, min: &str, max: &'static str) -> (Option<i64>, Option<i64>) {
-        let (least, most) = (self.centavos(min), self.centavos(max));
+    /// Notes a range of amounts whose least is above its most.
+    pub fn amounts_in_order(
+        &mut self,
+        (min, least): (&str, Option<i64>),
+        (max, most): (&'static str, Option<i64>),
+    ) {
         if let (Some(least), Some(most)) = (least, most)
             && least > most
         {
             self.mistake(min, Mistake::Above { other: max });
         }
-        (least, most)
     }
 
     /// An instant, RFC 3339.
@@ -190,36 +196,14 @@ impl Query {
         })
     }
 
-    /// A period: days or instants, both ends included; a day at the end counts as a whole.
-    pub fn period(
-        &mut self,
-        from: &str,
-        to: &'static str,
-    ) -> (Option<Timestamp>, Option<Timestamp>) {
-        self.period_of(from, to, BusinessDay::parse)
-    }
-
-    /// Like [`Self::period`], where `read_day` reads a day as it is written there.
-    pub fn period_of(
-        &mut self,
-        from: &str,
-        to: &'static str,
-        read_day: fn(&str) -> Option<BusinessDay>,
-    ) -> (Option<Timestamp>, Option<Timestamp>) {
-        let first = self.moment(from, read_day, BusinessDay::start);
-        let last = self.moment(to, read_day, BusinessDay::end);
-        self.in_order((from, first), (to, last));
-        (first, last)
-    }
-
     /// The beginning of a period: an instant, or a day from its start.
     pub fn since(&mut self, name: &str) -> Option<Timestamp> {
-        self.moment(name, BusinessDay::parse, BusinessDay::start)
+        self.moment(name, BusinessDay::start)
     }
 
     /// The end of a period: an instant, or a day to its end.
     pub fn until(&mut self, name: &str) -> Option<Timestamp> {
-        self.moment(name, BusinessDay::parse, BusinessDay::end)
+        self.moment(name, BusinessDay::end)
     }
 
     /// Notes a period that ends before it begins.
@@ -235,15 +219,11 @@ impl Query {
         }
     }
 
-    fn moment(
-        &mut self,
-        name: &str,
-        read_day: fn(&str) -> Option<BusinessDay>,
-        of_day: fn(BusinessDay) -> Timestamp,
-    ) -> Option<Timestamp> {
+    fn moment(&mut self, name: &str, of_day: fn(BusinessDay) -> Timestamp) -> Option<Timestamp> {
         let lenient = self.lenient;
         self.read(name, |text| {
-            let day = read_day(text).map(of_day);
+            let turned = || turned_day(text).filter(|_| lenient);
+            let day = BusinessDay::parse(text).or_else(turned).map(of_day);
             let local = || Timestamp::parse(&format!("{text}{ZONE}")).filter(|_| lenient);
             let at = day.or_else(|| Timestamp::parse(text)).or_else(local);
             at.ok_or(Mistake::NotADateOrInstant)
@@ -296,6 +276,13 @@ pub fn place(realm: RealmId, last: u64, text: &str) -> Result<EventId, Mistake> 
         id if id.number > last => Err(Mistake::EventToCome),
         id => Ok(id),
     }
+}
+
+/// A business day, `DD-MM-YYYY`.
+fn turned_day(text: &str) -> Option<BusinessDay> {
+    let mut parts = text.splitn(3, '-');
+    let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
+    BusinessDay::parse(&format!("{year}-{month}-{day}"))
 }
 
 fn names(request: &HttpRequest) -> impl Iterator<Item = String> {
@@ -360,6 +347,7 @@ pub fn pages<T>(listing: &Listing<T>, page: &ListPage) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::params::PeriodParams;
     use super::*;
 
     fn request(uri: &str) -> HttpRequest {
@@ -403,16 +391,17 @@ mod tests {
     #[test]
     fn a_day_at_the_end_counts_as_a_whole() {
         let mut q = query("from=2026-03-01&to=2026-03-01");
-        let (from, to) = q.period("from", "to");
+        let PeriodParams { from, to } = PeriodParams::take(&mut q);
         assert_eq!(from.unwrap().to_string(), "2026-03-01T03:00:00.000Z");
         assert_eq!(to.unwrap().to_string(), "2026-03-02T02:59:59.999Z");
         for bad in [
             "from=2026-03-02&to=2026-03-01",
             "from=ayer",
             "to=2026-02-30",
+            "from=01-03-2026",
         ] {
             let mut q = query(bad);
-            q.period("from", "to");
+            PeriodParams::take(&mut q);
             assert!(q.done().is_err(), "{bad}");
         }
     }
@@ -438,6 +427,23 @@ mod tests {
         let strict = read(&format!("/v1/x{sent}")).unwrap_err();
         assert_eq!(strict.wrong().len(), 3);
         assert!(is_dry(&request(&format!("/wallet/v1/x{sent}"))));
+    }
+
+    #[test]
+    fn days_of_the_wallet_family_are_read_both_ways_and_no_other() {
+        let since = |text: &str| query_of(&format!("/wallet/v1/x?from={text}")).since("from");
+        let right = BusinessDay::parse("2024-06-01").map(BusinessDay::start);
+        assert_eq!((since("2024-06-01"), since("01-06-2024")), (right, right));
+        for wrong in [
+            "1-6-2024",
+            "01/06/2024",
+            "31-02-2024",
+            "2024-6-1",
+            "01-06-24",
+            "--",
+        ] {
+            assert_eq!(since(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::words::Mistake;
 
 params! {
     /// Parameters of a list that is given whole unless a page of it is asked for.
-    pub struct WholeParams {
+    part pub struct WholeParams {
         /// Rows of the page, 1–200; all that are left when absent.
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };

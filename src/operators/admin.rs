@@ -282,24 +282,13 @@ fn at(path: &str, methods: &'static str) -> Resource {
     web::resource(path).default_service(web::to(refuse))
 }
 
-/// The query parameters of the operations that have any.
-const PARAMETERS: &[(&str, &[&str])] = &[
-    (
-        "/admin/cases",
-        &[
-            "kind", "mode", "tenant", "limit", "offset", "order", "cursor",
-        ],
-    ),
-    ("/admin/audit", audit::PARAMETERS),
-];
-
 /// Refuses query parameters that an operation does not have.
 fn refuse_unknown(call: &ServiceRequest) -> Result<(), ApiError> {
-    let Some(route) = call.match_pattern() else {
+    if call.match_pattern().is_none() {
         return Ok(());
-    };
-    let known = PARAMETERS.iter().find(|(path, _)| *path == route);
-    query::refuse_unknown(call.request(), known.map_or(&[], |(_, names)| names))
+    }
+    let known = PATHS.parameters(call.method(), call.path());
+    query::refuse_unknown(call.request(), known)
 }
 
 async fn not_found() -> Result<HttpResponse, ApiError> {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use caudal_actors::banks::{Banks, NoBank, Relation};
 use caudal_actors::ports::BankGateway;
 use caudal_bank::{self as bank, HttpGateway, MayCall};
+use caudal_ledger::tenants::BankKind;
 use caudal_ledger::tenants::Mode;
 use caudal_sandbox as sandbox;
 use secrecy::ExposeSecret as _;
@@ -72,10 +73,22 @@ pub(super) fn maker(
                 config
             }
         };
-        let made = HttpGateway::new(config).map_err(|why| wrong("baseUrl", why))?;
-        let made: Arc<dyn BankGateway> = Arc::new(made.calling_while(Arc::clone(&may_call)));
-        Ok(made)
+        gateway(relation.own.kind, config, &may_call)
     })
+}
+
+/// The gateway of a kind of bank.
+fn gateway(
+    kind: BankKind,
+    config: bank::Config,
+    may_call: &MayCall,
+) -> Result<Arc<dyn BankGateway>, NoBank> {
+    match kind {
+        BankKind::ApiBank => {
+            let made = HttpGateway::new(config).map_err(|why| wrong("baseUrl", why))?;
+            Ok(Arc::new(made.calling_while(Arc::clone(may_call))))
+        }
+    }
 }
 
 fn wrong(field: &'static str, why: impl ToString) -> NoBank {

@@ -150,20 +150,16 @@ async fn limits_are_inherited_set_and_zero() {
 #[actix_web::test]
 async fn usage_counts_what_goes_out_and_inherits_from_psp_and_platform() {
     use caudal_actors::platform::{PlatformOrder, TenantChange};
-    use caudal_ledger::{limits::Limits, money::Money};
+    use caudal_ledger::limits::{LimitKind, Limits};
+    use caudal_ledger::money::Money;
     let service = TestService::start().await;
     service.a.in_and_out().await;
     let cvu = service.a.cvu().await;
-    let pesos = |pesos: i64| Some(Money::from_centavos(pesos * 100));
-    let platform = Limits {
-        daily_amount: pesos(500),
-        monthly_amount: pesos(5000),
-        ..Limits::default()
-    };
-    let psp = Limits {
-        daily_amount: pesos(300),
-        ..Limits::default()
-    };
+    let pesos = |pesos: i64| Money::from_centavos(pesos * 100);
+    let platform = Limits::default()
+        .with(LimitKind::DailyAmount, pesos(500))
+        .with(LimitKind::MonthlyAmount, pesos(5000));
+    let psp = Limits::default().with(LimitKind::DailyAmount, pesos(300));
     let change = TenantChange {
         limits: Some(psp),
         ..TenantChange::default()

@@ -1,8 +1,11 @@
 //! The fields that the update of a wallet account accepts, and where they are shown.
 
+use crate::support::client::fresh;
+use crate::support::{Client, TestService, Value, cuit, json};
+
 /// Fields that the update of a wallet account accepts: the value sent, the place where it is shown,
 /// and the value there.
-pub const UPDATES: &[(&str, &str, &str, &str)] = &[
+const UPDATES: &[(&str, &str, &str, &str)] = &[
     (
         "cuitCuil",
         r#""27-31254756-8""#,
@@ -113,3 +116,40 @@ pub const UPDATES: &[(&str, &str, &str, &str)] = &[
         r#""2""#,
     ),
 ];
+
+async fn cuenta(client: &Client, cvu: bool) -> u64 {
+    let body = json!({"cuitCuil": cuit(fresh()), "nombre": "Ana", "apellido": "Paz"});
+    let made = client.post("/wallet/v1/Cuenta", &body).await.is(201);
+    let id = made["id"].as_u64().unwrap();
+    if cvu {
+        let body = json!({"idCuenta": id, "nombreCVU": "Una"});
+        client.post("/wallet/v1/CVU", &body).await.is(201);
+    }
+    id
+}
+
+#[actix_web::test]
+async fn every_field_of_the_update_is_taken_and_shown_by_itself() {
+    let service = TestService::start().await;
+    for (field, sent, place, shown) in UPDATES {
+        let id = cuenta(&service.a, *field != "cuitCuil").await;
+        let path = format!("/wallet/v1/Cuenta/{id}");
+        let before = service.a.get(&path).await.is(200).json;
+        let body = format!(r#"{{"{field}":{sent}}}"#);
+        let answer = service.a.call("PUT", &path).text(body).await;
+        assert_eq!(answer.status, 204, "{field}: {}", answer.text);
+        let mut read = service.a.get(&path).await.is(200).json;
+        let shown: Value = serde_json::from_str(shown).unwrap();
+        if let Some(place) = place.strip_prefix("kyc") {
+            // The wallet family accepts it and has no field to show it; the native family has one.
+            let cvu = read["cvu"].as_str().unwrap();
+            let native = service.a.get(&format!("/v1/accounts/{cvu}")).await.is(200);
+            assert_eq!(native["kyc"].pointer(place), Some(&shown), "{field}");
+            assert_eq!(read, before, "{field} changed something else");
+            continue;
+        }
+        assert_eq!(read.pointer(place), Some(&shown), "{field}: {read}");
+        *read.pointer_mut(place).unwrap() = before.pointer(place).unwrap().clone();
+        assert_eq!(read, before, "{field} changed something else");
+    }
+}

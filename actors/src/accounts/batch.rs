@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use caudal_ledger::accounts::Account;
 use caudal_ledger::vouchers::Voucher;
 
-use super::{Desk, ItemOutcome, Posting};
+use super::{AccountContext, AccountOrder, Desk, ItemOutcome, Posting};
 use crate::failure::Failure;
+use crate::mailbox::give_way;
+use crate::orders::{Order, TicketOf};
 use crate::records::rest::Left;
 use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Ticket, Write, is_final};
@@ -101,6 +103,21 @@ pub struct Share {
     pub gather: Arc<Gather>,
 }
 
+impl Order for Share {
+    type Outcome = ();
+
+    fn caller<'a>(&'a mut self, _: &'a mut Ticket<()>) -> Option<&'a mut dyn Waits> {
+        Some(self)
+    }
+}
+
+impl AccountOrder for Share {
+    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, ctx: &mut AccountContext) {
+        desk.post_many(self);
+        give_way(ctx);
+    }
+}
+
 impl Waits for Share {
     fn has_left(&self) -> bool {
         self.gather.is_left()
@@ -134,7 +151,7 @@ pub fn is_kept(outcomes: &[ItemOutcome]) -> bool {
 
 impl Desk {
     /// Posts a share of a batch in one commit.
-    pub(super) fn post_many(&mut self, mut share: Share) {
+    fn post_many(&mut self, mut share: Share) {
         let mut page = Write::default();
         let mut outcomes = Vec::with_capacity(share.items.len());
         for (place, order) in std::mem::take(&mut share.items) {

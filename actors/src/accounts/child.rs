@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{AccountActor, AccountMessage};
-use crate::mailbox::{Mailbox, Permit};
+use actix::Handler;
+
+use super::{AccountActor, AccountOrder};
+use crate::mailbox::{Asked, Mailbox, Permit, Queued};
+use crate::orders::Envelope;
+use crate::scribe::Ticket;
 use crate::vitals::Vitals;
 
 /// One actor and its vitals.
@@ -18,11 +22,16 @@ pub struct Child {
 }
 
 impl Child {
-    /// Forwards a message. The caller has checked that there is room.
-    pub fn send(&self, message: AccountMessage) {
+    /// Forwards an order. The caller has checked that there is room.
+    pub fn send<O: AccountOrder>(&self, order: O, ticket: Ticket<O::Outcome>) {
         let permit = self.mailbox.reserve();
-        // A dropped message answers "outcome unknown"; the actor is gone.
-        drop(self.mailbox.put(permit, message));
+        // If the actor is gone, the caller is told so.
+        drop(self.mailbox.put(permit, Envelope { order, ticket }));
+    }
+
+    /// Sends an order for whose outcome nobody waits. The caller has checked that there is room.
+    pub fn tell<O: AccountOrder<Outcome = ()>>(&self, order: O) {
+        self.send(order, Ticket::nobody());
     }
 
     /// Reserves a place in its mailbox, so that the actor stays until the message comes.
@@ -48,7 +57,10 @@ pub struct Reserved {
 
 impl Reserved {
     /// Sends the message for which the place was reserved.
-    pub fn send(self, message: AccountMessage) {
+    pub fn send<M: Asked + Send + 'static>(self, message: M)
+    where
+        AccountActor: Handler<Queued<M>>,
+    {
         drop(self.child.mailbox.put(self.permit, message));
     }
 }

@@ -24,13 +24,12 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Fact, Row, StoreError, StreamId};
 
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
-use crate::failure::Failure;
 use crate::meter::Meter;
 use crate::records::rest::{self, Left, Profile, Stand};
 use crate::records::{
     self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, UNBOOKED, keys, reads,
 };
-use crate::reply::{ClaimGuard, Reply};
+use crate::reply::ClaimGuard;
 use crate::scribe::{Scribe, Shared, Ticket, Write};
 use crate::settings::Settings;
 use crate::vitals::Vitals;
@@ -365,11 +364,8 @@ impl Desk {
         let settings = self.shared.settings();
         let due = self.account.decide_expiries(&self.context(&settings, now));
         let due: Vec<_> = due.into_iter().map(Arc::new).collect();
-        let recorded = self.record(&due);
-        match recorded {
-            Ok(page) => self.scribe.commit(page, |_| {}),
-            Err(why) => self.scribe.fail::<()>(why, None),
-        }
+        let page = self.record(&due);
+        self.scribe.commit_if(page);
     }
 
     /// Notes whether the actor has to stay because it waits for the bank.
@@ -380,16 +376,6 @@ impl Desk {
         let waits = self.account.pending.is_some() || self.account.enrolling().is_some();
         let busy = waits || self.account.transfers.values().any(asking);
         self.vitals.busy.store(busy, Ordering::Release);
-    }
-
-    /// Answers a read once everything that it has seen is durable.
-    pub(super) fn show<T: Send + 'static>(
-        &mut self,
-        value: Result<T, Failure>,
-        reply: Reply<Result<T, Failure>>,
-    ) {
-        self.scribe
-            .commit(Write::default(), move |done| reply.send(done.and(value)));
     }
 
     /// The context in which a movement is judged: the settings in force, and what has left the realm. It holds for one

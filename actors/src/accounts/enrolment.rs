@@ -15,21 +15,21 @@
 
 use std::sync::Arc;
 
-use actix::{Addr, AsyncContext as _, Context};
+use actix::{Addr, AsyncContext as _};
 use caudal_ledger::facts::{AccountFact, BankCall, BankRefusal};
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use caudal_storage::StoreError;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{AccountActor, AccountMessage, Desk, EnrolmentView};
+use super::{AccountActor, AccountContext, AccountOrder, Desk, EnrolmentView, Question, Target};
 use crate::failure::Failure;
 use crate::hold::Hold;
-use crate::mailbox::Asked;
+use crate::orders::{Envelope, Order, TicketOf};
 use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
-use crate::reply::{Reply, Waits};
-use crate::scribe::{Ticket, Write};
+use crate::scribe::Write;
 use crate::settings::Pauses;
 
 /// The fund's answer about an enrolment.
@@ -88,8 +88,8 @@ impl Enrolling {
                 word: Word::Unknown,
                 calls: Vec::new(),
             };
-            let nothing = AccountMessage::Fund(FundTurn::Said(nothing, sender));
-            account.send(nothing).await.ok();
+            let nothing = TakeFundAnswer(nothing, sender);
+            account.send(Envelope::from(nothing)).await.ok();
             return;
         }
         let asks = async |again| self.ask_until_over(again, &account).await;
@@ -139,8 +139,8 @@ impl Enrolling {
             calls,
         };
         let (sender, waits) = oneshot::channel();
-        let said = AccountMessage::Fund(FundTurn::Said(said, sender));
-        account.send(said).await.is_err() || !waits.await.unwrap_or(false)
+        let said = TakeFundAnswer(said, sender);
+        account.send(Envelope::from(said)).await.is_err() || !waits.await.unwrap_or(false)
     }
 
     /// Asks for the state of the enrolment, and requests it if the bank does not know it. If the bank does not know it
@@ -172,55 +172,129 @@ impl Enrolling {
     }
 }
 
-/// A turn about remuneration.
-#[derive(Debug)]
-pub enum FundTurn {
-    /// Enrol the account, or answer with the state of its enrolment.
-    Enrol(Enrol, Ticket<EnrolmentView>),
-    /// Answer a key whose first request to enrol was cut off while the bank was asked.
-    Adopt(Enrol, Ticket<EnrolmentView>),
-    /// The fund's answer about an enrolment that waits; the channel gets whether it still waits.
-    Said(FundSaid, oneshot::Sender<bool>),
-    /// The fund's answer to somebody's question.
-    Answered(FundSaid, Reply<Result<EnrolmentView, Failure>>),
-    /// The last enrolment as it is.
-    EnrolmentOf(Reply<Result<EnrolmentView, Failure>>),
+/// Enrols an account in the fund that the tenant's bank offers. A repeat gets the state of the first.
+pub struct EnrolAccount {
+    /// The account that is enrolled.
+    pub target: Target,
+    /// The fund and the brokerage account.
+    pub order: Enrol,
 }
 
-impl Asked for FundTurn {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Enrol(_, ticket) | Self::Adopt(_, ticket) => Some(ticket),
-            Self::EnrolmentOf(reply) => Some(reply),
-            Self::Said(..) | Self::Answered(..) => None,
+impl Order for EnrolAccount {
+    type Outcome = EnrolmentView;
+}
+
+impl AccountOrder for EnrolAccount {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
+        let settings = desk.shared.settings();
+        let tenant = (settings.tenant.as_str(), settings.mode);
+        let fact = match desk.account.decide_enrolment(&self.order, tenant) {
+            Ok(Some(fact)) => fact,
+            Ok(None) => {
+                let view = desk.enrolment_view(true);
+                return desk.scribe.end(Ok(view), ticket);
+            }
+            Err(rejection) => {
+                let refused = Err(rejection.into());
+                return desk.scribe.end(refused, ticket);
+            }
+        };
+        let mut entries = match desk.write_profile(&[fact]) {
+            Ok(entries) => entries,
+            Err(why) => return desk.scribe.fail(why, ticket.reply),
+        };
+        if let Some(keyed) = &ticket.keyed {
+            // Until the fund's first answer is known, the key leads to the account.
+            let now = desk.now();
+            let open = (0, String::new());
+            let open = keyed.scope.answer(open, now, Some(desk.account.number));
+            match desk.scribe.answer(open, now) {
+                Ok(more) => entries.extend(more),
+                Err(why) => return desk.scribe.fail(why, ticket.reply),
+            }
         }
+        let durable = desk.scribe.committed(Write::from(entries));
+        let request_id = ticket.request_id.clone();
+        if let Some(number) = desk.account.enrolling() {
+            desk.fund_waiter = Some((number, ticket));
+            desk.ask_fund((number, request_id, durable), false, ctx.address());
+        }
+    }
+}
+
+/// Answers a key whose first request to enrol was cut off while the bank was asked.
+pub struct AdoptEnrolment(pub Enrol);
+
+impl Order for AdoptEnrolment {
+    type Outcome = EnrolmentView;
+}
+
+impl AccountOrder for AdoptEnrolment {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        let known = desk.account.enrolment.as_ref();
+        let outcome = match known.filter(|known| known.is_of(&self.0)) {
+            // Another enrolment has begun since; the end of the first one is no longer known.
+            None => Err(Rejection::EnrolledOtherwise.into()),
+            Some(known) => match (&known.refusal, known.state) {
+                (Some(why), EnrolmentState::Rejected) => {
+                    Err(Failure::Bank(BankError::Refused(why.clone())))
+                }
+                _ => Ok(desk.enrolment_view(false)),
+            },
+        };
+        desk.scribe.end(outcome, ticket);
+    }
+}
+
+/// The fund's answer about an enrolment that waits; the channel gets whether it still waits.
+struct TakeFundAnswer(FundSaid, oneshot::Sender<bool>);
+
+impl Order for TakeFundAnswer {
+    type Outcome = ();
+}
+
+impl AccountOrder for TakeFundAnswer {
+    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+        let Self(said, waits) = self;
+        let enrolment = said.enrolment;
+        desk.fund_said(said, true);
+        // If the task that asked is gone, nobody asks again.
+        waits.send(desk.account.enrolling() == Some(enrolment)).ok();
+    }
+}
+
+/// Reports the fund's answer to somebody's question about an account.
+pub struct FundAnswered(pub AccountNo, pub FundSaid);
+
+impl Order for FundAnswered {
+    type Outcome = EnrolmentView;
+    const ALWAYS: bool = true;
+}
+
+impl AccountOrder for FundAnswered {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        desk.fund_said(self.1, false);
+        let view = desk.enrolment_view(false);
+        desk.scribe.end(Ok(view), ticket);
+    }
+}
+
+/// Asks for the last enrolment of an account as it is.
+pub struct ReadEnrolment(pub Target);
+
+impl Question for ReadEnrolment {
+    type Answer = EnrolmentView;
+
+    fn target(&self) -> Target {
+        self.0
+    }
+
+    fn answer(&self, desk: &Desk) -> Result<EnrolmentView, Failure> {
+        Ok(desk.enrolment_view(false))
     }
 }
 
 impl Desk {
-    /// Takes a turn about remuneration.
-    pub(super) fn fund(&mut self, turn: FundTurn, ctx: &Context<AccountActor>) {
-        match turn {
-            FundTurn::Enrol(order, ticket) => self.enrol(ctx.address(), &order, ticket),
-            FundTurn::Adopt(order, ticket) => self.adopt_enrolment(&order, ticket),
-            FundTurn::Said(said, waits) => {
-                let enrolment = said.enrolment;
-                self.fund_said(said, true);
-                // If the task that asked is gone, nobody asks again.
-                waits.send(self.account.enrolling() == Some(enrolment)).ok();
-            }
-            FundTurn::Answered(said, reply) => {
-                self.fund_said(said, false);
-                let view = self.enrolment_view(false);
-                self.show(Ok(view), reply);
-            }
-            FundTurn::EnrolmentOf(reply) => {
-                let view = self.enrolment_view(false);
-                self.show(Ok(view), reply);
-            }
-        }
-    }
-
     fn enrolment_view(&self, again: bool) -> EnrolmentView {
         let account = &self.account;
         let reference = |known: &Enrolment| known.reference(self.shared.realm, account.number);
@@ -234,46 +308,6 @@ impl Desk {
                 .unwrap_or_default(),
             enrolment: account.enrolment.clone(),
             again,
-        }
-    }
-
-    /// Enrols the account. A repeat of the order gets the state of the first.
-    fn enrol(&mut self, home: Addr<AccountActor>, order: &Enrol, ticket: Ticket<EnrolmentView>) {
-        let settings = self.shared.settings();
-        let tenant = (settings.tenant.as_str(), settings.mode);
-        let fact = match self.account.decide_enrolment(order, tenant) {
-            Ok(Some(fact)) => fact,
-            Ok(None) => {
-                let view = self.enrolment_view(true);
-                return self.scribe.finish(Write::default(), Ok(view), ticket);
-            }
-            Err(rejection) => {
-                let refused = Err(rejection.into());
-                return self.scribe.finish(Write::default(), refused, ticket);
-            }
-        };
-        let mut entries = match self.write_profile(&[fact]) {
-            Ok(entries) => entries,
-            Err(why) => return self.scribe.fail(why, ticket.reply),
-        };
-        if let Some(keyed) = &ticket.keyed {
-            // Until the fund's first answer is known, the key leads to the account.
-            let now = self.now();
-            let open = (0, String::new());
-            let open = keyed.scope.answer(open, now, Some(self.account.number));
-            match self.scribe.answer(open, now) {
-                Ok(more) => entries.extend(more),
-                Err(why) => return self.scribe.fail(why, ticket.reply),
-            }
-        }
-        let durable = self.scribe.committed(Write {
-            entries,
-            ..Write::default()
-        });
-        let request_id = ticket.request_id.clone();
-        if let Some(number) = self.account.enrolling() {
-            self.fund_waiter = Some((number, ticket));
-            self.ask_fund((number, request_id, durable), false, home);
         }
     }
 
@@ -319,10 +353,7 @@ impl Desk {
             entries.extend(self.write_profile(&[fact])?);
             self.note_business();
         }
-        Ok(Write {
-            entries,
-            ..Write::default()
-        })
+        Ok(Write::from(entries))
     }
 
     /// Takes in the fund's answer, and answers the caller who waits for it: with any answer to their own request
@@ -349,21 +380,5 @@ impl Desk {
             Word::Answered(_) | Word::Unknown => Ok(self.enrolment_view(false)),
         };
         self.scribe.finish(page, outcome, ticket);
-    }
-
-    /// Answers a key whose first request was cut off while the fund was asked.
-    fn adopt_enrolment(&mut self, order: &Enrol, ticket: Ticket<EnrolmentView>) {
-        let known = self.account.enrolment.as_ref();
-        let outcome = match known.filter(|known| known.is_of(order)) {
-            // Another enrolment has begun since; the end of the first one is no longer known.
-            None => Err(Rejection::EnrolledOtherwise.into()),
-            Some(known) => match (&known.refusal, known.state) {
-                (Some(why), EnrolmentState::Rejected) => {
-                    Err(Failure::Bank(BankError::Refused(why.clone())))
-                }
-                _ => Ok(self.enrolment_view(false)),
-            },
-        };
-        self.scribe.finish(Write::default(), outcome, ticket);
     }
 }

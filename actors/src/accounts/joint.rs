@@ -33,8 +33,7 @@ use tokio::sync::oneshot;
 
 use super::batch::Bookmark;
 use super::{
-    AccountActor, AccountMessage, BULK_PART, BatchMode, Desk, ItemOutcome, Posting, Reserved,
-    TransferView, is_kept,
+    AccountActor, BULK_PART, BatchMode, Desk, ItemOutcome, Posting, Reserved, TransferView, is_kept,
 };
 use crate::failure::Failure;
 use crate::mailbox::Asked;
@@ -92,11 +91,11 @@ pub enum Joint {
     },
 }
 
-impl Asked for Joint {
+impl Asked for Convoy {
     fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Transfer { ticket, .. } => Some(ticket),
-            Self::Batch { ticket, .. } => Some(ticket),
+        match &mut self.order {
+            Joint::Transfer { ticket, .. } => Some(ticket),
+            Joint::Batch { ticket, .. } => Some(ticket),
         }
     }
 }
@@ -155,7 +154,7 @@ impl AccountActor {
         });
         ctx.wait(back);
         match next {
-            Some(next) => next.send(AccountMessage::Joint(convoy)),
+            Some(next) => next.send(convoy),
             // actix polls the most recently added future first.
             None => ctx.wait(wrap_future(convoy.batch())),
         }

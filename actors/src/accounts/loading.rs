@@ -16,14 +16,14 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use actix::fut::{ActorFutureExt as _, wrap_future};
-use actix::{ActorContext as _, AsyncContext as _, Context};
+use actix::{AsyncContext as _, Context};
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::StoreError;
 
-use super::{AccountActor, AccountMessage, Desk};
+use super::{AccountActor, Desk};
 use crate::failure::Failure;
-use crate::mailbox::Asked as _;
+use crate::mailbox::Asked;
 use crate::records::reads::Loaded;
 use crate::scribe::Shared;
 use crate::vitals::Vitals;
@@ -91,22 +91,16 @@ impl AccountActor {
         ctx.wait(read);
     }
 
-    /// Refuses a message if there is no account to take it; gives it back otherwise.
-    pub(super) fn without_account(
-        &self,
-        mut message: AccountMessage,
-        ctx: &mut Context<Self>,
-    ) -> Option<AccountMessage> {
+    /// Refuses a message if there is no account to take it. Returns whether it was refused.
+    pub(super) fn is_refused(&self, message: &mut impl Asked) -> bool {
         let Coming::Failed(why) = &self.coming else {
-            return Some(message);
+            return false;
         };
-        if matches!(message, AccountMessage::Passivate) {
-            ctx.stop();
-        } else if let Some(asker) = message.asker() {
+        // A dropped message that nobody asked for reads as an unknown outcome: its sender tries again.
+        if let Some(asker) = message.asker() {
             asker.refuse(why.clone());
         }
-        // A dropped message that nobody asked for reads as an unknown outcome: its sender tries again.
-        None
+        true
     }
 }
 

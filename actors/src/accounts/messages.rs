@@ -1,71 +1,96 @@
-//! What an account's actor can be asked, by kind.
+//! What an account's actor takes, how an order names its account, and the messages about the actor itself.
 
-use actix::Message;
+use actix::Context;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::AccountNo;
 
-use super::joint::Convoy;
-use super::{CaseTurn, FundTurn, MoneyTurn, Observed, ProfileTurn, TransferTurn};
+use super::{AccountActor, Desk, Observed};
 use crate::failure::Failure;
-use crate::mailbox::Asked;
-use crate::reply::{Reply, Waits};
+use crate::orders::{Order, TicketOf};
 
-/// Everything that an account's actor can be asked, by kind. Each kind is defined beside the code that takes its turn.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "messages are boxed by the mailbox"
-)]
-pub enum AccountMessage {
-    /// Postings, holds, balances, quotes, and money that arrives.
-    Money(MoneyTurn),
-    /// Transfers through the bank.
-    Transfer(TransferTurn),
-    /// A person's decisions, and money that left by orders unknown to the ledger.
-    Case(CaseTurn),
-    /// Who the account is.
-    Profile(ProfileTurn),
-    /// Remuneration of its balance by a fund.
-    Fund(FundTurn),
-    /// Lend the desk for an order that concerns several accounts, or decide it.
-    Joint(Convoy),
-    /// Show the live state, for operators.
-    Observe(Reply<Result<Option<Observed>, Failure>>),
-    /// Check whether a hold has expired, as every turn does first.
-    Tick,
-    /// Leave the account as one row and stop; only sent to an idle actor.
-    Passivate,
+/// The context of an account's actor.
+pub type AccountContext = Context<AccountActor>;
+
+/// How an order names its account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// By its CVU, which is looked up in the index of the realm.
+    Cvu(Cvu),
+    /// By its number in the realm.
+    Account(AccountNo),
 }
 
-impl Asked for AccountMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Money(turn) => turn.asker(),
-            Self::Transfer(turn) => turn.asker(),
-            Self::Case(turn) => turn.asker(),
-            Self::Profile(turn) => turn.asker(),
-            Self::Fund(turn) => turn.asker(),
-            Self::Joint(convoy) => convoy.order.asker(),
-            Self::Observe(reply) => Some(reply),
-            Self::Tick | Self::Passivate => None,
-        }
+/// An order that an account's actor takes.
+pub trait AccountOrder: Order {
+    /// Whether the actor stops after it.
+    const ENDS: bool = false;
+
+    /// Decides the order at the account's desk, applies the decision, and answers once it is on disk. Holds that have
+    /// expired are released before.
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext);
+}
+
+/// A question to an account, which changes nothing.
+pub trait Question: Send + Sized + 'static {
+    /// What it asks for.
+    type Answer: Send + 'static;
+
+    /// The account that is asked.
+    fn target(&self) -> Target;
+
+    /// The answer. It leaves when everything that it shows is on disk.
+    ///
+    /// # Errors
+    /// When the account has no answer.
+    fn answer(&self, desk: &Desk) -> Result<Self::Answer, Failure>;
+}
+
+impl<Q: Question> Order for Q {
+    type Outcome = Q::Answer;
+}
+
+impl<Q: Question> AccountOrder for Q {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        let answer = self.answer(desk);
+        desk.scribe.end(answer, ticket);
     }
 }
 
-/// Lets a sender name only the kind of its turn.
-macro_rules! kinds {
-    ($($kind:ident: $turn:ty),* $(,)?) => {
-        $(impl From<$turn> for AccountMessage {
-            fn from(turn: $turn) -> Self {
-                Self::$kind(turn)
-            }
-        })*
-    };
+/// Asks for the live state of an account's actor, for operators; `None` when it is not resident.
+pub struct Observe(pub Target);
+
+impl Order for Observe {
+    type Outcome = Option<Observed>;
 }
 
-kinds! {
-    Money: MoneyTurn,
-    Transfer: TransferTurn,
-    Case: CaseTurn,
-    Profile: ProfileTurn,
-    Fund: FundTurn,
+impl AccountOrder for Observe {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        ticket.answer(Ok(Some(desk.observed())));
+    }
+}
+
+/// Checks whether a hold has expired, as every turn does first.
+pub struct Tick;
+
+impl Order for Tick {
+    type Outcome = ();
+}
+
+impl AccountOrder for Tick {
+    fn decide(self, _: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {}
+}
+
+/// Leaves the account as one row and stops; only sent to an idle actor.
+pub struct Passivate;
+
+impl Order for Passivate {
+    type Outcome = ();
+}
+
+impl AccountOrder for Passivate {
+    const ENDS: bool = true;
+
+    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+        desk.rest();
+    }
 }

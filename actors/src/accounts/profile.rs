@@ -1,23 +1,25 @@
-//! Turns about the profile of an account: registration, changes, and the bank's answers about them.
+//! The profile of an account: registration, changes, and the bank's answers about them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use actix::{Addr, AsyncContext as _, Context};
+use actix::{Addr, AsyncContext as _};
 use caudal_ledger::accounts::{BankAnswer, ProfileOrder, Status};
-use caudal_ledger::clients::{Client, Mark, UNCODED_MAX, client_in};
+use caudal_ledger::clients::{Client, Mark, UNCODED_MAX};
 use caudal_ledger::facts::{AccountFact, BankCall, Registration};
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::Entry;
 use tokio::sync::oneshot;
 
-use super::saga::{self, BankSaid};
-use super::{AccountActor, AccountView, Desk, Versions};
+use super::saga::{self, BankSaid, TakeBankAnswer};
+use super::{
+    AccountActor, AccountContext, AccountOrder, AccountView, Desk, Question, Target, Versions,
+};
 use crate::failure::Failure;
-use crate::mailbox::Asked;
+use crate::orders::{Order, TicketOf};
 use crate::ports::BankError;
 use crate::records::{self, PROFILE, reads};
-use crate::reply::{ClaimGuard, Reply, Waits};
+use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket, Write};
 
 /// How often another client id is drawn after the bank refused one as taken.
@@ -25,132 +27,122 @@ const REDRAWS_MAX: u32 = 64;
 /// How many client ids are tried to find one that no account of the holder has here.
 const DRAWN_MAX: u32 = 1_000;
 
-/// A turn about who an account is.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "messages are boxed by the mailbox"
-)]
-pub enum ProfileTurn {
-    /// Become the account of this registration, and get a CVU if `opening` says so.
-    Register {
-        /// The fact that creates the account.
-        registration: Registration,
-        /// The order to open it.
-        opening: Option<ProfileOrder>,
-        /// Receives the answer.
-        ticket: Ticket<AccountView>,
-    },
-    /// Change who the account is or what it may do.
-    Change {
-        /// The change.
-        order: ProfileOrder,
-        /// The versions that the caller has seen; any when `None`.
-        if_match: Option<Versions>,
-        /// Receives the answer.
-        ticket: Ticket<AccountView>,
-    },
-    /// Answer a key whose first request was cut off while the bank was asked.
-    Adopt(Ticket<AccountView>),
-    /// The account as it is.
-    View(Reply<Result<AccountView, Failure>>),
-    /// The bank's answer, with the claim of the client id under which the bank was asked.
-    BankSaid(BankSaid, Option<ClaimGuard>),
+/// Becomes the account of a registration, and gets a CVU if `opening` says so. The account exists from here on, whether
+/// its caller waits or not.
+pub struct BecomeAccount {
+    /// The fact that creates the account.
+    pub registration: Registration,
+    /// The order to open it.
+    pub opening: Option<ProfileOrder>,
 }
 
-impl Asked for ProfileTurn {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Change { ticket, .. } | Self::Adopt(ticket) => Some(ticket),
-            Self::View(reply) => Some(reply),
-            Self::Register { .. } | Self::BankSaid(..) => None,
-        }
-    }
+impl Order for BecomeAccount {
+    type Outcome = AccountView;
+    const ALWAYS: bool = true;
 }
 
-impl Desk {
-    /// Takes a turn about who the account is.
-    pub(super) fn profile(&mut self, turn: ProfileTurn, ctx: &Context<AccountActor>) {
-        match turn {
-            ProfileTurn::Register {
-                registration,
-                opening,
-                ticket,
-            } => self.register(ctx.address(), registration, opening.as_ref(), ticket),
-            ProfileTurn::Change {
-                order,
-                if_match,
-                ticket,
-            } => self.change(ctx.address(), &order, if_match.as_ref(), ticket),
-            ProfileTurn::Adopt(ticket) => self.adopt(ticket),
-            ProfileTurn::View(reply) => {
-                let view = match self.account.status {
-                    Status::Void => Err(Rejection::AccountNotFound.into()),
-                    _ => Ok(self.view()),
-                };
-                self.show(view, reply);
-            }
-            ProfileTurn::BankSaid(said, claim) => self.bank_said(ctx.address(), said, claim),
-        }
-    }
-
-    /// Becomes the account of a registration, and asks the bank for a CVU if one is wanted.
-    fn register(
-        &mut self,
-        home: Addr<AccountActor>,
-        registration: Registration,
-        opening: Option<&ProfileOrder>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let at = self.account.created_at;
-        let fact = AccountFact::Registered(registration);
-        let first = match records::entry(self.stream(PROFILE), 1, at, &fact) {
+impl AccountOrder for BecomeAccount {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
+        let at = desk.account.created_at;
+        let fact = AccountFact::Registered(self.registration);
+        let first = match records::entry(desk.stream(PROFILE), 1, at, &fact) {
             Ok(entry) => entry,
-            Err(why) => return self.scribe.fail(why, ticket.reply),
+            Err(why) => return desk.scribe.fail(why, ticket.reply),
         };
-        let policy = self.shared.settings().policy;
-        let decided = opening.map(|order| {
-            let order = self.drawn(order)?;
-            Ok(self.account.decide(&order, &policy)?)
+        let policy = desk.shared.settings().policy;
+        let decided = self.opening.map(|order| {
+            let order = desk.drawn(&order)?;
+            Ok(desk.account.decide(&order, &policy)?)
         });
         let facts = match decided.transpose() {
             Ok(facts) => facts.unwrap_or_default(),
             Err(why) => {
-                self.vitals.doubt();
-                return self.scribe.finish(Write::default(), Err(why), ticket);
+                desk.vitals.doubt();
+                return desk.scribe.end(Err(why), ticket);
             }
         };
-        self.write(home, vec![first], &facts, ticket);
+        desk.write(ctx.address(), vec![first], &facts, ticket);
     }
+}
 
-    /// Changes the profile.
-    fn change(
-        &mut self,
-        home: Addr<AccountActor>,
-        order: &ProfileOrder,
-        if_match: Option<&Versions>,
-        ticket: Ticket<AccountView>,
-    ) {
-        let version = self.account.profile_seq;
-        if if_match.is_some_and(|seen| !seen.contains(&version)) {
-            return self
-                .scribe
-                .finish(Write::default(), Err(Failure::Stale), ticket);
+/// Changes who an account is or what it may do.
+pub struct ChangeProfile {
+    /// The account that is changed.
+    pub target: Target,
+    /// The change.
+    pub order: ProfileOrder,
+    /// The versions that the caller has seen; any when `None`.
+    pub if_match: Option<Versions>,
+}
+
+impl Order for ChangeProfile {
+    type Outcome = AccountView;
+}
+
+impl AccountOrder for ChangeProfile {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
+        let version = desk.account.profile_seq;
+        if self.if_match.is_some_and(|seen| !seen.contains(&version)) {
+            return desk.scribe.end(Err(Failure::Stale), ticket);
         }
-        let policy = self.shared.settings().policy;
-        let decided = self.drawn(order).and_then(|order| {
-            let decided = self.account.decide(&order, &policy);
+        let policy = desk.shared.settings().policy;
+        let decided = desk.drawn(&self.order).and_then(|order| {
+            let decided = desk.account.decide(&order, &policy);
             Ok(decided?)
         });
         match decided {
             Err(why) => {
-                self.claimed = None;
-                self.scribe.finish(Write::default(), Err(why), ticket);
+                desk.claimed = None;
+                desk.scribe.end(Err(why), ticket);
             }
-            Ok(facts) => self.write(home, Vec::new(), &facts, ticket),
+            Ok(facts) => desk.write(ctx.address(), Vec::new(), &facts, ticket),
         }
     }
+}
 
+/// Answers a key whose first request was cut off while the bank was asked.
+pub struct AdoptChange;
+
+impl Order for AdoptChange {
+    type Outcome = AccountView;
+}
+
+impl AccountOrder for AdoptChange {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        let outcome = match (&desk.account.pending, &desk.account.refusal) {
+            (Some(_), _) => Err(Failure::KeyInFlight),
+            (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),
+            (None, None) => Ok(desk.view_after(true)),
+        };
+        desk.scribe.end(outcome, ticket);
+    }
+}
+
+/// Asks for an account as it is.
+pub struct ViewAccount(pub Target);
+
+impl Question for ViewAccount {
+    type Answer = AccountView;
+
+    fn target(&self) -> Target {
+        self.0
+    }
+
+    fn answer(&self, desk: &Desk) -> Result<AccountView, Failure> {
+        match desk.account.status {
+            Status::Void => Err(Rejection::AccountNotFound.into()),
+            _ => Ok(desk.view()),
+        }
+    }
+}
+
+impl AccountOrder for TakeBankAnswer {
+    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, ctx: &mut AccountContext) {
+        desk.bank_said(ctx.address(), self.0, self.1);
+    }
+}
+
+impl Desk {
     /// Adds a client id to an order for which the bank is asked for a CVU.
     fn drawn(&mut self, order: &ProfileOrder) -> Result<ProfileOrder, Failure> {
         let order = order.clone();
@@ -168,6 +160,7 @@ impl Desk {
             store,
             realm,
             claims,
+            bank,
             ..
         } = &*self.shared;
         let (store, cuit) = (store.as_ref(), account.holder.cuit);
@@ -182,7 +175,7 @@ impl Desk {
         let mut had = BTreeSet::new();
         for other in others {
             let cvu = reads::listed(store, *realm, other)?.and_then(|it| it.cvu);
-            had.extend(cvu.as_ref().and_then(client_in));
+            had.extend(cvu.and_then(|cvu| bank.client_in(&cvu)));
         }
         let client = Client {
             tenant: &settings.tenant,
@@ -218,10 +211,7 @@ impl Desk {
             Ok(more) => entries.extend(more),
             Err(why) => return self.scribe.fail(why, ticket.reply),
         }
-        let page = Write {
-            entries,
-            ..Write::default()
-        };
+        let page = Write::from(entries);
         if waited || self.account.pending.is_none() {
             self.claimed = None;
             let view = self.view_after(!page.entries.is_empty());
@@ -300,10 +290,7 @@ impl Desk {
             return;
         };
         self.note_business();
-        let page = Write {
-            entries,
-            ..Write::default()
-        };
+        let page = Write::from(entries);
         let mut waiter = self.waiter.take();
         let claim = match &mut waiter {
             Some(ticket) => {
@@ -339,10 +326,7 @@ impl Desk {
             self.vitals.doubt();
             return;
         };
-        let durable = self.scribe.committed(Write {
-            entries,
-            ..Write::default()
-        });
+        let durable = self.scribe.committed(Write::from(entries));
         let waiter = self.waiter.as_ref();
         let request_id = waiter.map_or_else(|| "recovery".to_owned(), |it| it.request_id.clone());
         self.start_saga(home, request_id, durable);
@@ -363,24 +347,11 @@ impl Desk {
         };
         let waiter = self.waiter.as_mut();
         let reply = waiter.and_then(|ticket| ticket.reply.take());
-        let page = Write {
-            entries,
-            ..Write::default()
-        };
+        let page = Write::from(entries);
         self.scribe.commit(page, move |done| {
             if let Some(reply) = reply {
                 reply.send(done.and(Err(Failure::Bank(error))));
             }
         });
-    }
-
-    /// Answers a key whose first request was cut off while the bank was asked.
-    fn adopt(&mut self, ticket: Ticket<AccountView>) {
-        let outcome = match (&self.account.pending, &self.account.refusal) {
-            (Some(_), _) => Err(Failure::KeyInFlight),
-            (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),
-            (None, None) => Ok(self.view_after(true)),
-        };
-        self.scribe.finish(Write::default(), outcome, ticket);
     }
 }

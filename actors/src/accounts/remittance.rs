@@ -12,15 +12,16 @@
 
 use std::sync::Arc;
 
-use actix::Addr;
+use actix::{Addr, MailboxError};
 use caudal_ledger::facts::{BankCall, BankRefusal};
-use caudal_ledger::transfers::BankTransfer;
+use caudal_ledger::transfers::{BankTransfer, Counterparty};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{AccountActor, AccountMessage, TransferTurn};
+use super::AccountActor;
 use crate::failure::Failure;
 use crate::hold::Hold;
 use crate::lookout::Lookout;
+use crate::orders::{Envelope, Order};
 use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, TransferOrder};
 use crate::settings::Pauses;
@@ -56,6 +57,31 @@ pub struct TransferSaid {
     pub said: Said,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
+}
+
+impl Order for TransferSaid {
+    type Outcome = ();
+}
+
+/// Asks for the next errand at the bank for a transfer; `None` once it is not open any more.
+pub(super) struct NextErrand(pub u64, pub oneshot::Sender<Option<Errand>>);
+
+impl Order for NextErrand {
+    type Outcome = ();
+}
+
+/// Reports the party behind the destination of a transfer that is about to be sent.
+pub(super) struct Resolved {
+    /// The number of the transfer.
+    pub transfer: u64,
+    /// The other side, if the bank named it.
+    pub other: Option<Box<Counterparty>>,
+    /// The calls to the bank.
+    pub calls: Vec<BankCall>,
+}
+
+impl Order for Resolved {
+    type Outcome = ();
 }
 
 /// One transfer on its way.
@@ -116,16 +142,15 @@ impl Remittance {
                 continue;
             }
             if errand.resolves && !held {
-                let resolved = AccountMessage::Transfer(self.resolve(&errand).await);
-                if account.send(resolved).await.is_err() {
+                let resolved = self.resolve(&errand).await;
+                if account.send(Envelope::from(resolved)).await.is_err() {
                     return;
                 }
             }
             let (said, calls) = self.ask(&errand, held).await;
             drop(slot);
             let waits = said.is_none();
-            let turn = AccountMessage::Transfer(self.heard(said, calls));
-            if account.send(turn).await.is_err() {
+            if self.tell(account, said, calls).await.is_err() {
                 return;
             }
             if waits {
@@ -143,19 +168,19 @@ impl Remittance {
     /// The next errand; `None` when the transfer is settled or the actor is gone.
     async fn next(&self, account: &Addr<AccountActor>) -> Option<Errand> {
         let (sender, next) = oneshot::channel();
-        let question = AccountMessage::Transfer(TransferTurn::Next(self.transfer, sender));
-        account.send(question).await.ok()?;
+        let question = NextErrand(self.transfer, sender);
+        account.send(Envelope::from(question)).await.ok()?;
         next.await.ok()?
     }
 
     /// Asks who is behind the destination. If the bank does not say, the transfer is sent all the same: the bank then
     /// judges its destination once more.
-    async fn resolve(&self, errand: &Errand) -> TransferTurn {
+    async fn resolve(&self, errand: &Errand) -> Resolved {
         let reply = self
             .bank
             .lookup(&errand.order.to, self.request_id.as_str())
             .await;
-        TransferTurn::Resolved {
+        Resolved {
             transfer: self.transfer,
             other: reply.result.ok().map(|found| Box::new(found.into())),
             calls: reply.calls,
@@ -184,22 +209,30 @@ impl Remittance {
         (Some(said), calls)
     }
 
-    /// Makes the message that tells the account about a try.
-    fn heard(&self, said: Option<Said>, calls: Vec<BankCall>) -> TransferTurn {
+    /// Tells the account about a try.
+    async fn tell(
+        &self,
+        account: &Addr<AccountActor>,
+        said: Option<Said>,
+        calls: Vec<BankCall>,
+    ) -> Result<(), MailboxError> {
         let transfer = self.transfer;
-        match said {
-            Some(said) => TransferTurn::Said(TransferSaid {
-                transfer,
-                said,
-                calls,
-            }),
+        let Some(said) = said else {
             // Only the calls are recorded; the transfer stays as it was.
-            None => TransferTurn::Resolved {
+            let other = None;
+            let nothing = Resolved {
                 transfer,
-                other: None,
+                other,
                 calls,
-            },
-        }
+            };
+            return account.send(Envelope::from(nothing)).await;
+        };
+        let said = TransferSaid {
+            transfer,
+            said,
+            calls,
+        };
+        account.send(Envelope::from(said)).await
     }
 }
 

@@ -13,15 +13,15 @@ use std::time::Duration;
 use actix::Addr;
 use caudal_ledger::accounts::{BankAnswer, Holder, Pending};
 use caudal_ledger::alias::Alias;
-use caudal_ledger::clients::client_in;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::Store;
 use tokio::sync::oneshot;
 
-use crate::accounts::{AccountActor, AccountMessage, ProfileTurn};
+use super::AccountActor;
 use crate::failure::Failure;
+use crate::orders::{Envelope, Order};
 use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, BankReply};
 use crate::records::reads;
@@ -63,6 +63,13 @@ pub struct BankSaid {
     pub result: Result<BankAnswer, Trouble>,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
+}
+
+/// The bank's answer, with the claim of the client id under which the bank was asked.
+pub(super) struct TakeBankAnswer(pub BankSaid, pub Option<ClaimGuard>);
+
+impl Order for TakeBankAnswer {
+    type Outcome = ();
 }
 
 /// One change to be asked of the bank.
@@ -134,9 +141,8 @@ impl Saga {
                 Ok(claim) if !open => claim.take(),
                 _ => None,
             };
-            let said =
-                AccountMessage::Profile(ProfileTurn::BankSaid(BankSaid { result, calls }, done));
-            if account.send(said).await.is_err() || !open {
+            let said = TakeBankAnswer(BankSaid { result, calls }, done);
+            if account.send(Envelope::from(said)).await.is_err() || !open {
                 return;
             }
             tokio::time::sleep(pause).await;
@@ -260,7 +266,7 @@ impl Saga {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let reply = bank.create_cvu(client_id, &self.holder, id).await;
         match take(reply, calls) {
-            Ok(cvu) if client_in(&cvu) != Some(client_id) => {
+            Ok(cvu) if bank.client_in(&cvu).is_some_and(|it| it != client_id) => {
                 // Money for it would go to another realm, or to none.
                 let body = r#"{"message":"the bank gave a CVU that does not carry the client id it was asked for"}"#;
                 let (status, body) = (0, body.to_owned());

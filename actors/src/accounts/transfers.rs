@@ -1,197 +1,201 @@
-//! Turns about transfers through the bank: requested, settled by the bank's answer, reversed.
+//! Transfers through the bank: requested, settled by the bank's answer, reversed.
 
 use std::sync::Arc;
 
-use actix::{Addr, AsyncContext as _, Context};
+use actix::{Addr, AsyncContext as _};
 use caudal_ledger::accounts::{Account, Movements};
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::{AccountNo, OriginId};
-use caudal_ledger::money::Amount;
+use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{
-    BankMoved, BankTransfer, BankWord, Counterparty, Send, Transfer, TransferFact, TransferRecord,
-    TransferStatus,
+    BankMoved, BankTransfer, BankWord, Send, Transfer, TransferFact, TransferRecord, TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
 
-use super::remittance::{Errand, Remittance, Said, TransferSaid};
-use super::{AccountActor, Desk, Heard, TransferView};
+use super::remittance::{Errand, NextErrand, Remittance, Resolved, Said, TransferSaid};
+use super::{
+    AccountActor, AccountContext, AccountOrder, Desk, Heard, Question, Target, TransferView,
+};
 use crate::failure::Failure;
-use crate::mailbox::Asked;
+use crate::orders::{Order, TicketOf};
 use crate::ports::TransferOrder;
 use crate::records::projection::Place;
 use crate::records::reads;
-use crate::reply::{Reply, Waits};
-use crate::scribe::{Shared, Ticket, Write};
+use crate::scribe::{Shared, Ticket};
 
 /// A transfer that the bank is to be asked for once it is on disk.
 pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 
-/// A turn about a transfer through the bank.
-#[derive(Debug)]
-pub enum TransferTurn {
-    /// Ask the bank for a transfer, or say what would happen.
-    Send {
-        /// The destination and the amount.
-        order: Send,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Receives the answer.
-        ticket: Ticket<Outcome<TransferView>>,
-    },
-    /// An open transfer as it is, by its number; `None` when it is not open.
-    Of(u64, Reply<Result<Option<Transfer>, Failure>>),
-    /// The next errand at the bank for a transfer; `None` once it is not open any more.
-    Next(u64, oneshot::Sender<Option<Errand>>),
-    /// The party behind the destination of a transfer that is about to be sent.
-    Resolved {
-        /// The number of the transfer.
-        transfer: u64,
-        /// The other side, if the bank named it.
-        other: Option<Box<Counterparty>>,
-        /// The calls to the bank.
-        calls: Vec<BankCall>,
-    },
-    /// The bank's answer about a transfer.
-    Said(TransferSaid),
-    /// The content of the bank's notice about a transfer.
-    Notice {
-        /// The number of the transfer.
-        transfer: u64,
-        /// The transfer as the notice reports it.
-        said: BankTransfer,
-        /// Receives the outcome of the notice.
-        ticket: Ticket<Heard>,
-    },
-    /// A transfer came back.
-    Reverse {
-        /// The number of the transfer.
-        transfer: u64,
-        /// The amount that came back, in centavos.
-        amount: Amount,
-        /// The id of the reversal on the rail.
-        coelsa_id: String,
-        /// Receives the outcome of the notice.
-        ticket: Ticket<Heard>,
-    },
+/// Makes a transfer, inside the realm or through the bank, or says what would happen.
+pub struct MakeTransfer {
+    /// The account that sends.
+    pub from: Target,
+    /// The destination, the amount in centavos, and the tenant's own id.
+    pub order: Send,
+    /// Only say what would happen.
+    pub dry_run: bool,
 }
 
-impl Asked for TransferTurn {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Send { ticket, .. } => Some(ticket),
-            Self::Of(_, reply) => Some(reply),
-            Self::Next(..)
-            | Self::Resolved { .. }
-            | Self::Said(_)
-            | Self::Notice { .. }
-            | Self::Reverse { .. } => None,
+impl Order for MakeTransfer {
+    type Outcome = Outcome<TransferView>;
+}
+
+/// The account requests it through the bank: it holds the money now, and asks the bank once that is on disk.
+impl AccountOrder for MakeTransfer {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
+        let Self { order, dry_run, .. } = self;
+        let seen = match desk.seen(&order, None) {
+            Ok(seen) => seen,
+            Err(why) => return desk.scribe.end(Err(why), ticket),
+        };
+        if let Some(view) = seen {
+            return desk.scribe.end(Ok(Outcome::Replayed(view)), ticket);
         }
+        let origin = desk.origin(&order);
+        let settings = desk.shared.settings();
+        let context = desk.context(&settings, desk.now());
+        let (transfer, movements) = match desk.account.decide_request(&order, origin, &context) {
+            Ok(decided) => decided,
+            Err(rejection) => return desk.scribe.end(Err(rejection.into()), ticket),
+        };
+        let number = transfer.sequence;
+        let view = TransferView {
+            account: desk.account.number,
+            transfer,
+        };
+        if dry_run {
+            return desk.scribe.end(Ok(Outcome::Recorded(view)), ticket);
+        }
+        let request_id = ticket.request_id.clone();
+        let (sender, durable) = oneshot::channel();
+        let recorded = desk.record_all(movements);
+        match recorded {
+            Ok(page) => {
+                let outcome = Ok(Outcome::Recorded(view));
+                desk.scribe
+                    .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
+            }
+            Err(why) => return desk.scribe.fail(why, ticket.reply),
+        }
+        desk.note_business();
+        desk.remit((number, request_id, durable), false, ctx.address());
+    }
+}
+
+/// Asks for a transfer that waits for the bank; `None` when it does not wait.
+pub struct FindTransfer(pub TransferId);
+
+impl Question for FindTransfer {
+    type Answer = Option<Transfer>;
+
+    fn target(&self) -> Target {
+        Target::Account(self.0.0.account)
+    }
+
+    fn answer(&self, desk: &Desk) -> Result<Option<Transfer>, Failure> {
+        Ok(desk.account.transfers.get(&self.0.0.sequence).cloned())
+    }
+}
+
+impl AccountOrder for NextErrand {
+    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+        let Self(transfer, reply) = self;
+        drop(reply.send(desk.errand(transfer)));
+    }
+}
+
+impl AccountOrder for Resolved {
+    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+        let Self {
+            transfer: number,
+            other,
+            calls,
+        } = self;
+        let open = desk.account.transfers.contains_key(&number);
+        let fact = other.filter(|_| open).map(TransferFact::Resolved);
+        let record = |fact| TransferRecord {
+            transfer: number,
+            fact,
+        };
+        let movements = Movements {
+            vouchers: Vec::new(),
+            transfers: fact.map(record).into_iter().collect(),
+        };
+        if !movements.is_empty() || !calls.is_empty() {
+            desk.settle(Ok(movements), &calls, None);
+        }
+    }
+}
+
+impl AccountOrder for TransferSaid {
+    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+        let number = self.transfer;
+        let word = match self.said {
+            Said::Transfer(transfer) => transfer,
+            // The bank was asked and its answer is unknown: it may have the transfer.
+            Said::Unknown => BankTransfer {
+                bank_id: String::new(),
+                coelsa_id: None,
+                word: BankWord::InProgress,
+                moved: BankMoved::default(),
+            },
+            // Under the reference the bank has a record that does not match the order. A refusal of the order tells
+            // nothing about that record.
+            Said::Refused(_) if desk.disputed(number) => {
+                return desk.settle(Ok(Movements::default()), &self.calls, None);
+            }
+            Said::Refused(why) => {
+                if !desk.account.transfers.contains_key(&number) {
+                    let reason = String::new();
+                    drop(desk.late(number, &BankWord::Failed { reason }));
+                }
+                let rejection = Account::refused_by_bank(&why);
+                let settings = desk.shared.settings();
+                let context = desk.context(&settings, desk.now());
+                let movements = desk.account.reject(number, rejection, &context);
+                return desk.settle(movements, &self.calls, None);
+            }
+        };
+        if !desk.account.transfers.contains_key(&number)
+            && let Err(why) = desk.late(number, &word.word)
+        {
+            tracing::warn!(%why, transfer = number, "a late word of the bank was not compared");
+        }
+        let movements = desk.settled(number, &word);
+        desk.settle(movements, &self.calls, None);
+    }
+}
+
+/// Reports the content of the bank's notice about a transfer.
+pub struct HearTransfer {
+    /// The sending account.
+    pub account: AccountNo,
+    /// The number of the transfer in its account.
+    pub transfer: u64,
+    /// The transfer as the notice reports it.
+    pub said: BankTransfer,
+}
+
+impl Order for HearTransfer {
+    type Outcome = Heard;
+    const ALWAYS: bool = true;
+}
+
+impl AccountOrder for HearTransfer {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        if !desk.account.transfers.contains_key(&self.transfer) {
+            let heard = desk.late(self.transfer, &self.said.word);
+            return desk.scribe.end(heard, ticket);
+        }
+        let movements = desk.settled(self.transfer, &self.said);
+        let nothing = movements.as_ref().is_ok_and(Movements::is_empty);
+        let heard = if nothing { Heard::Known } else { Heard::Done };
+        desk.settle(movements, &[], Some((heard, ticket)));
     }
 }
 
 impl Desk {
-    /// Takes a turn about a transfer.
-    pub(super) fn transfer(&mut self, turn: TransferTurn, ctx: &Context<AccountActor>) {
-        match turn {
-            TransferTurn::Send {
-                order,
-                dry_run,
-                ticket,
-            } => {
-                if let Some(started) = self.send(&order, dry_run, ticket) {
-                    self.remit(started, false, ctx.address());
-                }
-            }
-            TransferTurn::Of(number, reply) => {
-                let transfer = self.account.transfers.get(&number).cloned();
-                self.show(Ok(transfer), reply);
-            }
-            TransferTurn::Next(transfer, reply) => drop(reply.send(self.errand(transfer))),
-            TransferTurn::Resolved {
-                transfer,
-                other,
-                calls,
-            } => self.resolved(transfer, other, &calls),
-            TransferTurn::Said(said) => self.transfer_said(said),
-            TransferTurn::Notice {
-                transfer,
-                said,
-                ticket,
-            } => self.noticed(transfer, &said, ticket),
-            TransferTurn::Reverse {
-                transfer,
-                amount,
-                coelsa_id,
-                ticket,
-            } => self.reverse(transfer, (amount, &coelsa_id), ticket),
-        }
-    }
-
-    /// Requests a transfer through the bank: holds the money now, and asks the bank once that is on disk.
-    fn send(
-        &mut self,
-        order: &Send,
-        dry_run: bool,
-        ticket: Ticket<Outcome<TransferView>>,
-    ) -> Option<Started> {
-        let seen = match self.seen(order, None) {
-            Ok(seen) => seen,
-            Err(why) => {
-                self.end(Err(why), ticket);
-                return None;
-            }
-        };
-        if let Some(view) = seen {
-            self.end(Ok(Outcome::Replayed(view)), ticket);
-            return None;
-        }
-        let origin = self.origin(order);
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
-        let (transfer, movements) = match self.account.decide_request(order, origin, &context) {
-            Ok(decided) => decided,
-            Err(rejection) => {
-                self.end(Err(rejection.into()), ticket);
-                return None;
-            }
-        };
-        let number = transfer.sequence;
-        let view = TransferView {
-            account: self.account.number,
-            transfer,
-        };
-        if dry_run {
-            self.end(Ok(Outcome::Recorded(view)), ticket);
-            return None;
-        }
-        let request_id = ticket.request_id.clone();
-        let (sender, durable) = oneshot::channel();
-        let recorded = self.record_all(movements);
-        match recorded {
-            Ok(page) => {
-                let outcome = Ok(Outcome::Recorded(view));
-                self.scribe
-                    .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
-            }
-            Err(why) => {
-                self.scribe.fail(why, ticket.reply);
-                return None;
-            }
-        }
-        self.note_business();
-        Some((number, request_id, durable))
-    }
-
-    fn end(
-        &mut self,
-        outcome: Result<Outcome<TransferView>, Failure>,
-        ticket: Ticket<Outcome<TransferView>>,
-    ) {
-        self.scribe.finish(Write::default(), outcome, ticket);
-    }
-
     /// The transfer that an order has made before, if any; `receiver` is the account of the realm to which the order
     /// goes now.
     pub(super) fn seen(
@@ -274,61 +278,6 @@ impl Desk {
         })
     }
 
-    /// Takes in the party behind the destination of an open transfer.
-    fn resolved(&mut self, number: u64, other: Option<Box<Counterparty>>, calls: &[BankCall]) {
-        let open = self.account.transfers.contains_key(&number);
-        let fact = other.filter(|_| open).map(TransferFact::Resolved);
-        let record = |fact| TransferRecord {
-            transfer: number,
-            fact,
-        };
-        let movements = Movements {
-            vouchers: Vec::new(),
-            transfers: fact.map(record).into_iter().collect(),
-        };
-        if !movements.is_empty() || !calls.is_empty() {
-            self.settle(Ok(movements), calls, None);
-        }
-    }
-
-    /// Takes in the bank's answer: journals the calls, and settles the transfer if the answer is final.
-    fn transfer_said(&mut self, said: TransferSaid) {
-        let number = said.transfer;
-        let word = match said.said {
-            Said::Transfer(transfer) => transfer,
-            // The bank was asked and its answer is unknown: it may have the transfer.
-            Said::Unknown => BankTransfer {
-                bank_id: String::new(),
-                coelsa_id: None,
-                word: BankWord::InProgress,
-                moved: BankMoved::default(),
-            },
-            // Under the reference the bank has a record that does not match the order. A refusal of the order tells
-            // nothing about that record.
-            Said::Refused(_) if self.disputed(number) => {
-                return self.settle(Ok(Movements::default()), &said.calls, None);
-            }
-            Said::Refused(why) => {
-                if !self.account.transfers.contains_key(&number) {
-                    let reason = String::new();
-                    drop(self.late(number, &BankWord::Failed { reason }));
-                }
-                let rejection = Account::refused_by_bank(&why);
-                let settings = self.shared.settings();
-                let context = self.context(&settings, self.now());
-                let movements = self.account.reject(number, rejection, &context);
-                return self.settle(movements, &said.calls, None);
-            }
-        };
-        if !self.account.transfers.contains_key(&number)
-            && let Err(why) = self.late(number, &word.word)
-        {
-            tracing::warn!(%why, transfer = number, "a late word of the bank was not compared");
-        }
-        let movements = self.settled(number, &word);
-        self.settle(movements, &said.calls, None);
-    }
-
     fn disputed(&self, number: u64) -> bool {
         let open = self.account.transfers.get(&number);
         open.is_some_and(|transfer| transfer.dispute.is_some())
@@ -372,24 +321,10 @@ impl Desk {
             Ok(page)
         });
         self.note_business();
-        match (written, heard) {
-            (Ok(page), None) => self.scribe.commit(page, |_| {}),
-            (Ok(page), Some((heard, ticket))) => self.scribe.finish(page, Ok(heard), ticket),
-            (Err(why), None) => self.scribe.fail::<()>(why, None),
-            (Err(why), Some((_, ticket))) => self.scribe.fail(why, ticket.reply),
+        match heard {
+            None => self.scribe.commit_if(written),
+            Some((heard, ticket)) => self.scribe.finish_if(written, Ok(heard), ticket),
         }
-    }
-
-    /// Takes in a notice about a transfer.
-    fn noticed(&mut self, number: u64, said: &BankTransfer, ticket: Ticket<Heard>) {
-        if !self.account.transfers.contains_key(&number) {
-            let heard = self.late(number, &said.word);
-            return self.scribe.finish(Write::default(), heard, ticket);
-        }
-        let movements = self.settled(number, said);
-        let nothing = movements.as_ref().is_ok_and(Movements::is_empty);
-        let heard = if nothing { Heard::Known } else { Heard::Done };
-        self.settle(movements, &[], Some((heard, ticket)));
     }
 
     /// A late answer of the bank about a transfer that is not open any more moves nothing. If it contradicts how the

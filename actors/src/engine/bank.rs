@@ -10,16 +10,19 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Destination;
 
 use super::bank_reads::key_of;
-use super::money::{Heard, not_found, value};
+use super::money::{Heard, not_found};
 use super::read_slots::{Books, Cost};
-use super::{Asker, DEADLINE, Engine, Realms};
+use super::{Asker, DEADLINE, Engine, Realms, value};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
 use crate::failure::Failure;
+use crate::mailbox::Mailbox;
+use crate::orders::Envelope;
+use crate::ports::RawNotice;
 use crate::ports::{BankGateway as _, BankMovement, Collector, Found, Notice, Way};
-use crate::realms::{RealmMessage, lookout};
+use crate::realms::JournalCalls;
+use crate::realms::lookout::{self, Report};
 use crate::records::projection::Place;
 use crate::records::reads;
-use crate::scribe::Ticket;
 
 /// Why a realm's bank relation cannot be changed.
 #[derive(Debug)]
@@ -59,6 +62,15 @@ impl Realms {
         match self.is_served(realm) {
             true => Ok(bank),
             false => Err(Failure::ShuttingDown),
+        }
+    }
+
+    /// Journals calls to the bank that concern no account.
+    pub(super) fn journal(&self, realm: RealmId, calls: Vec<BankCall>) {
+        let calls = Envelope::from(JournalCalls(calls));
+        let told = self.supervisor(realm).and_then(|realm| realm.tell(calls));
+        if let Err(why) = told {
+            tracing::warn!(%why, realm = realm.0, "calls to the bank were not journalled");
         }
     }
 
@@ -127,19 +139,21 @@ impl Engine {
         Some(bank.collector().cbu)
     }
 
-    /// The realms whose bank has signed something; `fits` tells whether a secret fits the signature.
-    pub fn signers(&self, fits: &dyn Fn(&str) -> bool) -> Option<Voice> {
+    /// The bank that sent a notice, and the realms for which the notice counts: all whose bank says that it sent it.
+    /// `None` when none does.
+    pub fn sender(&self, notice: &RawNotice<'_>) -> Option<(Arc<RealmBank>, Voice)> {
         let known = self.realms.supervisors.iter();
-        let spoken = known.filter(|known| known.value().bank.has_signed(fits));
-        let realms: BTreeSet<_> = spoken.map(|known| *known.key()).collect();
-        (!realms.is_empty()).then(|| realms.into())
+        let senders = known.filter(|known| known.value().bank.verify(notice));
+        let senders: BTreeMap<_, _> = senders
+            .map(|known| (*known.key(), Arc::clone(&known.value().bank)))
+            .collect();
+        let bank = Arc::clone(senders.values().next()?);
+        let realms: BTreeSet<RealmId> = senders.into_keys().collect();
+        Some((bank, realms.into()))
     }
 
-    /// Journals calls to the bank that concern no account.
     pub(super) fn journal(&self, realm: RealmId, calls: Vec<BankCall>) {
-        if let Err(why) = self.tell(realm, RealmMessage::Journal(calls)) {
-            tracing::warn!(%why, realm = realm.0, "calls to the bank were not journalled");
-        }
+        self.realms.journal(realm, calls);
     }
 
     /// Looks up the holder behind a CBU, CVU or alias. The answer may have been kept for a moment.
@@ -185,10 +199,10 @@ impl Engine {
         let Some((realm, place)) = found else {
             return Ok(Heard::Ignored);
         };
-        let Some(message) = lookout::hearing(notice, place) else {
+        let Some(report) = lookout::reported(notice, place) else {
             return Ok(Heard::Ignored);
         };
-        let heard = self.hear(realm, &voice, request_id, message).await;
+        let heard = self.hear(realm, &voice, request_id, report).await;
         match heard {
             // It is about nothing of ours: hearing it again would change nothing.
             Err(Failure::Rejected(_)) => Ok(Heard::Ignored),
@@ -201,7 +215,7 @@ impl Engine {
         realm: RealmId,
         voice: &Voice,
         request_id: &str,
-        message: impl FnOnce(Ticket<Heard>) -> RealmMessage,
+        report: Report,
     ) -> Result<Heard, Failure> {
         if !voice.speaks_for(realm) {
             return Err(Rejection::TransferNotFound.into());
@@ -214,7 +228,8 @@ impl Engine {
             request_id: request_id.to_owned(),
             admitted: None,
         };
-        let answered = self.order(realm, DEADLINE, asker, message).await;
+        let send = |realm: &Mailbox<_>, ticket| report.send(realm, ticket);
+        let answered = self.ordered(realm, DEADLINE, asker, send).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 }

@@ -15,11 +15,12 @@ use caudal_ledger::transfers::Verdict;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, StoreError};
 
-use super::money::{TransferView, not_found, value};
+use super::money::{TransferView, not_found};
 use super::read_slots::Cost;
-use super::{Asker, DEADLINE, Engine};
+use super::{Asker, Engine, value};
+use crate::accounts::DecideTransfer;
 use crate::failure::Failure;
-use crate::realms::{CaseMessage, Target, TransferMessage};
+use crate::realms::{CreditSuspense, DismissUnbooked, RealmOrder, ReturnSuspense, Target};
 use crate::records::projection::{CaseCounts, Place};
 use crate::records::reads;
 
@@ -112,9 +113,9 @@ impl Engine {
             request_id,
             admitted: None,
         };
-        let decision = Box::new(decision);
-        let message = |ticket| CaseMessage::Dismiss(id.place, decision, ticket);
-        value(self.order(id.realm, DEADLINE, asker, message).await)
+        let place = id.place;
+        let order = DismissUnbooked { place, decision };
+        value(self.order(id.realm, order, asker).await)
     }
 
     /// A transfer as a case, with its last calls to the bank, oldest first.
@@ -149,18 +150,17 @@ impl Engine {
         decision: Decision,
         request_id: String,
     ) -> Result<TransferView, Failure> {
-        let message = |ticket| TransferMessage::Decide {
+        let order = DecideTransfer {
             transfer: id,
             verdict,
-            decision: Box::new(decision),
-            ticket,
+            decision,
         };
         let asker = Asker {
             keyed: None,
             request_id,
             admitted: None,
         };
-        let answered = self.order(id.0.realm, DEADLINE, asker, message).await;
+        let answered = self.order(id.0.realm, order, asker).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 
@@ -175,9 +175,12 @@ impl Engine {
         decision: Decision,
         request_id: String,
     ) -> Result<Parked, Failure> {
-        let decision = Box::new(decision);
-        let message = |place, ticket| CaseMessage::Credit(place, target, decision, ticket);
-        self.decide_suspense(id, request_id, message).await
+        let order = CreditSuspense {
+            place: id.place,
+            target,
+            decision,
+        };
+        self.decide_suspense(id, request_id, order).await
     }
 
     /// A person returns money in suspense to its sender; the bank is asked once the decision is on disk.
@@ -190,16 +193,16 @@ impl Engine {
         decision: Decision,
         request_id: String,
     ) -> Result<Parked, Failure> {
-        let decision = Box::new(decision);
-        let message = |place, ticket| CaseMessage::Return(place, decision, ticket);
-        self.decide_suspense(id, request_id, message).await
+        let place = id.place;
+        let order = ReturnSuspense { place, decision };
+        self.decide_suspense(id, request_id, order).await
     }
 
     async fn decide_suspense(
         &self,
         id: SuspenseId,
         request_id: String,
-        message: impl FnOnce(SuspensePlace, crate::scribe::Ticket<Parked>) -> CaseMessage,
+        order: impl RealmOrder<Outcome = Parked>,
     ) -> Result<Parked, Failure> {
         // A supervisor is asked only about existing cases.
         self.suspense_case(id)?;
@@ -208,8 +211,7 @@ impl Engine {
             request_id,
             admitted: None,
         };
-        let message = |ticket| message(id.place, ticket);
-        value(self.order(id.realm, DEADLINE, asker, message).await)
+        value(self.order(id.realm, order, asker).await)
     }
 
     /// The figures of a realm's business that waits for a person.

@@ -10,8 +10,9 @@ use super::Realms;
 use super::starting::Ahead;
 use crate::banks::Relation;
 use crate::failure::Failure;
+use crate::mailbox::Mailbox;
 use crate::platform;
-use crate::realms::RealmMessage;
+use crate::realms::RealmSupervisor;
 use crate::settings::Settings;
 
 /// Realms that were loaded before they are taken up.
@@ -82,11 +83,10 @@ impl Realms {
         Ok(ahead)
     }
 
-    /// Puts a message into the mailbox of a realm's supervisor.
-    pub(super) fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
+    /// The way to a realm's supervisor.
+    pub(super) fn supervisor(&self, realm: RealmId) -> Result<Mailbox<RealmSupervisor>, Failure> {
         let known = self.supervisors.get(&realm);
         let mailbox = known.map(|known| known.value().mailbox.clone());
-        let mailbox = mailbox.ok_or_else(|| self.absent(realm))?;
-        mailbox.tell(message)
+        mailbox.ok_or_else(|| self.absent(realm))
     }
 }

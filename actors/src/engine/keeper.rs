@@ -27,7 +27,8 @@ use super::{Engine, Realms, Supervised};
 use crate::banks::Relation;
 use crate::failure::Failure;
 use crate::lanes::Lane;
-use crate::realms::RealmMessage;
+use crate::orders::Envelope;
+use crate::realms::Retire;
 use crate::settings::Settings;
 
 /// A realm that has stood for this long is calm: its next fall counts as the first.
@@ -234,7 +235,7 @@ impl Keeper {
             lane,
             mut gone,
         } = started;
-        let retire = || drop(mailbox.put(mailbox.reserve(), RealmMessage::Retire));
+        let retire = || drop(mailbox.put(mailbox.reserve(), Envelope::from(Retire)));
         let retired = loop {
             tokio::select! {
                 () = gone.wait() => break None,

@@ -17,13 +17,13 @@ use caudal_storage::{Index, SortOrder, StoreError};
 use super::lists::look::{ACCOUNT, Look, SINGLE, VOUCHER};
 use super::lists::{Cursor, ListPage, Listing, Mark, Range};
 use super::read_slots::Cost;
-use super::{Asker, DEADLINE, Engine};
-use crate::accounts::BatchMode;
+use super::{Asker, Engine};
+use crate::accounts::{BatchMode, FindHold, FindTransfer, MakeTransfer, PlaceHold, StepHold};
 use crate::failure::Failure;
-use crate::realms::{Adjustment, MoneyMessage, PostingMessage, Target, TransferMessage};
+use crate::realms::{Adjustment, Batch, QuoteFees, Target};
 use crate::records::projection::Place;
 use crate::records::{decode, keys, reads};
-use crate::reply::{Answered, Given};
+use crate::reply::Answered;
 
 pub use crate::accounts::{Heard, HoldView, ItemOutcome, TransferView};
 
@@ -76,13 +76,12 @@ impl Engine {
         dry_run: bool,
         asker: Asker<Outcome<HoldView>>,
     ) -> Answered<Outcome<HoldView>> {
-        let message = |ticket| MoneyMessage::OpenHold {
+        let order = PlaceHold {
             target,
             order,
             dry_run,
-            ticket,
         };
-        self.order(realm, DEADLINE, asker, message).await
+        self.order(realm, order, asker).await
     }
 
     /// Confirms or releases a part of a hold, or the rest of it when no amount is given.
@@ -95,14 +94,13 @@ impl Engine {
         dry_run: bool,
         asker: Asker<HoldView>,
     ) -> Answered<HoldView> {
-        let message = |ticket| MoneyMessage::StepHold {
+        let order = StepHold {
             id,
             step,
             amount,
             dry_run,
-            ticket,
         };
-        let answered = self.order(realm, DEADLINE, asker, message).await;
+        let answered = self.order(realm, order, asker).await;
         answered.map_err(|why| not_found(why, Rejection::HoldNotFound))
     }
 
@@ -113,7 +111,7 @@ impl Engine {
             return Err(Rejection::HoldNotFound.into());
         }
         let open = self
-            .ask(realm, DEADLINE, |reply| MoneyMessage::HoldOf(id, reply))
+            .ask(realm, FindHold(id))
             .await
             .map_err(|why| not_found(why, Rejection::HoldNotFound))?;
         let hold = match open {
@@ -166,13 +164,12 @@ impl Engine {
         dry_run: bool,
         asker: Asker<Outcome<TransferView>>,
     ) -> Answered<Outcome<TransferView>> {
-        let message = |ticket| TransferMessage::Send {
+        let order = MakeTransfer {
             from,
             order,
             dry_run,
-            ticket,
         };
-        self.order(realm, DEADLINE, asker, message).await
+        self.order(realm, order, asker).await
     }
 
     /// A transfer as it is, with its last calls to the bank, oldest first.
@@ -185,7 +182,7 @@ impl Engine {
             return Err(Rejection::TransferNotFound.into());
         }
         let open = self
-            .ask(realm, DEADLINE, |reply| TransferMessage::Of(id, reply))
+            .ask(realm, FindTransfer(id))
             .await
             .map_err(|why| not_found(why, Rejection::TransferNotFound))?;
         let place = Place {
@@ -258,10 +255,12 @@ impl Engine {
         code: TypeCode,
         amount: Amount,
     ) -> Result<Quote, Failure> {
-        self.ask(realm, DEADLINE, |reply| {
-            MoneyMessage::Quote(target, code, amount, reply)
-        })
-        .await
+        let question = QuoteFees {
+            target,
+            code,
+            amount,
+        };
+        self.ask(realm, question).await
     }
 
     /// Posts many adjustments: each for itself, or all of them or nothing. The outcomes have the order of the items. If
@@ -273,20 +272,7 @@ impl Engine {
         mode: BatchMode,
         asker: Asker<Vec<ItemOutcome>>,
     ) -> Answered<Vec<ItemOutcome>> {
-        let message = |ticket| PostingMessage::Batch {
-            items,
-            mode,
-            ticket,
-        };
-        self.order(realm, DEADLINE, asker, message).await
-    }
-}
-
-/// The value of an answer that no key keeps.
-pub(super) fn value<T>(answered: Answered<T>) -> Result<T, Failure> {
-    match answered? {
-        Given::Value(value) => Ok(value),
-        Given::Kept { .. } => Err(Failure::OutcomeUnknown),
+        self.order(realm, Batch { items, mode }, asker).await
     }
 }
 

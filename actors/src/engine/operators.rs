@@ -13,10 +13,10 @@ use caudal_ledger::tenants::{Mode, Platform, Serving, Tenant};
 use caudal_storage::{Checks, Index, Stats, Store, StoreError};
 
 use super::read_slots::{Books, Cost};
-use super::{ANSWERS_MAX, DEADLINE, Engine};
-use crate::accounts::{Observed, Placed};
+use super::{ANSWERS_MAX, Engine};
+use crate::accounts::{Observe, Observed, Placed};
 use crate::failure::Failure;
-use crate::realms::{ActorsMessage, RealmReport, Target};
+use crate::realms::{FindVouchersOf, PassivateAccount, RealmReport, ReportActors, Target};
 use crate::records::projection::Place;
 use crate::records::reads;
 
@@ -127,7 +127,7 @@ impl Engine {
 
     /// The state of a realm's actors.
     pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
-        self.ask(realm, DEADLINE, ActorsMessage::Report).await
+        self.ask(realm, ReportActors).await
     }
 
     /// The vouchers of a realm that a request wrote, oldest first, at most `limit`. Only the newest vouchers are
@@ -141,9 +141,8 @@ impl Engine {
         request_id: &str,
         limit: usize,
     ) -> Result<Vec<Placed>, Failure> {
-        let id = request_id.to_owned();
-        let message = |reply| ActorsMessage::Wrote(id, reply);
-        let mut places = self.ask(realm, DEADLINE, message).await?;
+        let question = FindVouchersOf(request_id.to_owned());
+        let mut places = self.ask(realm, question).await?;
         places.truncate(limit);
         if places.is_empty() {
             return Ok(Vec::new());
@@ -158,18 +157,12 @@ impl Engine {
         realm: RealmId,
         target: Target,
     ) -> Result<Option<Observed>, Failure> {
-        self.ask(realm, DEADLINE, |reply| {
-            ActorsMessage::Observe(target, reply)
-        })
-        .await
+        self.ask(realm, Observe(target)).await
     }
 
     /// Sends an account's actor away if it is idle. Returns whether it is gone.
     pub async fn passivate(&self, realm: RealmId, target: Target) -> Result<bool, Failure> {
-        self.ask(realm, DEADLINE, |reply| {
-            ActorsMessage::Passivate(target, reply)
-        })
-        .await
+        self.ask(realm, PassivateAccount(target)).await
     }
 
     /// The account as it is on disk, with its last calls to the bank.

@@ -7,12 +7,12 @@
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::remuneration::{Enrol, FundPosition};
 
-use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
-use crate::accounts::EnrolmentView;
+use super::{Asker, Engine};
 use crate::accounts::enrolment::{FundSaid, Word};
+use crate::accounts::{EnrolAccount, EnrolmentView, FundAnswered, ReadEnrolment};
 use crate::failure::Failure;
 use crate::ports::BankGateway as _;
-use crate::realms::{FundMessage, Target};
+use crate::realms::Target;
 use crate::reply::Answered;
 
 /// The last enrolment of an account, and its position in the fund.
@@ -34,8 +34,8 @@ impl Engine {
         order: Enrol,
         asker: Asker<EnrolmentView>,
     ) -> Answered<EnrolmentView> {
-        let message = |ticket| FundMessage::Enrol(target, order, ticket);
-        self.order(realm, BANK_DEADLINE, asker, message).await
+        self.order(realm, EnrolAccount { target, order }, asker)
+            .await
     }
 
     /// The enrolment of an account and its position, as the fund reports them now. If the fund's state differs from
@@ -46,8 +46,7 @@ impl Engine {
         target: Target,
         request_id: &str,
     ) -> Result<RemunerationView, Failure> {
-        let message = |reply| FundMessage::EnrolmentOf(target, reply);
-        let view = self.ask(realm, DEADLINE, message).await?;
+        let view = self.ask(realm, ReadEnrolment(target)).await?;
         let open = view.enrolment.as_ref().filter(|it| !it.state.is_final());
         let Some(number) = open.map(|it| it.number) else {
             let position = None;
@@ -66,8 +65,7 @@ impl Engine {
             calls: reply.calls,
         };
         let account = view.account;
-        let message = |reply| FundMessage::Answered(account, said, reply);
-        let view = match self.ask(realm, DEADLINE, message).await {
+        let view = match self.ask(realm, FundAnswered(account, said)).await {
             Ok(now) => now,
             // A read that cannot write down the fund's answer still shows the known state.
             Err(why) => {

@@ -29,7 +29,7 @@ use crate::banks::OnCollector;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::ports::BankGateway as _;
-use crate::realms::{RealmMessage, Target};
+use crate::realms::Target;
 use crate::records::account_sets::Among;
 use crate::records::reads;
 use crate::reply::Reply;
@@ -101,11 +101,7 @@ impl Realms {
     /// Starts a treasury over the same store and banks.
     pub(super) fn treasury(self: &Arc<Self>) -> Mailbox<Treasury> {
         let realms = Arc::clone(self);
-        let journal = Arc::new(move |realm: RealmId, calls| {
-            if let Err(why) = realms.tell(realm, RealmMessage::Journal(calls)) {
-                tracing::warn!(%why, realm = realm.0, "calls to the bank were not journalled");
-            }
-        });
+        let journal = Arc::new(move |realm, calls| realms.journal(realm, calls));
         let realms = Arc::clone(self);
         let standings = Arc::new(move |realm| realms.standing(realm));
         let treasury = Treasury::new(

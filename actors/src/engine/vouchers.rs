@@ -12,10 +12,10 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, StoreError};
 
 use super::read_slots::Cost;
-use super::{Asker, DEADLINE, Engine};
+use super::{Asker, Engine};
 use crate::accounts::Placed;
 use crate::failure::Failure;
-use crate::realms::{Adjustment, PostingMessage, TypesMessage};
+use crate::realms::{Adjustment, CreateType, ListTypes, RemoveType, ToggleType};
 use crate::records::projection::Place;
 use crate::records::{REALM, reads, realm_stream};
 use crate::reply::Answered;
@@ -28,10 +28,7 @@ impl Engine {
         order: Adjustment,
         asker: Asker<Outcome<Placed>>,
     ) -> Answered<Outcome<Placed>> {
-        self.order(realm, DEADLINE, asker, |ticket| {
-            PostingMessage::Post(order, ticket)
-        })
-        .await
+        self.order(realm, order, asker).await
     }
 
     /// All present and former voucher types of a realm; for a realm that another node serves, those known here.
@@ -44,7 +41,7 @@ impl Engine {
                 .scan(realm, Cost::Page, move |store| types(store, realm))
                 .await;
         }
-        self.ask(realm, DEADLINE, TypesMessage::All).await
+        self.ask(realm, ListTypes).await
     }
 
     /// Creates a voucher type.
@@ -54,8 +51,7 @@ impl Engine {
         order: CreateVoucherType,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, DEADLINE, asker, |t| TypesMessage::Create(order, t))
-            .await
+        self.order(realm, CreateType(order), asker).await
     }
 
     /// Switches a voucher type on or off.
@@ -66,10 +62,7 @@ impl Engine {
         active: bool,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, DEADLINE, asker, |t| {
-            TypesMessage::Toggle(code, active, t)
-        })
-        .await
+        self.order(realm, ToggleType(code, active), asker).await
     }
 
     /// Removes a voucher type. Returns the type as it was.
@@ -79,8 +72,7 @@ impl Engine {
         code: TypeCode,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, DEADLINE, asker, |t| TypesMessage::Remove(code, t))
-            .await
+        self.order(realm, RemoveType(code), asker).await
     }
 
     /// A voucher by its id.

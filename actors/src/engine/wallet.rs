@@ -7,12 +7,12 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::lists::{AccountFilter, AccountSort, ListPage, Listing};
 use super::read_slots::Cost;
-use super::{Asker, DEADLINE, Engine, wait};
-use crate::accounts::{AccountView, BalanceView};
+use super::{Asker, DEADLINE, Engine, value, wait};
+use crate::accounts::{AccountView, BalanceView, ReadBalance};
 use crate::failure::Failure;
-use crate::realms::{MoneyMessage, Target};
+use crate::realms::Target;
 use crate::records::reads;
-use crate::reply::{Answered, Reply};
+use crate::reply::Answered;
 
 /// How many accounts of one page are asked for their balances at the same time.
 const BALANCES_AT_ONCE: usize = 16;
@@ -71,13 +71,11 @@ impl Engine {
         for some in listing.items.chunks(BALANCES_AT_ONCE) {
             let mut asked = Vec::with_capacity(some.len());
             for account in some {
-                let (reply, answer) = Reply::new();
                 let target = Target::Account(account.number);
-                self.tell(realm, MoneyMessage::BalanceOf(target, reply))?;
-                asked.push(answer);
+                asked.push(self.asked(realm, ReadBalance(target))?);
             }
             for answer in asked {
-                items.push(wait(answer, DEADLINE).await?);
+                items.push(value(wait(answer, DEADLINE).await)?);
             }
         }
         Ok(listing.with(|_| items))

@@ -10,10 +10,10 @@ use caudal_storage::{Index, SortOrder, StoreError};
 use super::events::id;
 use super::lists::{Cursor, ListPage, Listing};
 use super::read_slots::Cost;
-use super::{Asker, BANK_DEADLINE, DEADLINE, Engine};
+use super::{Asker, Engine};
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
-use crate::realms::WebhookMessage;
+use crate::realms::{OrderWebhook, TryWebhook};
 use crate::records::{decode, keys, reads};
 use crate::reply::Answered;
 
@@ -80,10 +80,8 @@ impl Engine {
         order: WebhookOrder,
         asker: Asker<Webhook>,
     ) -> Answered<Webhook> {
-        self.order(realm, DEADLINE, asker, |ticket| {
-            WebhookMessage::Order(number, order, ticket)
-        })
-        .await
+        self.order(realm, OrderWebhook { number, order }, asker)
+            .await
     }
 
     /// Sends a webhook a test message, which is no event, under an id of its own, and answers how that went.
@@ -94,10 +92,7 @@ impl Engine {
         id: String,
         asker: Asker<Sent>,
     ) -> Answered<Sent> {
-        self.order(realm, BANK_DEADLINE, asker, |ticket| {
-            WebhookMessage::Try(number, id, ticket)
-        })
-        .await
+        self.order(realm, TryWebhook { number, id }, asker).await
     }
 
     /// The deliveries to a webhook, in the order of events. With an ending, a page may scan only a part of the list,

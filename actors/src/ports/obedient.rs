@@ -8,6 +8,7 @@ use std::fmt;
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cases::UnreadableLine;
+use caudal_ledger::clients::client_in;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
@@ -125,6 +126,10 @@ pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
 impl<B: ObedientBank> BankGateway for B {
     fn collector(&self) -> Collector {
         self.account()
+    }
+
+    fn client_in(&self, cvu: &Cvu) -> Option<u64> {
+        client_in(cvu)
     }
 
     fn create_cvu<'a>(

@@ -21,8 +21,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::Context;
-use caudal_ledger::cases::{CaseFact, Decision, Parked, SuspensePlace, Unbooked, UnreadableLine};
+use caudal_ledger::cases::{CaseFact, Decision, Parked, SuspensePlace};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Amount;
@@ -31,15 +30,16 @@ use caudal_ledger::transfers::{BankTransfer, CashIn, Suspense, TransferRejection
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
-use super::{RealmMessage, RealmSupervisor, Target};
+use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
 use crate::accounts::remittance::Said;
-use crate::accounts::{CaseTurn, Heard};
+use crate::accounts::{CreditParked, Heard};
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Mailbox, Untaken};
+use crate::mailbox::{Asked as _, Mailbox, Untaken};
+use crate::orders::{Envelope, Order, TicketOf};
 use crate::ports::BankError;
 use crate::records::keys::Rail;
 use crate::records::{self, BANK, CASES, reads};
-use crate::reply::{ClaimGuard, Waits};
+use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket, Write};
 
 /// How long a decision waits for the bank's list to be looked through.
@@ -47,45 +47,236 @@ const LOOKOUT_WAIT: Duration = Duration::from_secs(5);
 /// The most returns that are taken up at a start; the others wait for the next start.
 const RETURNS_MAX: usize = 10_000;
 
-/// What a supervisor can be asked about money in suspense.
-#[derive(Debug)]
-pub enum CaseMessage {
-    /// Credit it to an account.
-    Credit(SuspensePlace, Target, Box<Decision>, Ticket<Parked>),
-    /// Return it to its sender.
-    Return(SuspensePlace, Box<Decision>, Ticket<Parked>),
-    /// The bank lists a return of this money that nobody here knows to have ordered; with the number of the try.
-    Recognised(SuspensePlace, u32, Ticket<Heard>),
-    /// A person says that a report that could not be booked was put right otherwise.
-    Dismiss(SuspensePlace, Box<Decision>, Ticket<Unbooked>),
-    /// A line of the bank's list cannot be read.
-    Unreadable(Box<UnreadableLine>, Ticket<Heard>),
-    /// The bank's answer about a return; the channel gets whether the return is over.
-    Said(ReturnSaid, oneshot::Sender<bool>),
-    /// The content of the bank's notice about the return of this number.
-    Notice(u64, BankTransfer, Ticket<Heard>),
-    /// Money returned under this number has come back, in whole or in part.
-    CameBack {
-        /// The number of the return.
-        number: u64,
-        /// The bank's own id of the money that came back, its id on the rail, and the amount in centavos.
-        arrived: (String, String, Amount),
-        /// Receives the outcome of the notice.
-        ticket: Ticket<Heard>,
-    },
+/// A person credits money in suspense to an account.
+pub struct CreditSuspense {
+    /// The money.
+    pub place: SuspensePlace,
+    /// The account that it belongs to.
+    pub target: Target,
+    /// Who decides, and why.
+    pub decision: Decision,
 }
 
-impl Asked for CaseMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Credit(_, _, _, ticket) | Self::Return(_, _, ticket) => Some(ticket),
-            Self::Dismiss(_, _, ticket) => Some(ticket),
-            Self::Recognised(..)
-            | Self::Unreadable(..)
-            | Self::Said(..)
-            | Self::Notice(..)
-            | Self::CameBack { .. } => None,
+impl Order for CreditSuspense {
+    type Outcome = Parked;
+}
+
+impl RealmOrder for CreditSuspense {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut ticket: TicketOf<Self>,
+        ctx: &mut RealmContext,
+    ) {
+        if !realm.shared.lookout.is_passed() {
+            return realm.decide_later(self, ticket, realm.home(ctx));
         }
+        let found = realm.claimed(self.place, &mut ticket);
+        let found = found.and_then(|parked| Ok((parked, realm.number(self.target)?)));
+        match found {
+            Err(why) => realm.end(Err(why), ticket),
+            Ok((parked, number)) => {
+                realm.forward(Ok(number), CreditParked(parked, self.decision), ticket);
+            }
+        }
+    }
+}
+
+/// A person returns money in suspense to its sender.
+pub struct ReturnSuspense {
+    /// The money.
+    pub place: SuspensePlace,
+    /// Who decides, and why.
+    pub decision: Decision,
+}
+
+impl Order for ReturnSuspense {
+    type Outcome = Parked;
+}
+
+impl RealmOrder for ReturnSuspense {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut ticket: TicketOf<Self>,
+        ctx: &mut RealmContext,
+    ) {
+        if !realm.shared.lookout.is_passed() {
+            return realm.decide_later(self, ticket, realm.home(ctx));
+        }
+        let settings = realm.shared.settings();
+        let decided = realm.claimed(self.place, &mut ticket).and_then(|parked| {
+            let of = (settings.tenant.as_str(), settings.mode);
+            let fact = parked.decide_return(of, self.decision)?;
+            Ok((parked, fact))
+        });
+        match decided {
+            Err(why) => realm.end(Err(why), ticket),
+            Ok(decided) => {
+                realm.begin_return(decided, (false, |parked| parked), ticket, realm.home(ctx));
+            }
+        }
+    }
+}
+
+/// Reports that the bank lists a return of money in suspense that nobody here knows to have ordered. From here on it is
+/// a return like any other, and the bank is asked for its final answer.
+pub(super) struct RecogniseReturn {
+    pub place: SuspensePlace,
+    /// The number of the try.
+    pub attempt: u32,
+}
+
+impl Order for RecogniseReturn {
+    type Outcome = Heard;
+    const ALWAYS: bool = true;
+}
+
+impl RealmOrder for RecogniseReturn {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut ticket: TicketOf<Self>,
+        ctx: &mut RealmContext,
+    ) {
+        let Self { place, attempt } = self;
+        let (settings, now) = (realm.shared.settings(), realm.shared.clock.now());
+        let decided = realm.claimed(place, &mut ticket).and_then(|parked| {
+            let of = (settings.tenant.as_str(), settings.mode);
+            let fact = parked.decide_recognised(of, attempt, now)?;
+            Ok((parked, fact))
+        });
+        match decided {
+            Err(why) => realm.end(Err(why), ticket),
+            Ok(decided) => {
+                tracing::warn!(
+                    realm = realm.shared.realm.0,
+                    account = place.account.0,
+                    sequence = place.sequence,
+                    attempt,
+                    "the bank has a return of money in suspense that was not known; it is taken in"
+                );
+                realm.begin_return(decided, (true, |_| Heard::Done), ticket, realm.home(ctx));
+            }
+        }
+    }
+}
+
+/// The result of a try to return money; the channel gets whether the return is over.
+pub(super) struct TakeReturnAnswer(pub ReturnSaid, pub oneshot::Sender<bool>);
+
+impl Order for TakeReturnAnswer {
+    type Outcome = ();
+}
+
+impl RealmOrder for TakeReturnAnswer {
+    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, _: &mut RealmContext) {
+        let Self(said, over) = self;
+        let ReturnSaid {
+            number,
+            said,
+            calls,
+        } = said;
+        let heard = match realm.heard_of_return(number, &said) {
+            Ok(heard) => heard,
+            Err(why) => {
+                if let Some(why) = why {
+                    tracing::error!(%why, number, "a return cannot be looked up");
+                }
+                realm.journal(&calls);
+                over.send(false).ok();
+                return;
+            }
+        };
+        match heard {
+            Word::Fact(both, guard) => {
+                let (parked, fact) = *both;
+                let ended = !matches!(fact, CaseFact::ReturnNamed { .. });
+                match realm.case_page(parked, &fact, &calls) {
+                    Ok((page, _)) => realm.scribe.commit(page, move |done| {
+                        drop(guard);
+                        over.send(ended && done.is_ok()).ok();
+                    }),
+                    Err(why) => realm.scribe.fail::<()>(why, None),
+                }
+            }
+            heard => {
+                realm.journal(&calls);
+                let ended = matches!(heard, Word::Over | Word::Nothing);
+                over.send(ended).ok();
+            }
+        }
+    }
+}
+
+/// Reports the content of the bank's notice about the return of this number.
+pub(super) struct HearReturn(pub u64, pub BankTransfer);
+
+impl Order for HearReturn {
+    type Outcome = Heard;
+    const ALWAYS: bool = true;
+}
+
+impl RealmOrder for HearReturn {
+    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let Self(number, record) = self;
+        match realm.heard_of_return(number, &Said::Transfer(record)) {
+            Err(None) => realm.end(Err(Failure::Overloaded), ticket),
+            Err(Some(why)) => realm.end(Err(why.into()), ticket),
+            Ok(Word::Nothing) => realm.end(Ok(Heard::Ignored), ticket),
+            Ok(Word::Over | Word::Goes) => realm.end(Ok(Heard::Known), ticket),
+            Ok(Word::Fact(both, guard)) => {
+                ticket.guards.push(guard);
+                let (parked, fact) = *both;
+                let page = realm.case_page(parked, &fact, &[]);
+                let page = page.map(|(page, _)| page);
+                realm.scribe.finish_if(page, Ok(Heard::Done), ticket);
+            }
+        }
+    }
+}
+
+/// Reports that money returned under this number has come back, in whole or in part. It waits for a person again: it
+/// counts as new money of the same sender, for the same CVU.
+pub(super) struct TakeBackReturn {
+    pub number: u64,
+    /// The bank's own id of the money that came back.
+    pub bank_id: String,
+    /// Its id on the rail.
+    pub coelsa_id: String,
+    /// The amount in centavos.
+    pub amount: Amount,
+}
+
+impl Order for TakeBackReturn {
+    type Outcome = Heard;
+    const ALWAYS: bool = true;
+}
+
+impl RealmOrder for TakeBackReturn {
+    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let store = realm.shared.store.as_ref();
+        let parked = match reads::cases::returned(store, realm.shared.realm, self.number) {
+            Ok(Some(parked)) => parked,
+            Ok(None) => return realm.end(Ok(Heard::Ignored), ticket),
+            Err(why) => return realm.end(Err(why.into()), ticket),
+        };
+        match realm.claim_rail(Rail::Arrival, &self.coelsa_id) {
+            Err(why) => return realm.end(Err(why), ticket),
+            Ok((_, Some(_))) => return realm.end(Ok(Heard::Known), ticket),
+            Ok((guard, None)) => ticket.guards.push(guard),
+        }
+        let suspense = Suspense {
+            cash_in: CashIn {
+                coelsa_id: self.coelsa_id,
+                bank_id: self.bank_id,
+                amount: self.amount,
+                at: realm.shared.clock.now(),
+                ..parked.suspense.cash_in
+            },
+            reason: "return_came_back".to_owned(),
+        };
+        realm.park(&suspense, ticket);
     }
 }
 
@@ -101,37 +292,6 @@ pub struct ReturnSaid {
 }
 
 impl RealmSupervisor {
-    /// Routes messages about money in suspense.
-    pub(super) fn case(&mut self, message: CaseMessage, ctx: &Context<Self>) {
-        match message {
-            CaseMessage::Credit(..) | CaseMessage::Return(..)
-                if !self.shared.lookout.is_passed() =>
-            {
-                self.decide_later(message, self.home(ctx));
-            }
-            CaseMessage::Recognised(place, attempt, ticket) => {
-                self.recognised(place, attempt, ticket, self.home(ctx));
-            }
-            CaseMessage::Credit(place, target, decision, ticket) => {
-                self.credit_case(place, target, decision, ticket);
-            }
-            CaseMessage::Return(place, decision, ticket) => {
-                self.return_case(place, *decision, ticket, self.home(ctx));
-            }
-            CaseMessage::Dismiss(place, decision, ticket) => {
-                self.dismiss(place, *decision, ticket);
-            }
-            CaseMessage::Unreadable(line, ticket) => self.unreadable(line, ticket),
-            CaseMessage::Said(said, over) => self.return_said(said, over),
-            CaseMessage::Notice(number, said, ticket) => self.return_answered(number, said, ticket),
-            CaseMessage::CameBack {
-                number,
-                arrived,
-                ticket,
-            } => self.came_back(number, arrived, ticket),
-        }
-    }
-
     /// Resumes asking the bank about every return that was under way.
     pub(super) fn take_up_returns(&self, home: &Mailbox<Self>) {
         let Shared { store, realm, .. } = &*self.shared;
@@ -169,87 +329,25 @@ impl RealmSupervisor {
         Ok(parked)
     }
 
-    fn credit_case(
-        &mut self,
-        place: SuspensePlace,
-        target: Target,
-        decision: Box<Decision>,
-        mut ticket: Ticket<Parked>,
-    ) {
-        let found = self.claimed(place, &mut ticket);
-        let found = found.and_then(|parked| Ok((parked, self.number(target)?)));
-        match found {
-            Err(why) => self.end(Err(why), ticket),
-            Ok((parked, number)) => self.forward(number, ticket, |ticket| {
-                CaseTurn::Credit(Box::new(parked), decision, ticket)
-            }),
-        }
-    }
-
     /// Lets a person's decision wait until the bank's list was looked through: the money may have been returned in a
     /// past that is gone.
-    fn decide_later(&self, message: CaseMessage, home: Mailbox<Self>) {
+    fn decide_later<O: RealmOrder>(
+        &self,
+        order: O,
+        ticket: Ticket<O::Outcome>,
+        home: Mailbox<Self>,
+    ) {
         let lookout = Arc::clone(&self.shared.lookout);
-        let mut message = Untaken::from(message);
+        let mut message = Untaken::from(Envelope { order, ticket });
         self.shared.life.spawn(async move {
             let passed = tokio::time::timeout(LOOKOUT_WAIT, lookout.passed()).await;
             if passed.is_ok() {
-                let message = RealmMessage::Case(message.take());
                 // If the supervisor is gone, the caller is told so.
-                home.put(home.reserve(), message).ok();
+                home.put(home.reserve(), message.take()).ok();
             } else if let Some(asker) = message.message().asker() {
                 asker.refuse(Failure::NotRead(BankError::TimedOut));
             }
         });
-    }
-
-    fn return_case(
-        &mut self,
-        place: SuspensePlace,
-        decision: Decision,
-        mut ticket: Ticket<Parked>,
-        home: Mailbox<Self>,
-    ) {
-        let settings = self.shared.settings();
-        let decided = self.claimed(place, &mut ticket).and_then(|parked| {
-            let of = (settings.tenant.as_str(), settings.mode);
-            let fact = parked.decide_return(of, decision)?;
-            Ok((parked, fact))
-        });
-        match decided {
-            Err(why) => self.end(Err(why), ticket),
-            Ok(decided) => self.begin_return(decided, (false, |parked| parked), ticket, home),
-        }
-    }
-
-    /// Takes in a return that the bank knows and this node does not. From here on it is a return like any other, and
-    /// the bank is asked for its final answer.
-    fn recognised(
-        &mut self,
-        place: SuspensePlace,
-        attempt: u32,
-        mut ticket: Ticket<Heard>,
-        home: Mailbox<Self>,
-    ) {
-        let (settings, now) = (self.shared.settings(), self.shared.clock.now());
-        let decided = self.claimed(place, &mut ticket).and_then(|parked| {
-            let of = (settings.tenant.as_str(), settings.mode);
-            let fact = parked.decide_recognised(of, attempt, now)?;
-            Ok((parked, fact))
-        });
-        match decided {
-            Err(why) => self.end(Err(why), ticket),
-            Ok(decided) => {
-                tracing::warn!(
-                    realm = self.shared.realm.0,
-                    account = place.account.0,
-                    sequence = place.sequence,
-                    attempt,
-                    "the bank has a return of money in suspense that was not known; it is taken in"
-                );
-                self.begin_return(decided, (true, |_| Heard::Done), ticket, home);
-            }
-        }
     }
 
     /// Writes a return down, and asks the bank for it once that is on disk. `found` means that the bank may have been
@@ -291,10 +389,7 @@ impl RealmSupervisor {
         let stream = records::account_stream(realm, AccountNo(0), CASES);
         let entry = self.own_entry(stream, fact)?;
         parked.apply(fact, entry.seq);
-        let mut page = Write {
-            entries: vec![entry],
-            ..Write::default()
-        };
+        let mut page = Write::from(entry);
         let stream = records::account_stream(realm, AccountNo(0), BANK);
         for call in calls {
             page.entries.push(self.own_entry(stream, call)?);
@@ -330,92 +425,6 @@ impl RealmSupervisor {
             None => Word::Goes,
             Some(fact) => Word::Fact(Box::new((parked, fact)), guard),
         })
-    }
-
-    fn return_said(&mut self, said: ReturnSaid, over: oneshot::Sender<bool>) {
-        let ReturnSaid {
-            number,
-            said,
-            calls,
-        } = said;
-        let heard = match self.heard_of_return(number, &said) {
-            Ok(heard) => heard,
-            Err(why) => {
-                if let Some(why) = why {
-                    tracing::error!(%why, number, "a return cannot be looked up");
-                }
-                self.journal(&calls);
-                over.send(false).ok();
-                return;
-            }
-        };
-        match heard {
-            Word::Fact(both, guard) => {
-                let (parked, fact) = *both;
-                let ended = !matches!(fact, CaseFact::ReturnNamed { .. });
-                match self.case_page(parked, &fact, &calls) {
-                    Ok((page, _)) => self.scribe.commit(page, move |done| {
-                        drop(guard);
-                        over.send(ended && done.is_ok()).ok();
-                    }),
-                    Err(why) => self.scribe.fail::<()>(why, None),
-                }
-            }
-            heard => {
-                self.journal(&calls);
-                let ended = matches!(heard, Word::Over | Word::Nothing);
-                over.send(ended).ok();
-            }
-        }
-    }
-
-    fn return_answered(&mut self, number: u64, record: BankTransfer, mut ticket: Ticket<Heard>) {
-        match self.heard_of_return(number, &Said::Transfer(record)) {
-            Err(None) => self.end(Err(Failure::Overloaded), ticket),
-            Err(Some(why)) => self.end(Err(why.into()), ticket),
-            Ok(Word::Nothing) => self.end(Ok(Heard::Ignored), ticket),
-            Ok(Word::Over | Word::Goes) => self.end(Ok(Heard::Known), ticket),
-            Ok(Word::Fact(both, guard)) => {
-                ticket.guards.push(guard);
-                let (parked, fact) = *both;
-                match self.case_page(parked, &fact, &[]) {
-                    Ok((page, _)) => self.scribe.finish(page, Ok(Heard::Done), ticket),
-                    Err(why) => self.scribe.fail(why, ticket.reply),
-                }
-            }
-        }
-    }
-
-    /// Money that was returned and came back waits for a person again. It counts as new money of the same sender, for
-    /// the same CVU.
-    fn came_back(
-        &mut self,
-        number: u64,
-        (bank_id, coelsa_id, amount): (String, String, Amount),
-        mut ticket: Ticket<Heard>,
-    ) {
-        let Shared { store, realm, .. } = &*self.shared;
-        let parked = match reads::cases::returned(store.as_ref(), *realm, number) {
-            Ok(Some(parked)) => parked,
-            Ok(None) => return self.end(Ok(Heard::Ignored), ticket),
-            Err(why) => return self.end(Err(why.into()), ticket),
-        };
-        match self.claim_rail(Rail::Arrival, &coelsa_id) {
-            Err(why) => return self.end(Err(why), ticket),
-            Ok((_, Some(_))) => return self.end(Ok(Heard::Known), ticket),
-            Ok((guard, None)) => ticket.guards.push(guard),
-        }
-        let suspense = Suspense {
-            cash_in: CashIn {
-                coelsa_id,
-                bank_id,
-                amount,
-                at: self.shared.clock.now(),
-                ..parked.suspense.cash_in
-            },
-            reason: "return_came_back".to_owned(),
-        };
-        self.park(&suspense, ticket);
     }
 }
 

@@ -11,13 +11,13 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use foldhash::HashMap;
 
-use super::{RealmReport, RealmSupervisor, Target};
-use crate::accounts::{AccountActor, AccountMessage, Child, Observed};
+use super::{RealmContext, RealmOrder, RealmReport, RealmSupervisor, Target};
+use crate::accounts::{AccountActor, Child, Observe, Observed, Passivate};
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Mailbox};
-use crate::reply::{Reply, Waits};
+use crate::mailbox::Mailbox;
+use crate::orders::{Order, TicketOf};
 use crate::residency::Residents;
-use crate::scribe::Shared;
+use crate::scribe::{Shared, Ticket};
 use crate::vitals::Vitals;
 
 /// The most candidates that are checked before one account starts beyond the bound.
@@ -25,45 +25,52 @@ const ROOM_TRIES: u32 = 64;
 /// The most candidates that one sweep checks while there are too many actors.
 const TRIM_TRIES: u32 = 100_000;
 
-/// What a supervisor can be asked about the actors of its accounts.
-#[derive(Debug)]
-pub enum ActorsMessage {
-    /// Asks an account's actor for its live state; `None` when it is not resident.
-    Observe(Target, Reply<Result<Option<Observed>, Failure>>),
-    /// Sends an account's actor away if it is idle; answers whether it is gone.
-    Passivate(Target, Reply<Result<bool, Failure>>),
-    /// Asks how the actors are doing.
-    Report(Reply<Result<RealmReport, Failure>>),
-    /// Asks for the vouchers that a request wrote, by account and sequence, while the realm remembers them.
-    Wrote(String, Reply<Result<Vec<(AccountNo, u64)>, Failure>>),
-}
-
-impl Asked for ActorsMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Observe(_, reply) => Some(reply),
-            Self::Passivate(_, reply) => Some(reply),
-            Self::Report(reply) => Some(reply),
-            Self::Wrote(_, reply) => Some(reply),
+impl RealmOrder for Observe {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        match realm.number(self.0) {
+            Ok(number) => realm.children.observe(number, self, ticket),
+            Err(why) => ticket.answer(Err(why)),
         }
     }
 }
 
-impl RealmSupervisor {
-    /// Answers operators' questions about the actors, and passivates on request.
-    pub(super) fn actors(&mut self, message: ActorsMessage) {
-        match message {
-            ActorsMessage::Observe(target, reply) => match self.number(target) {
-                Ok(number) => self.children.observe(number, reply),
-                Err(why) => reply.send(Err(why)),
-            },
-            ActorsMessage::Passivate(target, reply) => {
-                let number = self.number(target);
-                reply.send(number.map(|number| self.children.passivate(number)));
-            }
-            ActorsMessage::Report(reply) => reply.send(Ok(self.children.report())),
-            ActorsMessage::Wrote(id, reply) => reply.send(Ok(self.shared.trail.by(&id))),
-        }
+/// Sends an account's actor away if it is idle; answers whether it is gone.
+pub struct PassivateAccount(pub Target);
+
+impl Order for PassivateAccount {
+    type Outcome = bool;
+}
+
+impl RealmOrder for PassivateAccount {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let number = realm.number(self.0);
+        ticket.answer(number.map(|number| realm.children.passivate(number)));
+    }
+}
+
+/// Asks how the actors are doing.
+pub struct ReportActors;
+
+impl Order for ReportActors {
+    type Outcome = RealmReport;
+}
+
+impl RealmOrder for ReportActors {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        ticket.answer(Ok(realm.children.report()));
+    }
+}
+
+/// Asks for the vouchers that a request wrote, by account and sequence, while the realm remembers them.
+pub struct FindVouchersOf(pub String);
+
+impl Order for FindVouchersOf {
+    type Outcome = Vec<(AccountNo, u64)>;
+}
+
+impl RealmOrder for FindVouchersOf {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        ticket.answer(Ok(realm.shared.trail.by(&self.0)));
     }
 }
 
@@ -85,7 +92,7 @@ pub(super) struct Children {
 impl Drop for Children {
     fn drop(&mut self) {
         for child in self.living.values() {
-            child.send(AccountMessage::Passivate);
+            child.tell(Passivate);
         }
     }
 }
@@ -127,7 +134,7 @@ impl Children {
             }
             if let Some(child) = self.forget(number) {
                 // It may live on because of an alarm, and does not know that it was replaced.
-                child.send(AccountMessage::Passivate);
+                child.tell(Passivate);
             }
             self.restarts += 1;
             tracing::warn!(
@@ -215,7 +222,7 @@ impl Children {
             None => true,
             Some(child) if !(child.vitals.idle() && child.vitals.retire()) => false,
             Some(child) => {
-                child.send(AccountMessage::Passivate);
+                child.tell(Passivate);
                 self.forget(number);
                 self.passivations += 1;
                 true
@@ -224,15 +231,11 @@ impl Children {
     }
 
     /// Asks a resident actor for its live state.
-    pub(super) fn observe(
-        &self,
-        number: AccountNo,
-        reply: Reply<Result<Option<Observed>, Failure>>,
-    ) {
+    fn observe(&self, number: AccountNo, question: Observe, ticket: Ticket<Option<Observed>>) {
         match self.living.get(&number).filter(|child| child.sound()) {
-            None => reply.send(Ok(None)),
-            Some(child) if child.mailbox.is_full() => reply.send(Err(Failure::Overloaded)),
-            Some(child) => child.send(AccountMessage::Observe(reply)),
+            None => ticket.answer(Ok(None)),
+            Some(child) if child.mailbox.is_full() => ticket.answer(Err(Failure::Overloaded)),
+            Some(child) => child.send(question, ticket),
         }
     }
 

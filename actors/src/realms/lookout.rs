@@ -36,10 +36,13 @@ use caudal_ledger::transfers::{
 };
 use caudal_storage::{Index, StoreError};
 
-use super::{CaseMessage, MoneyMessage, RealmMessage, RealmSupervisor, TransferMessage};
-use crate::accounts::Heard;
+use super::cases::{HearReturn, RecogniseReturn, TakeBackReturn};
+use super::unbooked::KeepUnreadable;
+use super::{JournalCalls, RealmOrder, RealmSupervisor};
+use crate::accounts::{BookArrival, BookDeparture, HearTransfer, Heard, ReverseTransfer};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
+use crate::orders::Envelope;
 use crate::persist::persist;
 use crate::ports::{BankMovement, Notice, Way};
 use crate::records::keys::Rail;
@@ -60,6 +63,13 @@ pub(super) struct Home {
     pub(super) address: WeakAddr<RealmSupervisor>,
     pub(super) waiting: Waiting,
     pub(super) room: usize,
+}
+
+impl Home {
+    fn mailbox(&self) -> Result<Mailbox<RealmSupervisor>, Failure> {
+        let address = self.address.upgrade().ok_or(Failure::ShuttingDown)?;
+        Ok(Mailbox::new(address, self.waiting.clone(), self.room))
+    }
 }
 
 /// Waits until an order wants to leave, looks the list through, and lets orders go.
@@ -90,8 +100,9 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
     let (mut listed, mut unreadable) = (Vec::new(), Vec::new());
     for day in shared.lookout.days(shared.clock.now().business_day()) {
         let reply = shared.bank.movements(day, REQUEST).await;
-        let calls = RealmMessage::Journal(reply.calls);
-        tell(supervisor, calls)?;
+        supervisor
+            .mailbox()?
+            .tell(Envelope::from(JournalCalls(reply.calls)))?;
         let list = reply.result.map_err(Failure::of_question)?;
         listed.extend(list.movements);
         unreadable.extend(list.unreadable);
@@ -100,8 +111,7 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
         // A line that names no realm is kept by each realm that reads it.
         if named(store, &line)?.is_none_or(|of| of == realm) {
             let line = Box::new(line);
-            let message = move |ticket| RealmMessage::Case(CaseMessage::Unreadable(line, ticket));
-            hear(supervisor, Box::new(message)).await?;
+            hear(supervisor, Report::of(KeepUnreadable(line))).await?;
         }
     }
     listed.sort_by_key(rank);
@@ -127,24 +137,14 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
             sequence: 0,
         };
         let place = place.map_or(nowhere, |(_, place)| place);
-        if let Some(message) = hearing(notice, place) {
-            hear(supervisor, message).await?;
+        if let Some(report) = reported(notice, place) {
+            hear(supervisor, report).await?;
         }
     }
     Ok(())
 }
 
-fn tell(supervisor: &Home, message: RealmMessage) -> Result<(), Failure> {
-    let Home {
-        address,
-        waiting,
-        room,
-    } = supervisor;
-    let address = address.upgrade().ok_or(Failure::ShuttingDown)?;
-    Mailbox::new(address, waiting.clone(), *room).tell(message)
-}
-
-async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
+async fn hear(supervisor: &Home, report: Report) -> Result<(), Failure> {
     let (reply, answer) = Reply::new();
     let ticket = Ticket {
         reply: Some(reply),
@@ -152,7 +152,7 @@ async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
         guards: Vec::new(),
         request_id: REQUEST.to_owned(),
     };
-    tell(supervisor, message(ticket))?;
+    report.send(&supervisor.mailbox()?, ticket)?;
     match answer.await {
         Ok(Ok(Given::Value(_) | Given::Kept { .. }) | Err(Failure::Rejected(_))) => Ok(()),
         Ok(Err(why)) => Err(why),
@@ -358,11 +358,34 @@ fn is_awaited(store: &dyn Index, origin: OriginId) -> Result<Option<bool>, Store
     Ok(known.map(|(.., known)| known.status.is_open() && known.status != TransferStatus::Audit))
 }
 
-/// Makes the message by which a realm learns of a notice.
-pub(crate) type Hearing = Box<dyn FnOnce(Ticket<Heard>) -> RealmMessage>;
+/// An order that tells a realm what its bank has reported.
+pub(crate) struct Report(Box<SendReport>);
 
-/// The message by which a realm learns of a notice. `place` is the transfer or return that the notice is about, if any.
-pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
+/// Puts a report with its ticket into the mailbox of the realm's supervisor.
+type SendReport = dyn FnOnce(&Mailbox<RealmSupervisor>, Ticket<Heard>) -> Result<(), Failure>;
+
+impl Report {
+    fn of(order: impl RealmOrder<Outcome = Heard>) -> Self {
+        Self(Box::new(|realm, ticket| {
+            realm.tell(Envelope { order, ticket })
+        }))
+    }
+
+    /// Sends it to the realm's supervisor.
+    ///
+    /// # Errors
+    /// As [`Mailbox::tell`].
+    pub(crate) fn send(
+        self,
+        realm: &Mailbox<RealmSupervisor>,
+        ticket: Ticket<Heard>,
+    ) -> Result<(), Failure> {
+        (self.0)(realm, ticket)
+    }
+}
+
+/// The order that tells a realm of a notice. `place` is the transfer or return that the notice is about, if any.
+pub(crate) fn reported(notice: Notice, place: Place) -> Option<Report> {
     let Place { account, sequence } = place;
     Some(match notice {
         Notice::Received {
@@ -372,59 +395,46 @@ pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
             amount,
             from,
             at,
-        } => {
-            let arrived = CashIn {
-                coelsa_id,
-                bank_id,
-                cvu,
-                amount,
-                from,
-                at,
-            };
-            Box::new(|ticket| MoneyMessage::CashIn(arrived, ticket).into())
-        }
-        Notice::Left(left) => Box::new(|ticket| TransferMessage::Left(left, ticket).into()),
-        Notice::Returned { case, attempt, .. } => Box::new(move |ticket| {
-            RealmMessage::Case(CaseMessage::Recognised(case, attempt, ticket))
+        } => Report::of(BookArrival(CashIn {
+            coelsa_id,
+            bank_id,
+            cvu,
+            amount,
+            from,
+            at,
+        })),
+        Notice::Left(left) => Report::of(BookDeparture(left)),
+        Notice::Returned { case, attempt, .. } => Report::of(RecogniseReturn {
+            place: case,
+            attempt,
         }),
-        Notice::Unreadable { line, .. } => {
-            Box::new(move |ticket| RealmMessage::Case(CaseMessage::Unreadable(line, ticket)))
+        Notice::Unreadable { line, .. } => Report::of(KeepUnreadable(line)),
+        Notice::Settled { transfer, .. } if account == RETURNS => {
+            Report::of(HearReturn(sequence, transfer))
         }
-        Notice::Settled { transfer, .. } if account == RETURNS => Box::new(move |ticket| {
-            RealmMessage::Case(CaseMessage::Notice(sequence, transfer, ticket))
-        }),
         Notice::Reversed {
             bank_id,
             coelsa_id,
             amount,
             ..
-        } if account == RETURNS => Box::new(move |ticket| {
-            RealmMessage::Case(CaseMessage::CameBack {
-                number: sequence,
-                arrived: (bank_id, coelsa_id, amount),
-                ticket,
-            })
+        } if account == RETURNS => Report::of(TakeBackReturn {
+            number: sequence,
+            bank_id,
+            coelsa_id,
+            amount,
         }),
-        Notice::Settled { transfer, .. } => Box::new(move |ticket| {
-            let message = TransferMessage::Notice {
-                account,
-                transfer: sequence,
-                said: transfer,
-                ticket,
-            };
-            message.into()
+        Notice::Settled { transfer, .. } => Report::of(HearTransfer {
+            account,
+            transfer: sequence,
+            said: transfer,
         }),
         Notice::Reversed {
             coelsa_id, amount, ..
-        } => Box::new(move |ticket| {
-            let message = TransferMessage::Reverse {
-                account,
-                transfer: sequence,
-                amount,
-                coelsa_id,
-                ticket,
-            };
-            message.into()
+        } => Report::of(ReverseTransfer {
+            account,
+            transfer: sequence,
+            amount,
+            coelsa_id,
         }),
         Notice::Created | Notice::Other { .. } => return None,
     })

@@ -1,118 +1,130 @@
-//! Routes orders and questions about the money of accounts. The parts that several routes share are here, too: claims,
-//! convoys, and the realm's own entries.
+//! Routes orders and questions about the money of accounts. What several routes share is here, too: claims, convoys, and
+//! the realm's own entries.
 
 use std::collections::BTreeSet;
 
 use caudal_ledger::balance::Direction;
+use caudal_ledger::facts::BankCall;
 use caudal_ledger::fees::quotes::Quote;
-use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId};
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{CashIn, Suspense};
+use caudal_ledger::transfers::Suspense;
 use caudal_ledger::voucher_types::TypeCode;
-use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 
-use super::{Admission, RealmSupervisor, Target};
-use crate::accounts::{AccountMessage, BalanceView, Convoy, Heard, HoldView, Joint, MoneyTurn};
+use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
+use crate::accounts::{BookArrival, Convoy, Heard, Joint, PlaceHold, QuoteFor, StepHold};
 use crate::failure::Failure;
-use crate::mailbox::Asked;
+use crate::orders::{Order, TicketOf};
 use crate::records::keys::Rail;
 use crate::records::projection::Landed;
 use crate::records::{self, BANK, SUSPENSE, Tail, reads};
-use crate::reply::{ClaimGuard, Reply, Waits};
+use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket, Write};
 
-/// What a supervisor can be asked about the money of its accounts.
-#[derive(Debug)]
-pub enum MoneyMessage {
-    /// Sets money of an account apart until the hold is confirmed, released, or expired.
-    OpenHold {
-        /// The account whose money is set apart.
-        target: Target,
-        /// The amount in centavos, the tenant's own id, and how long the hold lasts.
-        order: OpenHold,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Receives the hold, with the voucher that opens it; carries the key of the request.
-        ticket: Ticket<Outcome<HoldView>>,
-    },
-    /// Confirms or releases a hold.
-    StepHold {
-        /// The hold, which names its account.
-        id: HoldId,
-        /// Whether it is confirmed or released.
-        step: HoldStep,
-        /// The amount in centavos; the rest when `None`.
-        amount: Option<Amount>,
-        /// Only say what would happen.
-        dry_run: bool,
-        /// Receives the hold as it is afterwards; carries the key of the request.
-        ticket: Ticket<HoldView>,
-    },
-    /// Asks for an open hold; `None` when it is not open.
-    HoldOf(HoldId, Reply<Result<Option<Hold>, Failure>>),
-    /// Money arrived from the bank.
-    CashIn(CashIn, Ticket<Heard>),
-    /// Asks for the fees of a movement.
-    Quote(Target, TypeCode, Amount, Reply<Result<Quote, Failure>>),
-    /// Asks for the balance as it is.
-    BalanceOf(Target, Reply<Result<BalanceView, Failure>>),
-    /// Asks for the balance as it was at the end of an instant.
-    BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
+impl RealmOrder for PlaceHold {
+    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let number = realm.number(self.target).and_then(|number| {
+            if !self.dry_run {
+                let (kind, id) = ([b'x', Direction::Hold.byte()], &self.order.external_id);
+                ticket.guards.push(realm.claim_external(&kind, id, number)?);
+            }
+            Ok(number)
+        });
+        realm.forward(number, self, ticket);
+    }
 }
 
-impl Asked for MoneyMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::OpenHold { ticket, .. } => Some(ticket),
-            Self::StepHold { ticket, .. } => Some(ticket),
-            Self::HoldOf(_, reply) => Some(reply),
-            Self::Quote(_, _, _, reply) => Some(reply),
-            Self::BalanceOf(_, reply) | Self::BalanceAt(_, _, reply) => Some(reply),
-            Self::CashIn(..) => None,
+impl RealmOrder for StepHold {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let number = if self.id.0.realm == realm.shared.realm {
+            Ok(self.id.0.account)
+        } else {
+            Err(Rejection::HoldNotFound.into())
+        };
+        realm.forward(number, self, ticket);
+    }
+}
+
+/// Asks for the fees of a movement of an account.
+pub struct QuoteFees {
+    /// The account that would move.
+    pub target: Target,
+    /// The code of the movement's type.
+    pub code: TypeCode,
+    /// The amount in centavos.
+    pub amount: Amount,
+}
+
+impl Order for QuoteFees {
+    type Outcome = Quote;
+}
+
+impl RealmOrder for QuoteFees {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext) {
+        let Self {
+            target,
+            code,
+            amount,
+        } = self;
+        match realm.types.find(&code) {
+            Some(voucher_type) => {
+                let question = QuoteFor {
+                    target,
+                    voucher_type,
+                    amount,
+                };
+                question.route(realm, ticket, ctx);
+            }
+            None => {
+                let code = code.to_string();
+                ticket.answer(Err(Rejection::VoucherTypeUnknown { code }.into()));
+            }
         }
+    }
+}
+
+/// Money that arrived, for a CVU of this realm or for an unknown one.
+impl RealmOrder for BookArrival {
+    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+        match realm.claim_rail(Rail::Arrival, &self.0.coelsa_id) {
+            Err(why) => return realm.end(Err(why), ticket),
+            Ok((guard, landed)) => {
+                ticket.guards.push(guard);
+                if let Some(landed) = landed {
+                    return realm.arrived_again(self.0, &landed, ticket);
+                }
+            }
+        }
+        match realm.number(Target::Cvu(self.0.cvu)) {
+            Err(Failure::Rejected(unknown)) => {
+                let suspense = Suspense {
+                    cash_in: self.0,
+                    reason: unknown.code().to_owned(),
+                };
+                realm.park(&suspense, ticket);
+            }
+            number => realm.forward(number, self, ticket),
+        }
+    }
+}
+
+/// Journals calls to the bank that concern no account.
+pub struct JournalCalls(pub Vec<BankCall>);
+
+impl Order for JournalCalls {
+    type Outcome = ();
+}
+
+impl RealmOrder for JournalCalls {
+    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, _: &mut RealmContext) {
+        realm.journal(&self.0);
     }
 }
 
 impl RealmSupervisor {
-    /// Routes messages about the money of accounts.
-    pub(super) fn money(&mut self, message: MoneyMessage) {
-        match message {
-            MoneyMessage::OpenHold {
-                target,
-                order,
-                dry_run,
-                ticket,
-            } => self.open_hold(target, order, dry_run, ticket),
-            MoneyMessage::StepHold {
-                id,
-                step,
-                amount,
-                dry_run,
-                ticket,
-            } => self.step_hold(id, (step, amount), dry_run, ticket),
-            MoneyMessage::HoldOf(id, reply) => {
-                self.ask(Target::Account(id.0.account), reply, |reply| {
-                    MoneyTurn::HoldOf(id.0.sequence, reply)
-                });
-            }
-            MoneyMessage::CashIn(arrived, ticket) => self.cash_in(arrived, ticket),
-            MoneyMessage::Quote(target, code, amount, reply) => {
-                self.quote(target, &code, amount, reply);
-            }
-            MoneyMessage::BalanceOf(target, reply) => {
-                self.ask(target, reply, MoneyTurn::BalanceOf);
-            }
-            MoneyMessage::BalanceAt(target, at, reply) => {
-                self.ask(target, reply, |reply| MoneyTurn::BalanceAt(at, reply));
-            }
-        }
-    }
-
     /// Claims a tenant's own id of a movement or transfer for an account.
     pub(super) fn claim_external(
         &self,
@@ -126,69 +138,8 @@ impl RealmSupervisor {
         claim.map_err(|_| Rejection::ExternalIdInFlight.into())
     }
 
-    /// Lets a request through its idempotency key. A dry run has no key: see [`crate::engine::Asker`].
-    pub(super) fn let_in<T: std::marker::Send + 'static>(
-        &mut self,
-        ticket: Ticket<T>,
-    ) -> Option<Ticket<T>> {
-        match self.admit(ticket) {
-            Admission::Go(ticket) | Admission::Adopt(_, ticket) => Some(ticket),
-            Admission::Ended => None,
-        }
-    }
-
-    fn open_hold(
-        &mut self,
-        target: Target,
-        order: OpenHold,
-        dry_run: bool,
-        ticket: Ticket<Outcome<HoldView>>,
-    ) {
-        let Some(mut ticket) = self.let_in(ticket) else {
-            return;
-        };
-        let number = match self.number(target) {
-            Ok(number) => number,
-            Err(why) => return self.end(Err(why), ticket),
-        };
-        if !dry_run {
-            let direction = [b'x', Direction::Hold.byte()];
-            match self.claim_external(&direction, &order.external_id, number) {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(why) => return self.end(Err(why), ticket),
-            }
-        }
-        self.forward(number, ticket, |ticket| MoneyTurn::OpenHold {
-            order,
-            dry_run,
-            ticket,
-        });
-    }
-
-    fn step_hold(
-        &mut self,
-        id: HoldId,
-        (step, amount): (HoldStep, Option<Amount>),
-        dry_run: bool,
-        ticket: Ticket<HoldView>,
-    ) {
-        let Some(ticket) = self.let_in(ticket) else {
-            return;
-        };
-        if id.0.realm != self.shared.realm {
-            return self.end(Err(Rejection::HoldNotFound.into()), ticket);
-        }
-        self.forward(id.0.account, ticket, |ticket| MoneyTurn::StepHold {
-            hold: id,
-            step,
-            amount,
-            dry_run,
-            ticket,
-        });
-    }
-
     /// Sends an order through all accounts that it concerns, starting at the lowest number.
-    pub(super) fn convoy<T: std::marker::Send + 'static>(
+    pub(super) fn convoy<T: Send + 'static>(
         &mut self,
         accounts: &BTreeSet<AccountNo>,
         ticket: Ticket<T>,
@@ -204,29 +155,9 @@ impl RealmSupervisor {
             Ok(mut ahead) => {
                 if let Some(first) = ahead.pop() {
                     let convoy = Convoy::new(order(ticket), ahead);
-                    first.send(AccountMessage::Joint(convoy));
+                    first.send(convoy);
                 }
             }
-        }
-    }
-
-    fn quote(
-        &mut self,
-        target: Target,
-        code: &TypeCode,
-        amount: Amount,
-        reply: Reply<Result<Quote, Failure>>,
-    ) {
-        match self.types.find(code) {
-            Some(found) => {
-                self.ask(target, reply, |reply| {
-                    MoneyTurn::Quote(found, amount, reply)
-                });
-            }
-            None => reply.send(Err(Rejection::VoucherTypeUnknown {
-                code: code.to_string(),
-            }
-            .into())),
         }
     }
 
@@ -254,43 +185,11 @@ impl RealmSupervisor {
         Ok((guard, landed))
     }
 
-    /// Routes money that arrived from the bank, for a CVU of this realm or for an unknown one.
-    fn cash_in(&mut self, arrived: CashIn, mut ticket: Ticket<Heard>) {
-        match self.claim_rail(Rail::Arrival, &arrived.coelsa_id) {
-            Err(why) => return self.end(Err(why), ticket),
-            Ok((guard, landed)) => {
-                ticket.guards.push(guard);
-                if let Some(landed) = landed {
-                    return self.arrived_again(arrived, &landed, ticket);
-                }
-            }
-        }
-        match self.number(Target::Cvu(arrived.cvu)) {
-            Ok(number) => self.forward(number, ticket, |ticket| MoneyTurn::CashIn(arrived, ticket)),
-            Err(Failure::Rejected(unknown)) => {
-                let suspense = Suspense {
-                    cash_in: arrived,
-                    reason: unknown.code().to_owned(),
-                };
-                self.park(&suspense, ticket);
-            }
-            Err(why) => self.end(Err(why), ticket),
-        }
-    }
-
     /// Keeps money without a known account, until a person decides about it.
     pub(super) fn park(&mut self, suspense: &Suspense, ticket: Ticket<Heard>) {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), SUSPENSE);
-        match self.own_entry(stream, suspense) {
-            Ok(entry) => {
-                let page = Write {
-                    entries: vec![entry],
-                    ..Write::default()
-                };
-                self.scribe.finish(page, Ok(Heard::Suspended), ticket);
-            }
-            Err(why) => self.scribe.fail(why, ticket.reply),
-        }
+        let page = self.own_entry(stream, suspense).map(Write::from);
+        self.scribe.finish_if(page, Ok(Heard::Suspended), ticket);
     }
 
     /// The next entry of one of the realm's own streams.
@@ -309,21 +208,12 @@ impl RealmSupervisor {
     }
 
     /// Journals calls to the bank that concern no account.
-    pub(super) fn journal(&mut self, calls: &[caudal_ledger::facts::BankCall]) {
+    pub(super) fn journal(&mut self, calls: &[BankCall]) {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), BANK);
         let entries: Result<Vec<_>, _> = calls
             .iter()
             .map(|call| self.own_entry(stream, call))
             .collect();
-        match entries {
-            Ok(entries) => self.scribe.commit(
-                Write {
-                    entries,
-                    ..Write::default()
-                },
-                |_| {},
-            ),
-            Err(why) => self.scribe.fail::<()>(why, None),
-        }
+        self.scribe.commit_if(entries.map(Write::from));
     }
 }

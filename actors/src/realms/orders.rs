@@ -1,20 +1,11 @@
-//! How an order to a realm names its account and voucher type, and the realm's report about its actors.
+//! An adjustment as a realm gets it, how it names its voucher type, and the realm's report about its actors.
 
-use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::AccountNo;
 use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::ExternalDate;
 
-/// How an order names its account.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
-    /// By its CVU, which is looked up in the index of the realm.
-    Cvu(Cvu),
-    /// By its number in the realm.
-    Account(AccountNo),
-}
+use super::Target;
 
 /// How an order names a voucher type.
 #[derive(Clone, PartialEq, Eq, Debug)]

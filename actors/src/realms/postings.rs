@@ -14,12 +14,13 @@ use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use foldhash::HashMap;
 
-use super::{Adjustment, RealmSupervisor, TypeRef};
+use super::{Adjustment, RealmContext, RealmOrder, RealmSupervisor, TypeRef};
 use crate::accounts::{
-    BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Posting, Share, is_kept,
+    BULK_PART, BatchMode, Gather, ItemOutcome, Joint, Placed, Post, Posting, Share, is_kept,
 };
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Mailbox, give_way};
+use crate::mailbox::{Mailbox, give_way};
+use crate::orders::{Envelope, Order, TicketOf};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Shared, Ticket};
@@ -30,81 +31,98 @@ type Resolved = Result<(AccountNo, Posting), Failure>;
 /// of the first item, so the answer does not depend on how far the first item has come.
 type Named = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
 
-/// What a supervisor can be asked about adjustments.
-#[derive(Debug)]
-pub enum PostingMessage {
-    /// Post one adjustment to the account that it names.
-    Post(Adjustment, Ticket<Outcome<Placed>>),
-    /// Post many, each for itself, or all of them or nothing.
-    Batch {
-        /// The adjustments in the order of the request; the outcomes have the same order.
-        items: Vec<Adjustment>,
-        /// Whether each is posted for itself, or all of them or nothing.
-        mode: BatchMode,
-        /// Receives the outcomes, one for each item; carries the key of the request.
-        ticket: Ticket<Vec<ItemOutcome>>,
-    },
-    /// The rest of a batch that is on its way.
-    More(Bulk),
-    /// The outcomes of a batch whose idempotency key keeps its answer.
-    Done(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>),
+impl Order for Adjustment {
+    type Outcome = Outcome<Placed>;
 }
 
-impl Asked for PostingMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Post(_, ticket) => Some(ticket),
-            Self::Batch { ticket, .. } => Some(ticket),
-            Self::More(bulk) => Some(bulk),
-            Self::Done(..) => None,
+impl RealmOrder for Adjustment {
+    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let dry_run = self.dry_run;
+        let resolved = realm.prepare(self).and_then(|(number, posting)| {
+            if !dry_run {
+                ticket.guards.push(realm.claim_posting(&posting, number)?);
+            }
+            Ok((number, posting))
+        });
+        match resolved {
+            Ok((number, posting)) => realm.forward(Ok(number), Post { posting, dry_run }, ticket),
+            Err(why) => realm.end(Err(why), ticket),
         }
+    }
+}
+
+/// Posts many adjustments, each for itself, or all of them or nothing.
+pub struct Batch {
+    /// The adjustments in the order of the request; the outcomes have the same order.
+    pub items: Vec<Adjustment>,
+    /// Whether each is posted for itself, or all of them or nothing.
+    pub mode: BatchMode,
+}
+
+impl Order for Batch {
+    type Outcome = Vec<ItemOutcome>;
+}
+
+impl RealmOrder for Batch {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext) {
+        let Self { items, mode } = self;
+        let asker = if mode.atomic || mode.dry_run {
+            BulkAsker::All {
+                resolved: Vec::with_capacity(items.len()),
+                mode,
+                ticket,
+            }
+        } else {
+            BulkAsker::Each(gather(items.len(), ticket, realm.home(ctx)))
+        };
+        let bulk = Bulk {
+            items: items.into_iter().enumerate(),
+            named: HashMap::default(),
+            asker,
+        };
+        realm.bulk(bulk, ctx);
+    }
+}
+
+/// Keeps the outcomes of a batch for its idempotency key. A long answer is rendered off this thread first.
+struct KeepOutcomes(Vec<ItemOutcome>, TicketOf<Batch>);
+
+impl Order for KeepOutcomes {
+    type Outcome = ();
+}
+
+impl RealmOrder for KeepOutcomes {
+    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
+        let Self(outcomes, ticket) = self;
+        if outcomes.len() <= BULK_PART {
+            return realm.end(Ok(outcomes), ticket);
+        }
+        let Ticket {
+            reply,
+            keyed,
+            guards,
+            request_id,
+        } = ticket;
+        let Some(keyed) = keyed else { return };
+        let rendered = wrap_future::<_, RealmSupervisor>(keyed.rendered(outcomes));
+        ctx.spawn(rendered.map(move |rendered, realm, _| {
+            // If the rendering fails, the outcome is unknown; the items are known by their ids.
+            if let Ok((keyed, outcomes)) = rendered {
+                let ticket = Ticket {
+                    reply,
+                    keyed: Some(keyed),
+                    guards,
+                    request_id,
+                };
+                realm.end(Ok(outcomes), ticket);
+            }
+        }));
     }
 }
 
 impl RealmSupervisor {
-    /// Routes a message about adjustments: to the account, or to the next part of a batch.
-    pub(super) fn posting(&mut self, message: PostingMessage, ctx: &mut Context<Self>) {
-        match message {
-            PostingMessage::Post(order, ticket) => self.post(order, ticket),
-            PostingMessage::Batch {
-                items,
-                mode,
-                ticket,
-            } => self.batch(items, mode, ticket, ctx),
-            PostingMessage::More(bulk) => self.bulk(bulk, ctx),
-            PostingMessage::Done(outcomes, ticket) => self.batch_done(outcomes, ticket, ctx),
-        }
-    }
-
-    fn post(&mut self, order: Adjustment, ticket: Ticket<Outcome<Placed>>) {
-        let Some(mut ticket) = self.let_in(ticket) else {
-            return;
-        };
-        let dry_run = order.dry_run;
-        let (number, posting) = match self.prepare(&order) {
-            Ok(resolved) => resolved,
-            Err(why) => return self.end(Err(why), ticket),
-        };
-        if !dry_run {
-            let PostAdjustment {
-                voucher_type,
-                external_id,
-                ..
-            } = &posting.order;
-            let direction = [b'x', voucher_type.direction().byte()];
-            match self.claim_external(&direction, external_id, number) {
-                Ok(guard) => ticket.guards.push(guard),
-                Err(why) => return self.end(Err(why), ticket),
-            }
-        }
-        self.forward(number, ticket, |ticket| MoneyTurn::Post {
-            order: posting,
-            dry_run,
-            ticket,
-        });
-    }
-
-    fn prepare(&mut self, order: &Adjustment) -> Resolved {
+    /// Resolves the account and the voucher type of an adjustment.
+    fn prepare(&mut self, order: Adjustment) -> Resolved {
         let number = self.number(order.target)?;
         let known = match &order.voucher_type {
             TypeRef::Code(code) => self.types.find(code),
@@ -112,20 +130,27 @@ impl RealmSupervisor {
         };
         let voucher_type = match known {
             Some(found) => found,
-            None => self.removed_type(order)?,
+            None => self.removed_type(&order)?,
         };
         let resolved = PostAdjustment {
             voucher_type,
             amount: order.amount,
-            external_id: order.external_id.clone(),
-            description: order.description.clone(),
-            external_date: order.external_date.clone(),
+            external_id: order.external_id,
+            description: order.description,
+            external_date: order.external_date,
         };
         let posting = Posting {
             order: resolved,
             ground: self.unwritten_types(),
         };
         Ok((number, posting))
+    }
+
+    /// Claims the external id of a posting for its account.
+    fn claim_posting(&self, posting: &Posting, number: AccountNo) -> Result<ClaimGuard, Failure> {
+        let order = &posting.order;
+        let direction = [b'x', order.voucher_type.direction().byte()];
+        self.claim_external(&direction, &order.external_id, number)
     }
 
     /// A repeat of a posting is still a repeat if its type was removed in the meantime.
@@ -166,34 +191,6 @@ impl RealmSupervisor {
         .into())
     }
 
-    /// Begins a batch: each adjustment is posted for itself, or all of them or nothing.
-    fn batch(
-        &mut self,
-        items: Vec<Adjustment>,
-        mode: BatchMode,
-        ticket: Ticket<Vec<ItemOutcome>>,
-        ctx: &mut Context<Self>,
-    ) {
-        let Some(ticket) = self.let_in(ticket) else {
-            return;
-        };
-        let asker = if mode.atomic || mode.dry_run {
-            BulkAsker::All {
-                resolved: Vec::with_capacity(items.len()),
-                mode,
-                ticket,
-            }
-        } else {
-            BulkAsker::Each(gather(items.len(), ticket, self.home(ctx)))
-        };
-        let bulk = Bulk {
-            items: items.into_iter().enumerate(),
-            named: HashMap::default(),
-            asker,
-        };
-        self.bulk(bulk, ctx);
-    }
-
     /// Resolves the next part of a batch. The rest queues behind the messages that wait meanwhile, so a long batch is
     /// many short turns, and the other realms of the thread take theirs in between.
     fn bulk(&mut self, mut bulk: Bulk, ctx: &mut Context<Self>) {
@@ -211,10 +208,10 @@ impl RealmSupervisor {
                 for (_, item) in part {
                     if mode.dry_run {
                         // A dry run claims nothing, so it is in nobody's way.
-                        resolved.push(self.name(&item, named));
+                        resolved.push(self.name(item, named));
                         continue;
                     }
-                    let found = self.resolve(&item, named).map(|(number, order, guard)| {
+                    let found = self.resolve(item, named).map(|(number, order, guard)| {
                         ticket.guards.push(guard);
                         (number, order)
                     });
@@ -244,42 +241,8 @@ impl RealmSupervisor {
         let home = self.home(ctx);
         // The batch is already let in, so it is not refused for want of room.
         let permit = home.reserve();
-        drop(home.put(permit, PostingMessage::More(bulk).into()));
+        drop(home.put(permit, Envelope::from(bulk)));
         give_way(ctx);
-    }
-
-    /// Keeps the answer of a batch for its key. A long answer is rendered off this thread first.
-    fn batch_done(
-        &mut self,
-        outcomes: Vec<ItemOutcome>,
-        ticket: Ticket<Vec<ItemOutcome>>,
-        ctx: &mut Context<Self>,
-    ) {
-        if outcomes.len() <= BULK_PART {
-            return self.end(Ok(outcomes), ticket);
-        }
-        let Ticket {
-            reply,
-            keyed,
-            guards,
-            request_id,
-        } = ticket;
-        let Some(keyed) = keyed else { return };
-        let rendered = keyed.rendered(outcomes);
-        ctx.spawn(
-            wrap_future::<_, Self>(rendered).map(move |rendered, realm, _| {
-                // If the rendering fails, the outcome is unknown; the items are known by their ids.
-                if let Ok((keyed, outcomes)) = rendered {
-                    let ticket = Ticket {
-                        reply,
-                        keyed: Some(keyed),
-                        guards,
-                        request_id,
-                    };
-                    realm.end(Ok(outcomes), ticket);
-                }
-            }),
-        );
     }
 
     /// The supervisor's own mailbox, for messages to itself in a later turn. They count like anybody's.
@@ -290,18 +253,16 @@ impl RealmSupervisor {
     /// Resolves an item of a batch, and claims its external id.
     fn resolve(
         &mut self,
-        item: &Adjustment,
+        item: Adjustment,
         named: &mut Named,
     ) -> Result<(AccountNo, Posting, ClaimGuard), Failure> {
         let (number, posting) = self.name(item, named)?;
-        let order = &posting.order;
-        let direction = [b'x', order.voucher_type.direction().byte()];
-        let guard = self.claim_external(&direction, &order.external_id, number)?;
+        let guard = self.claim_posting(&posting, number)?;
         Ok((number, posting, guard))
     }
 
     /// Resolves an item of a batch, unless an earlier item has its external id for another account.
-    fn name(&mut self, item: &Adjustment, named: &mut Named) -> Resolved {
+    fn name(&mut self, item: Adjustment, named: &mut Named) -> Resolved {
         let (number, posting) = self.prepare(item)?;
         let PostAdjustment {
             voucher_type,
@@ -362,7 +323,7 @@ impl RealmSupervisor {
         };
         let mut refused = Vec::new();
         for (place, item) in part {
-            match self.resolve(&item, named) {
+            match self.resolve(item, named) {
                 Err(why) => refused.push((place, Err(why))),
                 Ok((number, order, guard)) => {
                     let share = shares.entry(number).or_insert_with(empty);
@@ -374,7 +335,7 @@ impl RealmSupervisor {
         gather.bring(refused);
         for (number, mut share) in shares {
             match self.children.get(number) {
-                Ok(child) => child.send(MoneyTurn::PostMany(share).into()),
+                Ok(child) => child.tell(share),
                 Err(why) => {
                     let items = std::mem::take(&mut share.items);
                     let refused = items
@@ -411,6 +372,20 @@ enum BulkAsker {
     Each(Arc<Gather>),
 }
 
+impl Order for Bulk {
+    type Outcome = ();
+
+    fn caller<'a>(&'a mut self, _: &'a mut Ticket<()>) -> Option<&'a mut dyn Waits> {
+        Some(self)
+    }
+}
+
+impl RealmOrder for Bulk {
+    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
+        realm.bulk(self, ctx);
+    }
+}
+
 impl Waits for Bulk {
     fn has_left(&self) -> bool {
         match &self.asker {
@@ -438,16 +413,10 @@ fn gather(
 ) -> Arc<Gather> {
     Arc::new(Gather::new(items, ticket, move |outcomes, ticket| {
         if ticket.keyed.is_none() || !is_kept(&outcomes) {
-            drop(ticket.guards);
-            if let Some(reply) = ticket.reply {
-                reply.send(Ok(crate::reply::Given::Value(outcomes)));
-            }
-            return;
+            return ticket.answer(Ok(outcomes));
         }
         // The realm keeps the answer for the key. The batch is done, so it is not refused for want of room.
-        drop(home.put(
-            home.reserve(),
-            PostingMessage::Done(outcomes, ticket).into(),
-        ));
+        let order = KeepOutcomes(outcomes, ticket);
+        drop(home.put(home.reserve(), Envelope::from(order)));
     }))
 }

@@ -7,11 +7,13 @@ use caudal_ledger::cases::{Parked, Return};
 use caudal_ledger::facts::BankCall;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{CaseMessage, RealmMessage, RealmSupervisor, ReturnSaid};
+use super::cases::TakeReturnAnswer;
+use super::{RealmSupervisor, ReturnSaid};
 use crate::accounts::remittance::Said;
 use crate::hold::Hold;
 use crate::lookout::Lookout;
 use crate::mailbox::Mailbox;
+use crate::orders::Envelope;
 use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, ReturnOrder};
 use crate::settings::Pauses;
@@ -116,7 +118,7 @@ impl Errand {
             calls,
         };
         let (sender, over) = oneshot::channel();
-        let message = RealmMessage::Case(CaseMessage::Said(said, sender));
+        let message = Envelope::from(TakeReturnAnswer(said, sender));
         // The bank's answer is never refused. If the supervisor is gone, the next one takes the return up again.
         if home.put(home.reserve(), message).is_err() {
             return true;

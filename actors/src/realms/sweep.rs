@@ -10,7 +10,7 @@ use caudal_ledger::ids::AccountNo;
 use caudal_storage::StoreError;
 
 use super::{RealmSupervisor, SWEEP_MAX, SWEEP_ON};
-use crate::accounts::AccountMessage;
+use crate::accounts::Tick;
 use crate::records::{self, reads};
 use crate::scribe::Shared;
 
@@ -70,7 +70,7 @@ impl RealmSupervisor {
                 continue;
             }
             match self.children.get(number) {
-                Ok(child) if tick => child.send(AccountMessage::Tick),
+                Ok(child) if tick => child.tell(Tick),
                 Ok(_) => {}
                 Err(why) => {
                     tracing::warn!(%why, account = number.0, "cannot take up unfinished business");

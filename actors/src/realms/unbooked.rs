@@ -12,13 +12,83 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{CashIn, Departure};
 use caudal_storage::StoreError;
 
-use super::RealmSupervisor;
+use super::{RealmContext, RealmOrder, RealmSupervisor};
 use crate::accounts::Heard;
 use crate::failure::Failure;
+use crate::orders::{Order, TicketOf};
 use crate::records::projection::{Landed, Place};
 use crate::records::{self, UNBOOKED, reads};
 use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket, Write};
+
+/// A person says that a report that could not be booked was put right otherwise.
+pub struct DismissUnbooked {
+    /// The report.
+    pub place: SuspensePlace,
+    /// Who decides, and why.
+    pub decision: Decision,
+}
+
+impl Order for DismissUnbooked {
+    type Outcome = Unbooked;
+}
+
+impl RealmOrder for DismissUnbooked {
+    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let decided = realm.claimed_unbooked(self.place, &mut ticket);
+        let decided = decided.and_then(|found| {
+            let fact = found.decide_dismissal(self.decision)?;
+            Ok((found, fact))
+        });
+        let (mut found, fact) = match decided {
+            Ok(decided) => decided,
+            Err(why) => return realm.end(Err(why), ticket),
+        };
+        found.apply(&fact);
+        let page = realm.unbooked_page(&fact);
+        realm.scribe.finish_if(page, Ok(found), ticket);
+    }
+}
+
+/// Reports that a line of the bank's list cannot be read: a case of its own, once.
+pub(super) struct KeepUnreadable(pub Box<UnreadableLine>);
+
+impl Order for KeepUnreadable {
+    type Outcome = Heard;
+    const ALWAYS: bool = true;
+}
+
+impl RealmOrder for KeepUnreadable {
+    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let Self(line) = self;
+        let key = line.key();
+        let Shared {
+            store,
+            realm: of,
+            claims,
+            ..
+        } = &*realm.shared;
+        let name = [b"l".as_slice(), &key.0].concat();
+        match claims.claim(*of, name, AccountNo(0), false) {
+            Ok(claim) => ticket.guards.push(claim),
+            // Another list with the same line is being taken in.
+            Err(_) => return realm.end(Ok(Heard::Known), ticket),
+        }
+        match reads::cases::said(store.as_ref(), *of, key) {
+            Ok(Some(_)) => realm.end(Ok(Heard::Known), ticket),
+            Ok(None) => {
+                tracing::error!(
+                    realm = of.0,
+                    day = %line.day,
+                    field = line.field,
+                    "a line of the bank's list cannot be read; it waits for a person"
+                );
+                realm.unbooked(BankSays::Unreadable(line), UNREADABLE, ticket);
+            }
+            Err(why) => realm.end(Err(why.into()), ticket),
+        }
+    }
+}
 
 impl RealmSupervisor {
     /// Claims the departure under a reference; a reference belongs to one realm.
@@ -103,74 +173,16 @@ impl RealmSupervisor {
         }
     }
 
-    /// A line of the bank's list that cannot be read: a case of its own, once.
-    pub(super) fn unreadable(&mut self, line: Box<UnreadableLine>, mut ticket: Ticket<Heard>) {
-        let key = line.key();
-        let Shared {
-            store,
-            realm,
-            claims,
-            ..
-        } = &*self.shared;
-        let name = [b"l".as_slice(), &key.0].concat();
-        match claims.claim(*realm, name, AccountNo(0), false) {
-            Ok(claim) => ticket.guards.push(claim),
-            // Another list with the same line is being taken in.
-            Err(_) => return self.end(Ok(Heard::Known), ticket),
-        }
-        match reads::cases::said(store.as_ref(), *realm, key) {
-            Ok(Some(_)) => self.end(Ok(Heard::Known), ticket),
-            Ok(None) => {
-                tracing::error!(
-                    realm = realm.0,
-                    day = %line.day,
-                    field = line.field,
-                    "a line of the bank's list cannot be read; it waits for a person"
-                );
-                self.unbooked(BankSays::Unreadable(line), UNREADABLE, ticket);
-            }
-            Err(why) => self.end(Err(why.into()), ticket),
-        }
-    }
-
     fn unbooked(&mut self, says: BankSays, reason: &str, ticket: Ticket<Heard>) {
         let reason = reason.to_owned();
         let fact = UnbookedFact::Said { says, reason };
-        match self.unbooked_page(&fact) {
-            Ok(page) => self.scribe.finish(page, Ok(Heard::Known), ticket),
-            Err(why) => self.scribe.fail(why, ticket.reply),
-        }
+        let page = self.unbooked_page(&fact);
+        self.scribe.finish_if(page, Ok(Heard::Known), ticket);
     }
 
     fn unbooked_page(&mut self, fact: &UnbookedFact) -> Result<Write, StoreError> {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), UNBOOKED);
-        Ok(Write {
-            entries: vec![self.own_entry(stream, fact)?],
-            ..Write::default()
-        })
-    }
-
-    /// A person says that the report was put right otherwise.
-    pub(super) fn dismiss(
-        &mut self,
-        place: SuspensePlace,
-        decision: Decision,
-        mut ticket: Ticket<Unbooked>,
-    ) {
-        let decided = self.claimed_unbooked(place, &mut ticket);
-        let decided = decided.and_then(|found| {
-            let fact = found.decide_dismissal(decision)?;
-            Ok((found, fact))
-        });
-        let (mut found, fact) = match decided {
-            Ok(decided) => decided,
-            Err(why) => return self.end(Err(why), ticket),
-        };
-        found.apply(&fact);
-        match self.unbooked_page(&fact) {
-            Ok(page) => self.scribe.finish(page, Ok(found), ticket),
-            Err(why) => self.scribe.fail(why, ticket.reply),
-        }
+        Ok(self.own_entry(stream, fact)?.into())
     }
 
     fn claimed_unbooked(

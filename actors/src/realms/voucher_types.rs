@@ -8,59 +8,71 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
 use caudal_storage::StoreError;
 
-use super::{Admission, RealmSupervisor};
+use super::{RealmContext, RealmOrder, RealmSupervisor};
 use crate::accounts::Ground;
-use crate::failure::Failure;
-use crate::mailbox::Asked;
+use crate::orders::{Order, TicketOf};
 use crate::records::{self, REALM, Tail, reads};
-use crate::reply::{Reply, Waits};
 use crate::scribe::{Ticket, Write};
 
-/// What a supervisor can be asked about voucher types.
-#[derive(Debug)]
-pub enum TypesMessage {
-    /// Asks for all types of the realm, including the system's own.
-    All(Reply<Result<VoucherTypes, Failure>>),
-    /// Creates a type under a code that the realm does not have.
-    Create(CreateVoucherType, Ticket<VoucherType>),
-    /// Switches a type on or off.
-    Toggle(TypeCode, bool, Ticket<VoucherType>),
-    /// Removes the type of a code; its vouchers stay.
-    Remove(TypeCode, Ticket<VoucherType>),
+/// Asks for all types of the realm, including the system's own.
+pub struct ListTypes;
+
+impl Order for ListTypes {
+    type Outcome = VoucherTypes;
 }
 
-impl Asked for TypesMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::All(reply) => Some(reply),
-            Self::Create(_, ticket) | Self::Toggle(_, _, ticket) | Self::Remove(_, ticket) => {
-                Some(ticket)
-            }
-        }
+impl RealmOrder for ListTypes {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let types = realm.types.clone();
+        realm.scribe.end(Ok(types), ticket);
+    }
+}
+
+/// Creates a type under a code that the realm does not have.
+pub struct CreateType(pub CreateVoucherType);
+
+impl Order for CreateType {
+    type Outcome = VoucherType;
+}
+
+impl RealmOrder for CreateType {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let (now, opening) = (realm.shared.clock.now(), realm.shared.opening);
+        realm.change_types(ticket, &self.0.code, |types| {
+            types.decide_create(&self.0, opening, now).map(Some)
+        });
+    }
+}
+
+/// Switches the type of a code on or off.
+pub struct ToggleType(pub TypeCode, pub bool);
+
+impl Order for ToggleType {
+    type Outcome = VoucherType;
+}
+
+impl RealmOrder for ToggleType {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let Self(code, active) = self;
+        realm.change_types(ticket, &code, |types| types.decide_toggle(&code, active));
+    }
+}
+
+/// Removes the type of a code; its vouchers stay.
+pub struct RemoveType(pub TypeCode);
+
+impl Order for RemoveType {
+    type Outcome = VoucherType;
+}
+
+impl RealmOrder for RemoveType {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        let Self(code) = self;
+        realm.change_types(ticket, &code, |types| types.decide_remove(&code).map(Some));
     }
 }
 
 impl RealmSupervisor {
-    /// Routes messages about voucher types.
-    pub(super) fn types(&mut self, message: TypesMessage) {
-        match message {
-            TypesMessage::All(reply) => self.all_types(reply),
-            TypesMessage::Create(order, ticket) => {
-                let now = self.shared.clock.now();
-                let (code, opening) = (order.code.clone(), self.shared.opening);
-                self.change_types(ticket, &code, |types| {
-                    types.decide_create(&order, opening, now).map(Some)
-                });
-            }
-            TypesMessage::Toggle(code, active, ticket) => {
-                self.change_types(ticket, &code, |types| types.decide_toggle(&code, active));
-            }
-            TypesMessage::Remove(code, ticket) => {
-                self.change_types(ticket, &code, |types| types.decide_remove(&code).map(Some));
-            }
-        }
-    }
-
     pub(super) fn load_types(&mut self) -> Result<(), StoreError> {
         let stream = records::realm_stream(self.shared.realm, REALM);
         let (mut types, mut tail) = (VoucherTypes::default(), Tail::default());
@@ -106,12 +118,8 @@ impl RealmSupervisor {
         let stream = records::realm_stream(self.shared.realm, REALM);
         let fact = RealmFact::EventRules { number };
         let entry = self.tail.next(stream, self.shared.clock.now(), &fact)?;
-        let page = Write {
-            entries: vec![entry],
-            ..Write::default()
-        };
         self.event_rules = number;
-        self.scribe.commit(page, |_| {});
+        self.scribe.commit(entry.into(), |_| {});
         Ok(())
     }
 
@@ -122,10 +130,6 @@ impl RealmSupervisor {
         code: &TypeCode,
         decide: impl FnOnce(&VoucherTypes) -> Result<Option<RealmFact>, Rejection>,
     ) {
-        let ticket = match self.admit(ticket) {
-            Admission::Go(ticket) | Admission::Adopt(_, ticket) => ticket,
-            Admission::Ended => return,
-        };
         let before = self.types.find(code);
         let fact = match decide(&self.types) {
             Ok(fact) => fact,
@@ -144,12 +148,5 @@ impl RealmSupervisor {
         let unknown = Rejection::VoucherTypeNotFound { code: code.clone() };
         self.scribe
             .finish(page, outcome.ok_or(unknown.into()), ticket);
-    }
-
-    fn all_types(&mut self, reply: Reply<Result<VoucherTypes, Failure>>) {
-        let types = self.types.clone();
-        self.scribe.commit(Write::default(), move |done| {
-            reply.send(done.map(|()| types))
-        });
     }
 }

@@ -2,51 +2,107 @@
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::Duration;
 
-use actix::{ActorFutureExt as _, AsyncContext as _, Context, WrapFuture as _};
+use actix::{ActorFutureExt as _, AsyncContext as _, WrapFuture as _};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{Webhook, WebhookFact, WebhookId, WebhookOrder, Webhooks};
 use caudal_storage::StoreError;
 
-use super::{RealmSupervisor, TRIES_AT_ONCE};
+use super::{BANK_DEADLINE, RealmContext, RealmOrder, RealmSupervisor, TRIES_AT_ONCE};
 use crate::courier::{Courier, Refresh};
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Mailbox};
+use crate::mailbox::Mailbox;
+use crate::orders::{Order, TicketOf};
 use crate::ports::webhooks::{Contents, Parcel, Sent};
 use crate::records::{self, Tail, WEBHOOKS, reads};
-use crate::reply::Waits;
-use crate::scribe::{Ticket, Write};
+use crate::scribe::Write;
 
-/// What a supervisor can be asked about webhooks.
-#[derive(Debug)]
-pub enum WebhookMessage {
-    /// An order about a webhook: its number (ignored for a new one), the order, and the caller's ticket.
-    Order(u64, WebhookOrder, Ticket<Webhook>),
-    /// Sends a webhook something now, outside the order of events: its number, the id of the test message, and the
-    /// caller's ticket.
-    Try(u64, String, Ticket<Sent>),
+/// An order about a webhook.
+pub struct OrderWebhook {
+    /// The number of the webhook; ignored for a new one.
+    pub number: u64,
+    /// The order.
+    pub order: WebhookOrder,
 }
 
-impl Asked for WebhookMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
-        match self {
-            Self::Order(_, _, ticket) => Some(ticket),
-            Self::Try(_, _, ticket) => Some(ticket),
+impl Order for OrderWebhook {
+    type Outcome = Webhook;
+}
+
+impl RealmOrder for OrderWebhook {
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+        match realm.decide_webhook(self.number, self.order) {
+            Err(why) => realm.end(Err(why), ticket),
+            Ok((page, webhook)) => {
+                // The courier has to exist before the order is on disk so that it can be notified. It may start before
+                // the order is there to read.
+                realm.ensure_courier();
+                let courier = realm.courier.clone();
+                let refresh = move |done| {
+                    // A courier that cannot take the message looks again when it next writes.
+                    if let (Ok(()), Some(courier)) = (done, courier) {
+                        courier.tell(Refresh).ok();
+                    }
+                };
+                realm.scribe.finish_and(page, Ok(webhook), ticket, refresh);
+            }
         }
+    }
+}
+
+/// Sends a webhook a test message, which is no event, and answers how that went. Beyond [`TRIES_AT_ONCE`] the tenant is
+/// asked to come back.
+pub struct TryWebhook {
+    /// The number of the webhook.
+    pub number: u64,
+    /// The id of the test message.
+    pub id: String,
+}
+
+impl Order for TryWebhook {
+    type Outcome = Sent;
+}
+
+impl RealmOrder for TryWebhook {
+    const DEADLINE: Duration = BANK_DEADLINE;
+
+    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext) {
+        let webhook = match realm.webhooks.get(self.number) {
+            Ok(_) if realm.trying >= TRIES_AT_ONCE => {
+                return realm.end(Err(Failure::Overloaded), ticket);
+            }
+            Ok(webhook) => webhook,
+            Err(why) => return realm.end(Err(why.into()), ticket),
+        };
+        realm.trying += 1;
+        let now = realm.shared.clock.now();
+        let id = WebhookId {
+            realm: realm.shared.realm,
+            number: self.number,
+        };
+        let parcel = Parcel {
+            caused_by: Some(ticket.request_id.as_str().into()),
+            tenant: realm.shared.settings().tenant.clone(),
+            url: webhook.url.clone(),
+            secrets: webhook.signing(now),
+            contents: Contents::Test {
+                id: self.id,
+                webhook: id.to_string(),
+            },
+            format: webhook.format,
+            at: now,
+        };
+        let sink = Arc::clone(&realm.shared.sink);
+        let sent = async move { sink.send(parcel).await };
+        ctx.spawn(sent.into_actor(realm).map(|sent, realm, _| {
+            realm.trying = realm.trying.saturating_sub(1);
+            realm.end(Ok(sent), ticket);
+        }));
     }
 }
 
 impl RealmSupervisor {
-    /// Routes messages about webhooks.
-    pub(super) fn webhook(&mut self, message: WebhookMessage, ctx: &mut Context<Self>) {
-        match message {
-            WebhookMessage::Order(number, order, ticket) => {
-                self.order_webhook(number, order, ticket);
-            }
-            WebhookMessage::Try(number, id, ticket) => self.try_webhook(number, id, ticket, ctx),
-        }
-    }
-
     pub(super) fn load_webhooks(&mut self) -> Result<(), StoreError> {
         let stream = records::realm_stream(self.shared.realm, WEBHOOKS);
         let mut known = Webhooks::default();
@@ -68,29 +124,6 @@ impl RealmSupervisor {
             Ok(courier) => self.courier = Some(courier),
             Err(why) => {
                 tracing::error!(%why, realm = self.shared.realm.0, "webhooks have no courier");
-            }
-        }
-    }
-
-    /// Decides an order about a webhook; `number` is ignored for a new one.
-    fn order_webhook(&mut self, number: u64, order: WebhookOrder, ticket: Ticket<Webhook>) {
-        let Some(ticket) = self.let_in(ticket) else {
-            return;
-        };
-        match self.decide_webhook(number, order) {
-            Err(why) => self.end(Err(why), ticket),
-            Ok((page, webhook)) => {
-                // The courier has to exist before the order is on disk so that it can be notified. It may start before
-                // the order is there to read.
-                self.ensure_courier();
-                let courier = self.courier.clone();
-                self.scribe
-                    .finish_and(page, Ok(webhook), ticket, move |done| {
-                        // A courier that cannot take the message looks again when it next writes.
-                        if let (Ok(()), Some(courier)) = (done, courier) {
-                            courier.tell(Refresh).ok();
-                        }
-                    });
             }
         }
     }
@@ -121,54 +154,9 @@ impl RealmSupervisor {
         };
         let entry = tail.next(stream, now, &fact)?;
         self.webhooks.apply(&fact);
-        let page = Write {
-            entries: vec![entry],
-            ..Write::default()
-        };
+        let page = Write::from(entry);
         let after = self.webhooks.get(number).ok().cloned().or(before);
         let webhook = after.ok_or(Rejection::WebhookNotFound)?;
         Ok((page, webhook))
-    }
-
-    /// Sends a webhook a test message, which is no event, and answers how that went. Beyond [`TRIES_AT_ONCE`] the
-    /// tenant is asked to come back.
-    fn try_webhook(
-        &mut self,
-        number: u64,
-        id: String,
-        ticket: Ticket<Sent>,
-        ctx: &mut Context<Self>,
-    ) {
-        let Some(ticket) = self.let_in(ticket) else {
-            return;
-        };
-        let webhook = match self.webhooks.get(number) {
-            Ok(webhook) => webhook,
-            Err(why) => return self.end(Err(why.into()), ticket),
-        };
-        if self.trying >= TRIES_AT_ONCE {
-            return self.end(Err(Failure::Overloaded), ticket);
-        }
-        self.trying += 1;
-        let now = self.shared.clock.now();
-        let realm = self.shared.realm;
-        let parcel = Parcel {
-            caused_by: Some(ticket.request_id.as_str().into()),
-            tenant: self.shared.settings().tenant.clone(),
-            url: webhook.url.clone(),
-            secrets: webhook.signing(now),
-            contents: Contents::Test {
-                id,
-                webhook: WebhookId { realm, number }.to_string(),
-            },
-            format: webhook.format,
-            at: now,
-        };
-        let sink = Arc::clone(&self.shared.sink);
-        let sent = async move { sink.send(parcel).await };
-        ctx.spawn(sent.into_actor(self).map(|sent, supervisor, _| {
-            supervisor.trying = supervisor.trying.saturating_sub(1);
-            supervisor.end(Ok(sent), ticket);
-        }));
     }
 }

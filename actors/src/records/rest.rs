@@ -2,25 +2,28 @@
 //!
 //! **Shape.** Format u8 (2), length u8 of the [`Stand`], the [`Stand`], and the [`Profile`]. A [`Stand`] holds where
 //! the movements stand: format u8 (1), then MessagePack without names: account, sequence, instant, available, held, the
-//! digest as four words, and the sums that left in its day and month, unless nothing did. The stand changes with every
-//! movement and the profile hardly ever, so a loaded account keeps the profile as it lies in the row.
+//! digest as four words, and for the code of each counted kind of limit what was used of it and since which day, or nil
+//! if nothing was. The stand changes with every movement and the profile hardly ever, so a loaded account keeps the
+//! profile as it is in the row.
 //!
 //! **Order.** The row names its last movement, and is ignored if its stream does not have that movement
 //! ([`Projection::rests`](caudal_storage::Projection::rests)). So a reader need not check this.
 //!
-//! **Failure.** The row is a hint that may be lost. A reader checks whether the streams have more.
+//! **Failure.** The row is a hint that may be lost. A reader checks whether the streams have more. A row that was written
+//! before a kind of limit was added does not have its counter; it counts as lost, so that the streams are counted again.
 
 mod profile;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::limits::Usage;
+use caudal_ledger::limits::{LimitKind, Quantity, Usage};
 use caudal_ledger::money::Money;
-use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::time::Timestamp;
 use caudal_storage::{Head, StoreError};
 
 pub use profile::Profile;
@@ -28,10 +31,10 @@ pub use profile::Profile;
 const FORMAT: u8 = 1;
 const WHOLE: u8 = 2;
 
-/// The sums that left in a day and in its month: amounts in centavos, each with a count.
-type Counted = (Option<BusinessDay>, i64, u64, i64, u64);
-/// The stand as it lies in the row.
-type Form = (u64, u64, u64, i64, i64, [u64; 4], Option<Counted>);
+/// The usage: code of the kind of limit → days from 1970 to the first of the period, and the centavos or movements used.
+type Used<Number> = BTreeMap<u8, Option<(i64, Number)>>;
+/// The stand as it is in the row.
+type Form<Number> = (u64, u64, u64, i64, i64, [u64; 4], Used<Number>);
 
 /// Where the movements of an account stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,23 +77,15 @@ impl Stand {
         let (chunks, _) = self.hash.0.as_chunks::<8>();
         let from = chunks.iter().copied().map(u64::from_be_bytes);
         words.iter_mut().zip(from).for_each(|(w, f)| *w = f);
-        let usage = self.usage;
-        let counted = (usage != Usage::default()).then_some((
-            usage.day,
-            usage.daily_amount.centavos(),
-            usage.daily_count,
-            usage.monthly_amount.centavos(),
-            usage.monthly_count,
-        ));
         let Balance { available, held } = self.balance;
-        let form: Form = (
+        let form: Form<Quantity> = (
             account.0,
             self.sequence,
             self.at.millis(),
             available.centavos(),
             held.centavos(),
             words,
-            counted,
+            used(&self.usage),
         );
         let mut row = Vec::with_capacity(96);
         row.push(FORMAT);
@@ -104,19 +99,13 @@ impl Stand {
         let (&FORMAT, form) = row.split_first()? else {
             return None;
         };
-        let form: Form = rmp_serde::from_slice(form).ok()?;
-        let (number, sequence, at, available, held, words, counted) = form;
+        let form: Form<i64> = rmp_serde::from_slice(form).ok()?;
+        let (number, sequence, at, available, held, words, used) = form;
         let mut hash = Digest::default();
         let (chunks, _) = hash.0.as_chunks_mut::<8>();
         let from = words.into_iter().map(u64::to_be_bytes);
         chunks.iter_mut().zip(from).for_each(|(c, f)| *c = f);
-        let usage = counted.map_or_else(Usage::default, |counted| Usage {
-            day: counted.0,
-            daily_amount: Money::from_centavos(counted.1),
-            daily_count: counted.2,
-            monthly_amount: Money::from_centavos(counted.3),
-            monthly_count: counted.4,
-        });
+        let usage = usage(&used)?;
         (number == account.0 && sequence > 0).then_some(Self {
             sequence,
             at: Timestamp::from_millis(at),
@@ -128,6 +117,36 @@ impl Stand {
             usage,
         })
     }
+}
+
+/// The usage as it is in the row.
+fn used(usage: &Usage) -> Used<Quantity> {
+    let kinds = LimitKind::ALL.into_iter();
+    let counted = kinds.filter(|kind| kind.is_counted());
+    counted
+        .map(|kind| {
+            let counter = usage.counter(kind);
+            let entry = counter.map(|counter| (counter.since.days(), counter.used));
+            (kind.code(), entry)
+        })
+        .collect()
+}
+
+/// Reads the usage in a row; `None` if it does not have every counted kind, or has anything else.
+fn usage(used: &Used<i64>) -> Option<Usage> {
+    let kinds = LimitKind::ALL.into_iter();
+    let known = kinds.filter(|kind| kind.is_counted()).map(LimitKind::code);
+    if !known.eq(used.keys().copied()) {
+        return None;
+    }
+    let mut counters = BTreeMap::new();
+    for (code, entry) in used {
+        let kind = LimitKind::coded(*code)?;
+        if let Some((since, number)) = *entry {
+            counters.insert(kind, kind.counter(since, number)?);
+        }
+    }
+    Some(Usage::of(|kind| counters.get(&kind).copied()))
 }
 
 /// The part of an account that is in its row at rest and need not be written again.
@@ -185,6 +204,9 @@ pub fn head_in(account: AccountNo, row: &[u8]) -> Option<Head> {
 
 #[cfg(test)]
 mod tests {
+    use caudal_ledger::limits::Counter;
+    use caudal_ledger::time::BusinessDay;
+
     use super::*;
 
     fn stand(usage: Usage) -> Stand {
@@ -204,20 +226,23 @@ mod tests {
 
     #[test]
     fn a_row_is_these_bytes_and_reads_back() {
-        let usage = Usage {
-            day: BusinessDay::parse("2026-11-23"),
-            daily_amount: Money::from_centavos(5),
-            daily_count: 1,
-            monthly_amount: Money::from_centavos(-6),
-            monthly_count: 2,
-        };
+        let day = BusinessDay::parse("2026-11-23").unwrap();
+        let usage = Usage::of(|kind| {
+            Some(Counter {
+                since: kind.window().first_day(day)?,
+                used: kind.quantity(i64::from(kind.code()) * 100).unwrap(),
+            })
+        });
         let hex = |row: Vec<u8>| row.iter().map(|b| format!("{b:02x}")).collect::<String>();
         let start = "0197070\
                      9cf000001a1ee565e00ce00024a0946\
                      94cf0001020304050607cf08090a0b0c0d0e0fcf1011121314151617cf18191a1b1c1d1e1f";
         for (usage, end) in [
-            (Usage::default(), "c0"),
-            (usage, "95aa323032362d31312d32330501fa02"),
+            (Usage::default(), "8402c003c004c005c0"),
+            (
+                usage,
+                "840292cd512cccc80392cd512ccd012c0492cd5116cd01900592cd5116cd01f4",
+            ),
         ] {
             let stand = stand(usage);
             let row = stand.row(AccountNo(7)).unwrap();
@@ -228,6 +253,29 @@ mod tests {
             }
             assert_eq!(hex(row), [start, end].concat());
         }
+    }
+
+    #[test]
+    fn a_row_without_a_kind_of_limit_or_with_an_unknown_one_is_no_row() {
+        let day = BusinessDay::parse("2026-11-23").unwrap().days();
+        let counted = LimitKind::ALL.into_iter().filter(|kind| kind.is_counted());
+        let whole: Used<i64> = counted.map(|kind| (kind.code(), None)).collect();
+        assert_eq!(usage(&whole), Some(Usage::default()));
+        let daily = LimitKind::DailyAmount.code();
+        let mut fewer = whole.clone();
+        fewer.remove(&daily);
+        let with = |code, entry| {
+            let mut other = whole.clone();
+            other.insert(code, entry);
+            usage(&other)
+        };
+        assert_eq!(usage(&fewer), None);
+        assert_eq!(with(LimitKind::MaxBalance.code(), None), None);
+        assert_eq!(with(u8::MAX, None), None);
+        // The twenty-third is not the first day of a month, and no count is below 0.
+        assert!(with(daily, Some((day, 1))).is_some());
+        assert_eq!(with(LimitKind::MonthlyAmount.code(), Some((day, 1))), None);
+        assert_eq!(with(LimitKind::DailyCount.code(), Some((day, -1))), None);
     }
 
     #[test]

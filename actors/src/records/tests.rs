@@ -25,13 +25,13 @@ use caudal_ledger::facts::{
 };
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::kyc::{Address, AddressMarks, Kyc, KycMarks};
-use caudal_ledger::limits::{Limits, TotalLimits};
+use caudal_ledger::limits::{LimitKind, Limits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::particulars::{Cleared, Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
 use caudal_ledger::tenants::scopes::{Network, Scope};
 use caudal_ledger::tenants::{
-    ApiKey, BankRelation, BankRelations, Mode, Policy, RealmSource, RealmState, Tenant,
+    ApiKey, BankKind, BankRelation, BankRelations, Mode, Policy, RealmSource, RealmState, Tenant,
 };
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -155,11 +155,11 @@ fn account_facts() -> Vec<AccountFact> {
             email: None,
             phone: Some("+54 11 5555-5555".into()),
         },
-        AccountFact::LimitsChanged(Limits {
-            daily_amount: Some(Money::ZERO),
-            daily_count: Some(3),
-            ..Limits::default()
-        }),
+        AccountFact::LimitsChanged(
+            Limits::default()
+                .with(LimitKind::DailyAmount, Money::ZERO)
+                .with(LimitKind::DailyCount, 3),
+        ),
         AccountFact::EnabledChanged { enabled: false },
     ]
 }
@@ -289,6 +289,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             id: "tnt_1".into(),
             mode: Mode::Live,
             relation: BankRelation {
+                kind: BankKind::ApiBank,
                 collector: Cbu::compose(322, 1, 42),
                 psp_code: Some(77),
                 base_url: Some("https://bank.example".into()),

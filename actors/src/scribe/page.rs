@@ -68,6 +68,23 @@ pub struct Write {
     pub taken: Taken,
 }
 
+impl From<Vec<Entry>> for Write {
+    /// The page of facts that are no movements.
+    fn from(entries: Vec<Entry>) -> Self {
+        Self {
+            entries,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Entry> for Write {
+    /// The page of one fact that is no movement.
+    fn from(entry: Entry) -> Self {
+        vec![entry].into()
+    }
+}
+
 impl Write {
     /// How far the page takes the streams of its account, or the realm's own stream.
     pub(super) fn reach(&self) -> Reach {

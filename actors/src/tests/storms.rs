@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use caudal_ledger::limits::LimitKind;
+
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
 
@@ -98,11 +100,11 @@ async fn exactly_what_a_limit_lets_pass_passes() {
     for seed in 0..6 {
         let harness = Harness::new(seed, 3, 100_000, bank()).await;
         let passing = 7 + seed;
-        let limits = Limits {
-            daily_count: (seed % 2 == 0).then_some(passing),
-            daily_amount: (seed % 2 == 1)
-                .then(|| Money::from_centavos(i64::try_from(passing).unwrap() * 10 + 9)),
-            ..Limits::default()
+        let limits = if seed % 2 == 0 {
+            Limits::default().with(LimitKind::DailyCount, passing)
+        } else {
+            let amount = i64::try_from(passing).unwrap() * 10 + 9;
+            Limits::default().with(LimitKind::DailyAmount, Money::from_centavos(amount))
         };
         let change = TenantChange {
             limits: Some(limits),

@@ -114,7 +114,7 @@ impl Account {
         }
         let levels = self.levels(context);
         levels
-            .outgoing(self.usage, amount, self.instant(context.now))
+            .outgoing(&self.usage, amount, self.instant(context.now))
             .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 

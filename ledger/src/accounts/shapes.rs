@@ -250,7 +250,8 @@ pub struct Account {
     /// When it last moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_movement_at: Option<Timestamp>,
-    /// What went out in the day and the month of the last movement that counted towards limits.
+    /// What counted towards limits.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
     /// The account's own fee entries; the others are inherited.
     #[serde(default)]

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{Limits, TotalLimits};
+use crate::limits::{LimitKind, Limits, TotalLimits};
 use crate::money::Money;
 
 /// The operations that need a second person. None does by default.
@@ -64,20 +64,12 @@ fn looser<T: PartialOrd>(old: Option<T>, new: Option<T>) -> bool {
 
 /// Whether new limits are looser than the old ones; each set inherits from its own level above.
 pub fn raises((old, above): (&Limits, &Limits), (new, new_above): (&Limits, &Limits)) -> bool {
-    let money: [fn(&Limits) -> Option<Money>; 4] = [
-        |it| it.max_per_transaction,
-        |it| it.daily_amount,
-        |it| it.monthly_amount,
-        |it| it.max_balance,
-    ];
-    let counts: [fn(&Limits) -> Option<u64>; 2] = [|it| it.daily_count, |it| it.monthly_count];
-    let more_money = |field: &fn(&Limits) -> Option<Money>| {
-        looser(field(old).or(field(above)), field(new).or(field(new_above)))
-    };
-    let more = |field: &fn(&Limits) -> Option<u64>| {
-        looser(field(old).or(field(above)), field(new).or(field(new_above)))
-    };
-    money.iter().any(more_money) || counts.iter().any(more)
+    LimitKind::ALL.into_iter().any(|kind| {
+        looser(
+            old.get(kind).or(above.get(kind)),
+            new.get(kind).or(new_above.get(kind)),
+        )
+    })
 }
 
 /// The same for limits on a tenant's sum, which inherit nothing.
@@ -92,10 +84,10 @@ mod tests {
     use super::*;
 
     fn daily(centavos: impl Into<Option<i64>>) -> Limits {
-        Limits {
-            daily_amount: centavos.into().map(Money::from_centavos),
-            ..Limits::default()
-        }
+        let limits = Limits::default();
+        centavos.into().map_or(limits, |centavos| {
+            limits.with(LimitKind::DailyAmount, Money::from_centavos(centavos))
+        })
     }
 
     #[test]

@@ -99,12 +99,8 @@ impl Book {
             Op::Reverse { transfer, part } => self.reverse(*transfer, *part),
             Op::CashIn { account, amount } => self.cash_in(*account, *amount),
             Op::Life { account, change } => self.life(*account, *change),
-            Op::Limit {
-                level,
-                field,
-                value,
-            } => self.change(*level, |terms| {
-                terms.limits[*field] = value.map(i128::from);
+            Op::Limit { level, kind, value } => self.change(*level, |terms| {
+                *terms.limits.get_mut(*kind) = value.map(i128::from);
             }),
             Op::Fees { level, fees } => self.change(*level, |terms| terms.fees.clone_from(fees)),
             Op::Time { millis } => {
@@ -334,8 +330,8 @@ impl Book {
         let wanted = match pick {
             Pick::Usual(which) => AMOUNTS[which],
             Pick::Available(more) => self.balance(index).0 + i128::from(more),
-            Pick::Left(field, more) => {
-                let left = self.left(index, field).unwrap_or(AMOUNTS[2]);
+            Pick::Left(kind, more) => {
+                let left = self.left(index, kind).unwrap_or(AMOUNTS[2]);
                 left + i128::from(more)
             }
             Pick::Largest => LARGEST,

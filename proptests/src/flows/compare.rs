@@ -2,7 +2,7 @@
 //! everything that should be equal.
 
 use caudal_ledger::ids::{HoldId, TransferId, VoucherId};
-use caudal_ledger::limits::{Levels, Quantity};
+use caudal_ledger::limits::{Levels, PerKind, Quantity};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
@@ -20,18 +20,14 @@ fn centavos(money: Money) -> i128 {
 
 /// A refusal in plain words.
 pub fn refusal(why: &Rejection) -> Answer {
-    let plain = |quantity: Quantity| match quantity {
-        Quantity::Money(money) => centavos(money),
-        Quantity::Count(count) => i128::from(count),
-    };
     match why {
         Rejection::LimitExceeded(breach) => Answer::Limited(Breach {
             limit: breach.limit,
             level: breach.level.as_str(),
-            maximum: plain(breach.maximum),
-            used: plain(breach.used),
-            requested: plain(breach.requested),
-            remaining: plain(breach.remaining),
+            maximum: breach.maximum.number(),
+            used: breach.used.number(),
+            requested: breach.requested.number(),
+            remaining: breach.remaining.number(),
             resets: breach.resets_at.map(Timestamp::millis),
         }),
         Rejection::ExternalIdReused {
@@ -74,16 +70,9 @@ pub fn line(slot: &Slot, voucher: &Voucher) -> Line {
     }
 }
 
-/// The limits that apply, in their order.
-pub fn effective(levels: &Levels) -> [Option<i128>; 6] {
-    [
-        levels.effective(|l| l.max_per_transaction).0.map(centavos),
-        levels.effective(|l| l.daily_amount).0.map(centavos),
-        levels.effective(|l| l.daily_count).0.map(i128::from),
-        levels.effective(|l| l.monthly_amount).0.map(centavos),
-        levels.effective(|l| l.monthly_count).0.map(i128::from),
-        levels.effective(|l| l.max_balance).0.map(centavos),
-    ]
+/// The limits that apply.
+pub fn effective(levels: &Levels) -> PerKind<Option<i128>> {
+    PerKind::of(|kind| levels.effective(kind).0.map(Quantity::number))
 }
 
 /// Compares balances, sequences, usage and states of all accounts, and holds and transfers of those
@@ -139,12 +128,7 @@ fn same_money(machine: &FlowMachine, book: &Book, index: usize) -> Check {
     );
     let at = book.instant(index);
     let usage = account.usage.at(Timestamp::from_millis(at));
-    let found = [
-        centavos(usage.daily_amount),
-        i128::from(usage.daily_count),
-        centavos(usage.monthly_amount),
-        i128::from(usage.monthly_count),
-    ];
+    let found = PerKind::of(|kind| usage.used(kind).number());
     let right = book.usage(index, at);
     hold!(
         found == right,

@@ -1,5 +1,7 @@
 //! The parts of the naive book: movements, accounts, transfers and the news of them.
 
+use caudal_ledger::limits::PerKind;
+
 use super::ops::{Fee, To};
 
 /// A movement. Its sequence is its place in the list, from 1.
@@ -47,7 +49,7 @@ pub enum State {
 /// Limits and fees of a level.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
-    pub limits: [Option<i128>; 6],
+    pub limits: PerKind<Option<i128>>,
     pub fees: Vec<Fee>,
 }
 

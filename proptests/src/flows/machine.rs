@@ -13,7 +13,7 @@ use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::{Limits, TotalLimits, TotalUsage};
+use caudal_ledger::limits::{Limits, PerKind, TotalLimits, TotalUsage};
 use caudal_ledger::tenants::Policy;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
@@ -66,7 +66,7 @@ struct Note {
     commit: u64,
     status: caudal_ledger::accounts::Status,
     enabled: bool,
-    limits: [Option<i128>; 6],
+    limits: PerKind<Option<i128>>,
 }
 
 /// The place of an external id's holder: slot and number.

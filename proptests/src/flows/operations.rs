@@ -6,7 +6,7 @@ use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::{HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, OriginId};
-use caudal_ledger::limits::{Change, Limits, LimitsChange};
+use caudal_ledger::limits::{Change, LimitKind, Limits, LimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
@@ -44,11 +44,7 @@ impl FlowMachine {
             Op::Reverse { .. } => self.reverse(book),
             Op::CashIn { account, .. } => self.cash_in(*account, book),
             Op::Life { account, change } => self.life(*account, *change),
-            Op::Limit {
-                level,
-                field,
-                value,
-            } => self.limit(*level, *field, *value),
+            Op::Limit { level, kind, value } => self.limit(*level, *kind, *value),
             Op::Fees { level, fees } => self.fees(*level, fees.iter().map(rule).collect()),
             Op::Time { .. } => Answer::Nothing,
             Op::Until { .. } => book.answer.clone(),
@@ -323,8 +319,8 @@ impl FlowMachine {
         }
     }
 
-    fn limit(&mut self, level: Level, field: usize, value: Option<i64>) -> Answer {
-        let change = limits_change(field, value);
+    fn limit(&mut self, level: Level, kind: LimitKind, value: Option<i64>) -> Answer {
+        let change = limits_change(kind, value);
         match self.own(level) {
             Ok(own) => {
                 let changed: Limits = own.limits.changed(change);
@@ -388,19 +384,11 @@ fn voucher_type(credit: bool) -> VoucherType {
     }
 }
 
-fn limits_change(field: usize, value: Option<i64>) -> LimitsChange {
-    let money = value.map_or(Change::Inherit, |v| Change::Set(Money::from_centavos(v)));
-    let count = value.map_or(Change::Inherit, |v| Change::Set(u64::try_from(v).unwrap()));
-    let mut change = LimitsChange::default();
-    match field {
-        0 => change.max_per_transaction = money,
-        1 => change.daily_amount = money,
-        2 => change.daily_count = count,
-        3 => change.monthly_amount = money,
-        4 => change.monthly_count = count,
-        _ => change.max_balance = money,
-    }
-    change
+fn limits_change(kind: LimitKind, value: Option<i64>) -> LimitsChange {
+    let change = value.map_or(Change::Inherit, |value| {
+        Change::Set(kind.quantity(value).unwrap())
+    });
+    LimitsChange::default().with(kind, change)
 }
 
 /// A fee as the service keeps it.

@@ -1,5 +1,6 @@
 //! The operations of money on its way, and the frequency of each.
 
+use caudal_ledger::limits::{LimitKind, Unit, Window};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -54,7 +55,7 @@ pub enum Op {
     /// One limit of a level is set, or inherited.
     Limit {
         level: Level,
-        field: usize,
+        kind: LimitKind,
         value: Option<i64>,
     },
     /// The fees of a level are replaced.
@@ -74,8 +75,8 @@ pub enum Pick {
     Usual(usize),
     /// The available amount, plus this many centavos.
     Available(i8),
-    /// The amount that the limit with this number leaves, plus this many centavos.
-    Left(usize, i8),
+    /// The amount that the limit of this kind leaves, plus this many centavos.
+    Left(LimitKind, i8),
     /// The largest amount.
     Largest,
 }
@@ -209,7 +210,7 @@ fn pick() -> impl Strategy<Value = Pick> {
     prop_oneof![
         150 => (0..AMOUNTS.len()).prop_map(Pick::Usual),
         12 => (-1_i8..=1).prop_map(Pick::Available),
-        40 => (0_usize..6, -1_i8..=1).prop_map(|(limit, more)| Pick::Left(limit, more)),
+        40 => (kind(), -1_i8..=1).prop_map(|(kind, more)| Pick::Left(kind, more)),
         1 => Just(Pick::Largest),
     ]
 }
@@ -269,17 +270,24 @@ fn level() -> impl Strategy<Value = Level> {
     ]
 }
 
+fn kind() -> impl Strategy<Value = LimitKind> {
+    select(LimitKind::ALL.to_vec())
+}
+
 /// Limits near the usual amounts; most are soon lifted again.
-fn limit() -> impl Strategy<Value = (usize, Option<i64>)> {
-    let money = |values: Vec<i64>| prop_oneof![3 => Just(None), 3 => select(values).prop_map(Some)];
-    prop_oneof![
-        money(vec![0, 99, 333, 1_000]).prop_map(|value| (0, value)),
-        money(vec![0, 100, 600, 3_000, 10_000]).prop_map(|value| (1, value)),
-        money(vec![0, 1, 2, 4]).prop_map(|value| (2, value)),
-        money(vec![0, 1_000, 6_000, 30_000]).prop_map(|value| (3, value)),
-        money(vec![0, 3, 6, 12]).prop_map(|value| (4, value)),
-        money(vec![0, 500, 8_000, 50_000]).prop_map(|value| (5, value)),
-    ]
+fn limit() -> impl Strategy<Value = (LimitKind, Option<i64>)> {
+    kind().prop_flat_map(|kind| {
+        let values = match (kind.window(), kind.unit()) {
+            (Window::Transaction, _) => vec![0, 99, 333, 1_000],
+            (Window::Balance, _) => vec![0, 500, 8_000, 50_000],
+            (Window::Month, Unit::Amount) => vec![0, 1_000, 6_000, 30_000],
+            (Window::Month, Unit::Count) => vec![0, 3, 6, 12],
+            (_, Unit::Amount) => vec![0, 100, 600, 3_000, 10_000],
+            (_, Unit::Count) => vec![0, 1, 2, 4],
+        };
+        let value = prop_oneof![3 => Just(None), 3 => select(values).prop_map(Some)];
+        value.prop_map(move |value| (kind, value))
+    })
 }
 
 fn fee() -> impl Strategy<Value = Fee> {
@@ -347,7 +355,7 @@ pub fn op() -> BoxedStrategy<Op> {
         14 => (account(), much()).prop_map(|(account, amount)| Op::CashIn { account, amount }),
         6 => (account(), life()).prop_map(|(account, change)| Op::Life { account, change }),
         8 => (level(), limit())
-            .prop_map(|(level, (field, value))| Op::Limit { level, field, value }),
+            .prop_map(|(level, (kind, value))| Op::Limit { level, kind, value }),
         4 => (level(), fees()).prop_map(|(level, fees)| Op::Fees { level, fees }),
         12 => time().prop_map(|millis| Op::Time { millis }),
         3 => (-1_i8..=1).prop_map(|more| Op::Until { more }),

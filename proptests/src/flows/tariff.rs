@@ -1,26 +1,12 @@
 //! Limits and fees of the naive book: three levels, counted from the events, in whole numbers.
 
+use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit};
+
 use super::answer::{Answer, Breach};
 use super::book::{Book, Event, State, Tale, Terms};
 use super::ops::Fee;
 use super::{CHARGED, RATES, WORLD};
 use crate::model::{LARGEST, calendar};
-
-/// The limits in the order in which they are checked.
-const NAMES: [&str; 6] = [
-    "maxPerTransaction",
-    "dailyAmount",
-    "dailyCount",
-    "monthlyAmount",
-    "monthlyCount",
-    "maxBalance",
-];
-
-/// Year and month of a day.
-fn month(day: i64) -> (i64, i64) {
-    let (year, month, _) = calendar::civil(day);
-    (year, month)
-}
 
 impl Book {
     /// The three levels that apply to an account, nearest first.
@@ -32,15 +18,15 @@ impl Book {
         ]
     }
 
-    fn limit(&self, index: usize, field: usize) -> Option<(i128, &'static str)> {
+    fn limit(&self, index: usize, kind: LimitKind) -> Option<(i128, &'static str)> {
         let levels = self.levels(index).into_iter();
-        let mut set = levels.filter_map(|(terms, level)| Some((terms.limits[field]?, level)));
+        let mut set = levels.filter_map(|(terms, level)| Some(((*terms.limits.get(kind))?, level)));
         set.next()
     }
 
-    /// The amount and the count of what left in the business day of an instant, and in its month.
-    /// Money that returned no longer counts, on the day on which it had counted.
-    pub fn usage(&self, index: usize, at: u64) -> [i128; 4] {
+    /// What left in the period of each kind of limit at an instant. Money that returned no longer counts, in the period
+    /// in which it had counted.
+    pub fn usage(&self, index: usize, at: u64) -> PerKind<i128> {
         let events = &self.purses[index].events;
         let mut left: Vec<i128> = events.iter().map(counted).collect();
         for event in events {
@@ -49,35 +35,30 @@ impl Book {
             }
         }
         let today = calendar::day(at);
-        let this_month = month(today);
-        let mut used = [0; 4];
+        let mut used = PerKind::default();
         for (event, left) in events.iter().zip(left) {
             if left == 0 {
                 continue;
             }
             let day = calendar::day(event.at);
-            if day == today {
-                used[0] += left;
-                used[1] += 1;
-            }
-            if day == today || ((day - today).abs() < 32 && month(day) == this_month) {
-                used[2] += left;
-                used[3] += 1;
+            for kind in LimitKind::ALL {
+                if kind.flow() == Flow::Outgoing && calendar::within(kind.window(), day, today) {
+                    *used.get_mut(kind) += of(kind, left);
+                }
             }
         }
         used
     }
 
     /// The amount that a limit leaves, if the limit is set.
-    pub(super) fn left(&self, index: usize, field: usize) -> Option<i128> {
-        let (most, _) = self.limit(index, field)?;
+    pub(super) fn left(&self, index: usize, kind: LimitKind) -> Option<i128> {
+        let (most, _) = self.limit(index, kind)?;
         let used = self.usage(index, self.instant(index));
         let (available, held) = self.balance(index);
-        Some(match field {
-            1 => most - used[0],
-            3 => most - used[2],
-            5 => most - available - held,
-            _ => most,
+        Some(match (kind.unit(), kind.flow()) {
+            (Unit::Amount, Flow::Outgoing) => most - used.get(kind),
+            (Unit::Amount, Flow::Incoming) => most - available - held,
+            (Unit::Count, _) => most,
         })
     }
 
@@ -89,40 +70,36 @@ impl Book {
         let at = self.instant(index);
         let used = self.usage(index, at);
         let today = calendar::day(at);
-        let mut first = today;
-        while month(first) == month(today) {
-            first += 1;
-        }
-        let (tomorrow, next) = (calendar::start(today + 1), calendar::start(first));
-        let asked = [
-            (0, 0, amount, None),
-            (1, used[0], amount, Some(tomorrow)),
-            (2, used[1], 1, Some(tomorrow)),
-            (3, used[2], amount, Some(next)),
-            (4, used[3], 1, Some(next)),
-        ];
-        let mut asked = asked.into_iter();
-        asked.try_for_each(|(field, used, wanted, resets)| {
-            self.judge(index, field, (used, wanted), resets)
+        let mut kinds = LimitKind::ALL.into_iter();
+        kinds.try_for_each(|kind| match kind.flow() {
+            Flow::Outgoing => {
+                let resets = calendar::resets(kind.window(), today);
+                self.judge(index, kind, (*used.get(kind), of(kind, amount)), resets)
+            }
+            Flow::Incoming => Ok(()),
         })
     }
 
     /// Whether the balance limit lets in a credit that does not come from the bank.
     pub(super) fn may_come(&self, index: usize, amount: i128) -> Result<(), Answer> {
         let (available, held) = self.balance(index);
-        self.judge(index, 5, (available + held, amount), None)
+        let mut kinds = LimitKind::ALL.into_iter();
+        kinds.try_for_each(|kind| match kind.flow() {
+            Flow::Incoming => self.judge(index, kind, (available + held, amount), None),
+            Flow::Outgoing => Ok(()),
+        })
     }
 
     fn judge(
         &self,
         index: usize,
-        field: usize,
+        kind: LimitKind,
         (used, requested): (i128, i128),
         resets: Option<u64>,
     ) -> Result<(), Answer> {
-        match self.limit(index, field) {
+        match self.limit(index, kind) {
             Some((maximum, level)) if used + requested > maximum => Err(Answer::Limited(Breach {
-                limit: NAMES[field],
+                limit: kind.name(),
                 level,
                 maximum,
                 used,
@@ -183,6 +160,14 @@ impl Book {
         if self.charge(index).is_err() {
             self.purses[index].events.truncate(length);
         }
+    }
+}
+
+/// What an amount is in the unit of a limit.
+fn of(kind: LimitKind, amount: i128) -> i128 {
+    match kind.unit() {
+        Unit::Amount => amount,
+        Unit::Count => 1,
     }
 }
 

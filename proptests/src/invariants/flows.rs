@@ -9,6 +9,7 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId};
+use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Transfer;
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
@@ -26,8 +27,8 @@ pub struct Noted<'a> {
     pub commit: u64,
     pub status: Status,
     pub enabled: bool,
-    /// The limits in force: a transaction's, a day's amount and count, a month's, the balance's.
-    pub limits: [Option<i128>; 6],
+    /// The limits in force.
+    pub limits: PerKind<Option<i128>>,
     pub voucher: &'a Voucher,
 }
 
@@ -281,23 +282,25 @@ fn counted(history: &[Noted<'_>]) -> Vec<i128> {
     left
 }
 
-/// Amount and count of a day, amount and count of its month.
-fn used(history: &[Noted<'_>], at: Timestamp) -> [i128; 4] {
+/// What an amount is in the unit of a limit.
+fn of(kind: LimitKind, amount: i128) -> i128 {
+    match kind.unit() {
+        Unit::Amount => amount,
+        Unit::Count => 1,
+    }
+}
+
+/// What left in the period of each kind of limit.
+fn used(history: &[Noted<'_>], at: Timestamp) -> PerKind<i128> {
     let today = calendar::day(at.millis());
-    let month = |day| {
-        let (year, month, _) = calendar::civil(day);
-        (year, month)
-    };
-    let this_month = month(today);
-    let mut used = [0; 4];
+    let mut used = PerKind::default();
     for (noted, left) in history.iter().zip(counted(history)) {
         let day = calendar::day(noted.voucher.at.millis());
-        let one = i128::from(left > 0);
-        if day == today {
-            used = [used[0] + left, used[1] + one, used[2], used[3]];
-        }
-        if left > 0 && month(day) == this_month {
-            used = [used[0], used[1], used[2] + left, used[3] + one];
+        for kind in LimitKind::ALL {
+            let counts = left > 0 && kind.flow() == Flow::Outgoing;
+            if counts && calendar::within(kind.window(), day, today) {
+                *used.get_mut(kind) += of(kind, left);
+            }
         }
     }
     used
@@ -307,31 +310,39 @@ fn used(history: &[Noted<'_>], at: Timestamp) -> [i128; 4] {
 pub fn check_i18(history: &[Noted<'_>]) -> Check {
     for (place, noted) in history.iter().enumerate() {
         let (voucher, limits) = (noted.voucher, noted.limits);
-        let within = |value: i128, limit: usize| limits[limit].is_none_or(|most| value <= most);
+        let set = |flow| {
+            let kinds = LimitKind::ALL
+                .into_iter()
+                .filter(move |kind| kind.flow() == flow);
+            kinds.filter_map(move |kind| Some((kind, (*limits.get(kind))?)))
+        };
         let own = matches!(
             voucher.reference_type,
             ReferenceType::Adjustment | ReferenceType::P2p
         );
         if voucher.direction == Direction::Credit && own {
             let total = i128::from(voucher.after.total().centavos());
-            hold!(within(total, 5), "I18: a balance of {total}: {noted:?}");
+            for (kind, most) in set(Flow::Incoming) {
+                hold!(
+                    total <= most,
+                    "I18: a balance of {total} passes {kind:?}: {noted:?}"
+                );
+            }
         }
-        if noted.status == Status::Closed || !counts(voucher) {
-            continue;
-        }
-        hold!(
-            within(amount(voucher), 0),
-            "I18: too much at once: {noted:?}"
-        );
-        if limits[1..5].iter().all(Option::is_none) {
+        if noted.status == Status::Closed
+            || !counts(voucher)
+            || set(Flow::Outgoing).next().is_none()
+        {
             continue;
         }
         let used = used(&history[..=place], voucher.at);
-        for (value, limit) in used.into_iter().zip(1..) {
-            hold!(
-                within(value, limit),
-                "I18: {used:?} passes limit {limit}: {noted:?}"
-            );
+        for (kind, most) in set(Flow::Outgoing) {
+            let value = if kind.is_counted() {
+                *used.get(kind)
+            } else {
+                amount(voucher)
+            };
+            hold!(value <= most, "I18: {value} passes {kind:?}: {noted:?}");
         }
     }
     Ok(())
@@ -341,12 +352,7 @@ pub fn check_i18(history: &[Noted<'_>]) -> Check {
 pub fn check_i18_usage(account: &Account, history: &[Noted<'_>], now: Timestamp) -> Check {
     let now = account.last_movement_at.map_or(now, |last| last.max(now));
     let usage = account.usage.at(now);
-    let stated = [
-        i128::from(usage.daily_amount.centavos()),
-        i128::from(usage.daily_count),
-        i128::from(usage.monthly_amount.centavos()),
-        i128::from(usage.monthly_count),
-    ];
+    let stated = PerKind::of(|kind| usage.used(kind).number());
     let right = used(history, now);
     hold!(
         stated == right,

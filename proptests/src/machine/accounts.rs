@@ -9,7 +9,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AccountFact, BankRefusal, Registration};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::{Change, LimitsChange};
+use caudal_ledger::limits::{Change, LimitKind, LimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::particulars::Cleared;
 use caudal_ledger::time::Timestamp;
@@ -159,12 +159,12 @@ fn real_order(slot: &Slot, order: &Profile) -> ProfileOrder {
             phone: None,
             cleared: Cleared::default(),
         },
-        Profile::DailyAmount(amount) => ProfileOrder::ChangeLimits(LimitsChange {
-            daily_amount: amount.map_or(Change::Inherit, |a| {
-                Change::Set(Money::from_centavos(i64::from(a)))
+        Profile::DailyAmount(amount) => ProfileOrder::ChangeLimits(LimitsChange::default().with(
+            LimitKind::DailyAmount,
+            amount.map_or(Change::Inherit, |a| {
+                Change::Set(Money::from_centavos(i64::from(a)).into())
             }),
-            ..LimitsChange::default()
-        }),
+        )),
         Profile::SetEnabled(enabled) => ProfileOrder::SetEnabled(*enabled),
         Profile::Open => {
             let client_id = slot.account.number.cvu_record(slot.realm);

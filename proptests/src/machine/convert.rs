@@ -2,6 +2,7 @@
 
 use caudal_ledger::accounts::{Pending, Status};
 use caudal_ledger::balance::Direction;
+use caudal_ledger::limits::LimitKind;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::vouchers::Voucher;
@@ -138,10 +139,8 @@ fn same_account(slot: &Slot, right: &AccountModel) -> Check {
         "{name:?}: e-mail should be {:?}",
         right.email
     );
-    let daily = account
-        .limits
-        .daily_amount
-        .map(|amount| i128::from(amount.centavos()));
+    let daily = account.limits.get(LimitKind::DailyAmount);
+    let daily = daily.map(|amount| amount.number());
     hold!(
         daily == right.daily_amount,
         "{name:?}: {daily:?}, not {:?}",

@@ -1,34 +1,56 @@
 //! Parameters that several operations have: each is written once, among the components, and operations refer to it.
 
-use caudal_http::declared;
+use caudal_http::document::parameters::{its_own, keep_declared};
 use caudal_http::document::walk;
 use caudal_http::paths::PARAMETERS;
+use utoipa::IntoParams;
 use utoipa::openapi::path::Parameter;
 use utoipa::openapi::{OpenApi, Ref, RefOr};
 
-use crate::wallet;
+use crate::v1::events::EventTypes;
+use crate::wallet::corte::PastDay;
+use crate::wallet::declared::{CuentaInPath, IdCuentaInPath};
+use crate::wallet::saldos::CvuInQuery;
+use caudal_http::declared::{
+    CvuInPath, HoldInPath, IdExternoInPath, IdempotencyKey, IfMatch, TypeInPath, VoucherInPath,
+    WebhookInPath,
+};
+use caudal_http::params::ClientText;
 
-/// Writes the parameters that the code names, under these names. A declared parameter of a path is found a second
-/// time in the route, without a description: the declared one comes first, and only that one is kept.
-pub(super) fn declare(document: &mut OpenApi) {
-    for item in document.paths.paths.values_mut() {
-        for operation in walk::operations_mut(item) {
-            let Some(parameters) = &mut operation.parameters else {
-                continue;
-            };
-            let mut seen = Vec::new();
-            parameters.retain(|parameter| {
-                let place = its_own(parameter).map(|it| (it.name.clone(), it.parameter_in.clone()));
-                let first = !seen.contains(&place);
-                seen.push(place);
-                first
-            });
-        }
-    }
+/// The parameters whose name among the components is not their own, raised, but that of their type.
+macro_rules! named {
+    ($($type:ident),+ $(,)?) => {
+        [$((stringify!($type), <$type as IntoParams>::into_params(|| None))),+]
+    };
+}
+
+/// Writes the parameters that the code names, under these names.
+pub fn declare(document: &mut OpenApi) {
+    keep_declared(document);
     let components = document.components.get_or_insert_default();
-    let named = declared::all()
-        .chain(wallet::declared::all())
-        .map(|(name, parameter)| (name.to_owned(), parameter.into()));
+    let named = named![
+        CvuInPath,
+        VoucherInPath,
+        HoldInPath,
+        WebhookInPath,
+        TypeInPath,
+        IdExternoInPath,
+        CuentaInPath,
+        IdCuentaInPath,
+        IfMatch,
+        IdempotencyKey,
+        CvuInQuery,
+        ClientText,
+        EventTypes,
+    ];
+    // `Date` is that of the native family.
+    let mut days = PastDay::into_params(|| None);
+    days.retain(|it| it.name == "date");
+    let named = named.into_iter().chain([("FechaAsDate", days)]);
+    let named = named.flat_map(|(name, parameters)| {
+        let parameters = parameters.into_iter();
+        parameters.map(move |it| (name.to_owned(), it.into()))
+    });
     components.parameters.extend(named);
 }
 
@@ -75,13 +97,6 @@ pub(super) fn share(document: &mut OpenApi) {
                 }
             }
         }
-    }
-}
-
-const fn its_own(parameter: &RefOr<Parameter>) -> Option<&Parameter> {
-    match parameter {
-        RefOr::T(parameter) => Some(parameter),
-        RefOr::Ref(_) => None,
     }
 }
 

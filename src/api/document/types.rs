@@ -1,20 +1,18 @@
-//! The types of fields, beyond their Rust types: by names that mean the same everywhere, and by which fields are
-//! always sent.
+//! The types of fields, beyond what each says itself: texts with a format, and which fields are always sent.
 
 use std::collections::BTreeSet;
 
+use caudal_http::document::texts::{self, is_null};
 use caudal_http::document::walk;
-use utoipa::openapi::path::Parameter;
-use utoipa::openapi::schema::{KnownFormat, Object, Schema, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
 use utoipa::openapi::{OpenApi, Ref, RefOr};
-
-use crate::wallet;
 
 /// The place of schemas in the document.
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// Sharpens every schema of a document.
 pub(super) fn sharpen(document: &mut OpenApi) {
+    texts::write_out(document);
     let components = document.components.get_or_insert_default();
     let shared = components.parameters.values_mut();
     let items = document.paths.paths.values_mut();
@@ -23,21 +21,17 @@ pub(super) fn sharpen(document: &mut OpenApi) {
     for parameter in shared.chain(own) {
         if let RefOr::T(parameter) = parameter {
             parameter.schema.iter_mut().for_each(never_null);
-            name_type(parameter);
         }
     }
     bodies_never_null(document);
     mention_again(document);
     let sent = sent(document);
     let components = document.components.get_or_insert_default();
-    for (name, schema) in &mut components.schemas {
-        let is_sent = sent.contains(name);
+    let answered = components.schemas.iter_mut();
+    for (_, schema) in answered.filter(|(name, _)| !sent.contains(*name)) {
         walk::each(schema, &mut |schema| {
             if let RefOr::T(Schema::Object(object)) = schema {
-                name_types(object, is_sent);
-                if !is_sent {
-                    always(object);
-                }
+                always(object);
             }
         });
     }
@@ -148,13 +142,6 @@ fn solid(kind: &SchemaType) -> SchemaType {
     }
 }
 
-fn is_null(schema: &RefOr<Schema>) -> bool {
-    match schema {
-        RefOr::T(Schema::Object(object)) => object.schema_type == SchemaType::Type(Type::Null),
-        _ => false,
-    }
-}
-
 /// Whether null is among the values of a property.
 fn nullable(schema: &RefOr<Schema>) -> bool {
     let null_of = |kind: &SchemaType| match kind {
@@ -180,91 +167,3 @@ fn always(object: &mut Object) {
     }
     object.required = required;
 }
-
-/// Gives the text of a parameter its format, by the parameter's name.
-fn name_type(parameter: &mut Parameter) {
-    if let Some(RefOr::T(Schema::Object(text))) = &mut parameter.schema {
-        let name = parameter.name.as_str();
-        if is_open(text) && ["at", "asOf"].contains(&name) {
-            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::DateTime));
-        } else if is_open(text) && (is_day(name) || name == wallet::DAY) {
-            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::Date));
-        }
-    }
-}
-
-/// Whether an object is a text without further constraints.
-fn is_open(text: &Object) -> bool {
-    let open = text.format.is_none() && text.pattern.is_none() && text.enum_values.is_none();
-    open && solid(&text.schema_type) == SchemaType::Type(Type::String)
-}
-
-/// Gives texts their format by the names of their fields; requests declare themselves how money may come.
-fn name_types(object: &mut Object, is_sent: bool) {
-    for (name, property) in &mut object.properties {
-        let RefOr::T(Schema::Object(text)) = property else {
-            continue;
-        };
-        if !is_open(text) {
-            continue;
-        }
-        if is_instant(name) {
-            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::DateTime));
-        } else if is_day(name) {
-            text.format = Some(SchemaFormat::KnownFormat(KnownFormat::Date));
-        } else if !is_sent && MONEY.contains(&name.as_str()) {
-            text.pattern = Some(MONEY_PATTERN.to_owned());
-        }
-    }
-}
-
-/// Whether a field of this name is an instant in every body.
-fn is_instant(name: &str) -> bool {
-    let native = name.ends_with("At") || ["at", "asOf", "bankAsOf", "timestamp"].contains(&name);
-    native || wallet::INSTANTS.contains(&name)
-}
-
-/// Whether a field of this name is a day in every body.
-fn is_day(name: &str) -> bool {
-    DAYS.contains(&name) || wallet::DAYS.contains(&name)
-}
-
-/// Fields that are days in every body.
-const DAYS: [&str; 2] = ["date", "birthDate"];
-/// Fields that are money wherever they are text.
-const MONEY: &[&str] = &[
-    "amount",
-    "amountIn",
-    "amountOut",
-    "available",
-    "availableAfter",
-    "availableBalance",
-    "bankBalance",
-    "base",
-    "confirmed",
-    "dailyAmount",
-    "fixed",
-    "freeBalance",
-    "held",
-    "heldAfter",
-    "heldBalance",
-    "incoming",
-    "maxBalance",
-    "maxPerTransaction",
-    "maximum",
-    "minimum",
-    "monthlyAmount",
-    "netAmount",
-    "outgoing",
-    "pspFees",
-    "released",
-    "remaining",
-    "reversed",
-    "tax",
-    "total",
-    "totalAfter",
-    "totalBalance",
-    "totalCharges",
-];
-/// ARS with exactly two decimals.
-const MONEY_PATTERN: &str = r"^-?[0-9]+\.[0-9]{2}$";

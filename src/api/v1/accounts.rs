@@ -18,8 +18,8 @@ use caudal_http::bodies::words::{AccountSortWord, ListedStatusWord};
 use caudal_http::body::read::{line, text};
 use caudal_http::body::{Body, Fields};
 use caudal_http::choice::{PersonTypeWord, SuspensionWord, one_of};
-use caudal_http::declared;
-use caudal_http::params::PageParams;
+use caudal_http::declared::{self, declared};
+use caudal_http::params::{PageParams, params};
 use caudal_http::persons::cuit;
 use caudal_http::problems::{BankProblems, Problems};
 use caudal_http::query::Query;
@@ -111,6 +111,12 @@ fn metadata(raw: &str) -> Result<BTreeMap<String, String>, Mistake> {
     Ok(pairs)
 }
 
+declared! {
+    /// 1–255 visible ASCII characters; the same key with the same body gives the first answer
+    /// again; bodies are the same when their JSON values are, however they are spelled
+    CreationKey = Header "Idempotency-Key" as String { pattern = "^[!-~]{1,255}$" };
+}
+
 /// Opens an account: makes its wallet account, creates the CVU at the bank, sets the alias.
 ///
 /// The answer comes when the bank has issued the CVU. Repeat it with the same `Idempotency-Key` after any
@@ -118,7 +124,7 @@ fn metadata(raw: &str) -> Result<BTreeMap<String, String>, Mistake> {
 #[utoipa::path(
     operation_id = "createAccount",
     tag = "Accounts",
-    params(("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,255}$", description = "1–255 visible ASCII characters; the same key with the same body gives the first answer again; bodies are the same when their JSON values are, however they are spelled")),
+    params(CreationKey),
     request_body(content = CreateAccount),
     responses((status = 201, body = AccountBody), BankProblems)
 )]
@@ -175,6 +181,32 @@ page! {
     }
 }
 
+const STATUSES: [(&str, Status); 3] = [
+    ("active", Status::Active),
+    ("suspended", Status::Suspended),
+    ("closed", Status::Closed),
+];
+
+const SORTS: [(&str, AccountSort); 4] = [
+    ("createdAt", AccountSort::CreatedAt),
+    ("holderName", AccountSort::HolderName),
+    ("cvu", AccountSort::Cvu),
+    ("alias", AccountSort::Alias),
+];
+
+params! {
+    /// Which accounts, and in which order.
+    part struct AccountParams {
+        /// part of CVU, alias, holder's name (as typed on any keyboard: case and accents do not matter, `ł` is
+        /// `l`, `ß` is `ss`) or CUIT
+        q: Option<String> = text("q") as Option<String>;
+        /// only accounts in this state
+        status: Option<Status> = choice("status", &STATUSES) as Option<ListedStatusWord>;
+        /// `createdAt` when absent
+        sort: Option<AccountSort> = choice("sort", &SORTS) as Option<AccountSortWord>;
+    }
+}
+
 /// Lists the accounts of the realm.
 ///
 /// Newest first unless `sort` and `order` say otherwise. Go on with `X-Next-Cursor` as `cursor`: its pages
@@ -184,32 +216,20 @@ page! {
     tag = "Accounts",
     params(
         PageParams,
-        ("q" = Option<String>, Query, description = "part of CVU, alias, holder's name (as typed on any keyboard: case and accents do not matter, `ł` is `l`, `ß` is `ss`) or CUIT"),
-        ("status" = Option<ListedStatusWord>, Query, description = "only accounts in this state"),
-        ("sort" = Option<AccountSortWord>, Query, description = "`createdAt` when absent")
+        AccountParams
     ),
     responses((status = 200, content((AccountsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/accounts")]
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
-    let statuses = [
-        ("active", Status::Active),
-        ("suspended", Status::Suspended),
-        ("closed", Status::Closed),
-    ];
-    let sorts = [
-        ("createdAt", AccountSort::CreatedAt),
-        ("holderName", AccountSort::HolderName),
-        ("cvu", AccountSort::Cvu),
-        ("alias", AccountSort::Alias),
-    ];
+    let sent = AccountParams::take(&mut query);
     let filter = AccountFilter {
-        text: query.text("q"),
-        status: query.choice("status", &statuses),
+        text: sent.q,
+        status: sent.status,
         ..AccountFilter::default()
     };
-    let sort = query.choice("sort", &sorts).unwrap_or_default();
+    let sort = sent.sort.unwrap_or_default();
     let page = query.page();
     query.done()?;
     let realm = caller.realm();

@@ -3,9 +3,11 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
 use caudal_http::bodies::accounts::BalanceBody;
+use caudal_http::bodies::texts::{Day, Instant, Pesos};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::ApiError;
+use caudal_http::params::{PastDay, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::respond::json;
@@ -25,21 +27,21 @@ pub(crate) struct HistoricalBalance {
     /// The CVU.
     pub cvu: String,
     /// The business day in Buenos Aires.
-    pub date: String,
+    pub date: Day,
     /// The instant that was asked for, when it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub at: Option<String>,
+    pub at: Option<Instant>,
     /// What could be spent.
-    pub available: String,
+    pub available: Pesos,
     /// What was set apart.
-    pub held: String,
+    pub held: Pesos,
     /// The sum of both.
-    pub total: String,
+    pub total: Pesos,
     /// The movements up to then.
     pub sequence: u64,
     /// When the last of them was posted.
-    pub last_movement_at: Option<String>,
+    pub last_movement_at: Option<Instant>,
     /// False for today, which may still change.
     #[serde(rename = "final")]
     pub is_final: bool,
@@ -63,6 +65,15 @@ pub(crate) async fn current(caller: Caller, path: web::Path<String>) -> Answer {
     Ok(json(StatusCode::OK, &BalanceBody::from(&view)))
 }
 
+params! {
+    /// The instant of a balance.
+    part pub struct At(now: Timestamp) {
+        /// An instant, RFC 3339, instead of a day.
+        at: Option<Timestamp> = instant("at") as Option<String> { format = DateTime };
+        => |query| query.not_after("at", at, now);
+    }
+}
+
 /// Reads the closing balance of a day, or the balance at an instant.
 ///
 /// Name `date` (the closing balance of a business day in Buenos Aires) or `at` (an instant). `final` is false
@@ -72,8 +83,8 @@ pub(crate) async fn current(caller: Caller, path: web::Path<String>) -> Answer {
     tag = "Balances",
     params(
         declared::CvuInPath,
-        declared::Date,
-        declared::At
+        PastDay,
+        At
     ),
     responses((status = 200, body = HistoricalBalance), Problems)
 )]
@@ -86,14 +97,10 @@ pub(crate) async fn historical(caller: Caller, path: web::Path<String>, query: Q
 pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
     let target = target(path)?;
     let now = caller.engine().now();
-    let (day, instant) = (query.date("date"), query.instant("at"));
-    match (day, instant) {
-        (Some(_), Some(_)) => query.mistake("at", Mistake::Together { other: "date" }),
-        (Some(day), None) if day > now.business_day() => {
-            query.mistake("date", Mistake::InTheFuture);
-        }
-        (None, Some(at)) if at > now => query.mistake("at", Mistake::InTheFuture),
-        (_, _) => {}
+    let PastDay { date: day } = PastDay::take(&mut query, now.business_day());
+    let At { at: instant } = At::take(&mut query, now);
+    if day.is_some() && instant.is_some() {
+        query.mistake("at", Mistake::Together { other: "date" });
     }
     query.done()?;
     let (day, until): (_, Timestamp) = match (day, instant) {
@@ -107,13 +114,13 @@ pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Q
         .await?;
     let body = HistoricalBalance {
         cvu: view.cvu.to_string(),
-        date: day.to_string(),
-        at: instant.map(|at| at.to_string()),
-        available: view.balance.available.to_string(),
-        held: view.balance.held.to_string(),
-        total: view.balance.total().to_string(),
+        date: day.into(),
+        at: instant.map(Into::into),
+        available: view.balance.available.into(),
+        held: view.balance.held.into(),
+        total: view.balance.total().into(),
         sequence: view.sequence,
-        last_movement_at: view.last_movement_at.map(|at| at.to_string()),
+        last_movement_at: view.last_movement_at.map(Into::into),
         is_final: day < now.business_day(),
     };
     Ok(json(StatusCode::OK, &body))

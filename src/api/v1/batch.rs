@@ -30,9 +30,10 @@ use caudal_http::catalogue::ErrorCode;
 use caudal_http::current::{self, Language};
 use caudal_http::declared;
 use caudal_http::errors::{ApiError, FieldError};
+use caudal_http::params::params;
 use caudal_http::pool::{INLINE_BYTES, INLINE_ITEMS, give_way};
 use caudal_http::problems::Problems;
-use caudal_http::query::{DRY_RUN, Query};
+use caudal_http::query::Query;
 use caudal_http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
 use caudal_http::text;
 use caudal_http::words::{Refusal, Say as _};
@@ -350,6 +351,14 @@ impl Serialize for Written<'_> {
     }
 }
 
+params! {
+    /// Whether a batch is only to be judged.
+    struct BatchParams {
+        /// answer what each item would get, post nothing
+        dry_run: bool = flag("dryRun") as Option<bool>;
+    }
+}
+
 /// Posts up to 10 000 adjustment vouchers; the answer has one result for each, in the order sent.
 ///
 /// Each item is posted, replayed or rejected by itself; with `mode: atomic` all are posted or none. Up to 1
@@ -359,7 +368,7 @@ impl Serialize for Written<'_> {
     tag = "Vouchers",
     params(
         declared::IdempotencyKey,
-        ("dryRun" = Option<bool>, Query, description = "answer what each item would get, post nothing")
+        BatchParams
     ),
     request_body(content = items::Batch<'_>, description = "at most 1 MiB"),
     responses((status = 200, body = BatchBody), Problems)
@@ -368,11 +377,10 @@ impl Serialize for Written<'_> {
 pub(crate) async fn post(
     request: HttpRequest,
     caller: Caller,
-    mut query: Query,
+    query: Query,
     body: Json<BATCH_BYTES_MAX>,
 ) -> Result<HttpResponse, ApiError> {
-    let dry_run = query.flag(DRY_RUN);
-    query.done()?;
+    let BatchParams { dry_run } = BatchParams::read(query)?;
     let (sent, fingerprint) = read(&request, &caller, body.0).await?;
     let Sent {
         atomic,

@@ -9,10 +9,10 @@ use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::events::{EventBody, event};
 use caudal_http::caller::Caller;
-use caudal_http::declared;
 use caudal_http::errors::ApiError;
+use caudal_http::params::{Limit, params};
 use caudal_http::problems::Problems;
-use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, place};
+use caudal_http::query::{LIMIT_DEFAULT, Query, place};
 use caudal_http::respond;
 use caudal_http::rows;
 use caudal_http::sheets::columns::EVENTS;
@@ -52,6 +52,36 @@ pub(crate) fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     })
 }
 
+/// Reads a cursor; an empty one is the first page, as in every list.
+fn cursor(realm: RealmId, last: u64, text: &str) -> Result<Option<EventId>, Mistake> {
+    match text {
+        "" => Ok(None),
+        text => place(realm, last, text).map(Some),
+    }
+}
+
+params! {
+    /// Where a page of events begins.
+    part struct EventsParams(realm: RealmId, last: u64) {
+        /// only events after this one (an event's id); absent: from the first
+        after: Option<EventId> = read("after", |text| place(realm, last, text)) as Option<String>;
+        /// the same: the `next` of the page before
+        cursor: Option<Option<EventId>> = read("cursor", |text| cursor(realm, last, text))
+            as Option<String>;
+        => |query| if after.is_some() && cursor.flatten().is_some() {
+            query.mistake("cursor", Mistake::Together { other: "after" });
+        };
+    }
+}
+
+params! {
+    /// Which events.
+    part pub struct EventTypes {
+        /// Only of these types, with commas between them; `hold.*` is every type that begins so.
+        types: Option<EventKinds> = read("types", kinds) as Option<String>;
+    }
+}
+
 /// Reads the events of the realm after a number, as pages of a list.
 fn walk(
     realm: RealmId,
@@ -81,10 +111,9 @@ fn walk(
     operation_id = "listEvents",
     tag = "Events",
     params(
-        ("after" = Option<String>, Query, description = "only events after this one (an event's id); absent: from the first"),
-        ("cursor" = Option<String>, Query, description = "the same: the `next` of the page before"),
-        declared::EventTypes,
-        declared::Limit,
+        EventsParams,
+        EventTypes,
+        Limit,
     ),
     responses((status = 200, content((EventsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems),
 )]
@@ -93,23 +122,13 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
     let last = caller.engine().last_event(realm)?;
-    let after = query.read("after", |text| place(realm, last, text));
-    // An empty cursor is the first page, as in every list.
-    let cursor = query.read("cursor", |text| match text {
-        "" => Ok(None),
-        text => place(realm, last, text).map(Some),
-    });
-    let cursor = cursor.flatten();
-    if after.is_some() && cursor.is_some() {
-        query.mistake("cursor", Mistake::Together { other: "after" });
-    }
-    let wanted = query.read("types", kinds).unwrap_or_default();
-    let limit = query
-        .integer("limit", 1, LIMIT_MAX)
-        .unwrap_or(LIMIT_DEFAULT);
+    let EventsParams { after, cursor } = EventsParams::take(&mut query, realm, last);
+    let wanted = EventTypes::take(&mut query).types.unwrap_or_default();
+    let Limit { limit } = Limit::take(&mut query);
+    let limit = limit.unwrap_or(LIMIT_DEFAULT);
     query.done()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let after = match (after, cursor) {
+    let after = match (after, cursor.flatten()) {
         (Some(id), _) => placed(&caller, "after", id).await?,
         (None, Some(id)) => placed(&caller, "cursor", id).await?,
         (None, None) => 0,

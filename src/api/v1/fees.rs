@@ -3,10 +3,11 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::realms::Target;
+use caudal_http::bodies::texts::Pesos;
 use caudal_http::bodies::words::{CurrencyWord, LedgerTypeWord, LevelWord};
 use caudal_http::caller::Caller;
-use caudal_http::declared;
 use caudal_http::errors::ApiError;
+use caudal_http::params::params;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::respond::json;
@@ -24,13 +25,13 @@ pub(crate) struct PreviewFee {
     /// In percent of the amount.
     pub percentage: String,
     /// Added to the percentage: ARS with two decimals.
-    pub fixed: String,
+    pub fixed: Pesos,
     /// The least fee; null for none.
-    pub minimum: Option<String>,
+    pub minimum: Option<Pesos>,
     /// The largest fee; null for none.
-    pub maximum: Option<String>,
+    pub maximum: Option<Pesos>,
     /// The fee.
-    pub amount: String,
+    pub amount: Pesos,
     /// Whose schedule it is from: `account`, `psp`, `platform` or `none`.
     #[schema(value_type = LevelWord)]
     pub source: &'static str,
@@ -42,9 +43,9 @@ pub(crate) struct PreviewTax {
     /// In percent.
     pub rate: String,
     /// What it is taken of: the fee.
-    pub base: String,
+    pub base: Pesos,
     /// The tax.
-    pub amount: String,
+    pub amount: Pesos,
 }
 
 /// What a movement would cost; nothing is posted.
@@ -68,11 +69,11 @@ pub(crate) struct FeePreview {
     /// The tax on it.
     pub tax: PreviewTax,
     /// Fee and tax.
-    pub total_charges: String,
+    pub total_charges: Pesos,
     /// What the movement comes to: a credit less its charges, anything else with them.
-    pub net_amount: String,
+    pub net_amount: Pesos,
     /// What is available now.
-    pub available: String,
+    pub available: Pesos,
     /// Whether that is enough.
     pub sufficient: bool,
 }
@@ -84,16 +85,16 @@ impl FeePreview {
         let percent = |rate: Option<String>| rate.unwrap_or_else(|| "0".to_owned());
         let fee = PreviewFee {
             percentage: percent(rule.map(|rule| rule.percentage.normalize().to_string())),
-            fixed: rule.map_or(Money::ZERO, |rule| rule.fixed).to_string(),
-            minimum: rule.and_then(|rule| rule.minimum).map(|m| m.to_string()),
-            maximum: rule.and_then(|rule| rule.maximum).map(|m| m.to_string()),
-            amount: quote.charges.fee.to_string(),
+            fixed: rule.map_or(Money::ZERO, |rule| rule.fixed).into(),
+            minimum: rule.and_then(|rule| rule.minimum).map(Into::into),
+            maximum: rule.and_then(|rule| rule.maximum).map(Into::into),
+            amount: quote.charges.fee.into(),
             source: quote.source.as_str(),
         };
         let tax = PreviewTax {
             rate: percent(rule.map(|rule| rule.tax_rate.normalize().to_string())),
-            base: quote.charges.fee.to_string(),
-            amount: quote.charges.tax.to_string(),
+            base: quote.charges.fee.into(),
+            amount: quote.charges.tax.into(),
         };
         Some(Self {
             cvu: quote.cvu.to_string(),
@@ -103,11 +104,24 @@ impl FeePreview {
             currency: "ARS",
             fee,
             tax,
-            total_charges: quote.total_charges()?.to_string(),
-            net_amount: quote.net_amount()?.to_string(),
-            available: quote.available.to_string(),
+            total_charges: quote.total_charges()?.into(),
+            net_amount: quote.net_amount()?.into(),
+            available: quote.available.into(),
             sufficient: quote.sufficient()?,
         })
+    }
+}
+
+params! {
+    /// The movement whose cost is asked for.
+    struct PreviewParams {
+        /// The CVU of an account, 22 digits.
+        cvu: Cvu = required("cvu", Cvu::parse) as String { pattern = "^000[0-9]{19}$" };
+        /// ARS, greater than 0, at most 2 decimals
+        amount: Amount = required("importe", Amount::parse) as String;
+        /// the code of a voucher type, system or custom
+        code: TypeCode = required("voucherTypeCode", TypeCode::parse)
+            as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
     }
 }
 
@@ -117,19 +131,12 @@ impl FeePreview {
 #[utoipa::path(
     operation_id = "previewFee",
     tag = "Fees",
-    params(
-        declared::CvuInQuery,
-        ("importe" = String, Query, description = "ARS, greater than 0, at most 2 decimals"),
-        ("voucherTypeCode" = String, Query, description = "the code of a voucher type, system or custom", pattern = "^[A-Za-z0-9_-]{2,40}$")
-    ),
+    params(PreviewParams),
     responses((status = 200, body = FeePreview), Problems)
 )]
 #[get("/v1/fees/preview")]
-pub(crate) async fn preview(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
-    let cvu = query.required("cvu", Cvu::parse);
-    let amount = query.required("importe", Amount::parse);
-    let code = query.required("voucherTypeCode", TypeCode::parse);
-    let ((cvu, amount), code) = query.finish(cvu.zip(amount).zip(code))?;
+pub async fn preview(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
+    let PreviewParams { cvu, amount, code } = PreviewParams::read(query)?;
     let target = Target::Cvu(cvu);
     let quote = caller.engine().quote(caller.realm(), target, code, amount);
     let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;

@@ -9,9 +9,9 @@ use caudal_http::bodies::words::HoldStatusWord;
 use caudal_http::body::read::{amount, instant, line, text};
 use caudal_http::body::{Body, OptionalBody};
 use caudal_http::caller::Caller;
-use caudal_http::declared;
+use caudal_http::declared::{self, HoldInPath};
 use caudal_http::errors::ApiError;
-use caudal_http::params::PageParams;
+use caudal_http::params::{DryRun, PageParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
@@ -20,9 +20,7 @@ use caudal_http::rows;
 use caudal_http::shapes::AmountDto;
 use caudal_http::sheets::columns::HOLDS;
 use caudal_ledger::holds::{HoldStatus, HoldStep, OpenHold};
-use caudal_ledger::ids::HoldId;
 use caudal_ledger::money::Amount;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 
@@ -43,7 +41,8 @@ request! {
         description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
             as Option<String> { max_length = 200 };
         /// When its rest is released by itself, RFC 3339; never when absent.
-        expires_at: Option<Timestamp> = optional("expiresAt", text(instant)) as Option<String>;
+        expires_at: Option<Timestamp> = optional("expiresAt", text(instant))
+            as Option<String> { format = DateTime };
     }
 }
 
@@ -65,7 +64,7 @@ request! {
     params(
         declared::CvuInPath,
         declared::IdempotencyKey,
-        declared::DryRun
+        DryRun
     ),
     request_body(content = OpenHoldBody),
     responses((status = 201, body = HoldBody), (status = 200, body = HoldBody, description = "a dry run"), Problems)
@@ -75,13 +74,12 @@ pub(crate) async fn open(
     request: HttpRequest,
     caller: Caller,
     path: web::Path<String>,
-    mut query: Query,
+    query: Query,
     body: Body,
 ) -> Answer {
     let realm = caller.realm();
     let target = target(&path)?;
-    let dry_run = query.flag("dryRun");
-    query.done()?;
+    let DryRun { dry_run } = DryRun::read(query)?;
     let (asker, answer) =
         respond::making(&request, &caller, &body, dry_run, move |view: &HoldView| {
             hold(realm, view)
@@ -97,6 +95,16 @@ pub(crate) async fn open(
     answer.give_made(engine.open_hold(realm, target, order, dry_run, asker).await)
 }
 
+params! {
+    /// Which holds.
+    part struct HoldParams {
+        /// only holds in this state
+        status: Option<HoldStatus> =
+            choice("status", &HoldStatus::ALL.map(|status| (status.as_str(), status)))
+            as Option<HoldStatusWord>;
+    }
+}
+
 /// Lists the holds of an account, newest first.
 ///
 /// Open and ended ones; go on with `X-Next-Cursor` as `cursor`.
@@ -106,7 +114,7 @@ pub(crate) async fn open(
     params(
         declared::CvuInPath,
         PageParams,
-        ("status" = Option<HoldStatusWord>, Query, description = "only holds in this state")
+        HoldParams
     ),
     responses((status = 200, content((Vec<HoldBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
@@ -119,8 +127,7 @@ pub(crate) async fn list(
 ) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    let states = HoldStatus::ALL.map(|status| (status.as_str(), status));
-    let status = query.choice("status", &states);
+    let HoldParams { status } = HoldParams::take(&mut query);
     let page = query.page();
     let target = target(&path)?;
     query.done()?;
@@ -140,22 +147,19 @@ pub(crate) async fn list(
     Ok(respond::array(&listing, |view| hold(realm, view)))
 }
 
-fn id(path: &web::Path<String>) -> Result<HoldId, ApiError> {
-    Ok(HoldId::parse(path).ok_or(Rejection::HoldNotFound)?)
-}
-
 /// Reads a hold.
 ///
 /// With what of it was confirmed, released and is left.
 #[utoipa::path(
     operation_id = "readHold",
     tag = "Holds",
-    params(declared::HoldInPath),
+    params(HoldInPath),
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[get("/v1/holds/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let view = caller.engine().hold(caller.realm(), id(&path)?).await?;
+    let id = HoldInPath::read(&path)?;
+    let view = caller.engine().hold(caller.realm(), id).await?;
     Ok(json(StatusCode::OK, &hold(caller.realm(), &view)))
 }
 
@@ -163,14 +167,13 @@ async fn step(
     request: &HttpRequest,
     caller: &Caller,
     path: &web::Path<String>,
-    mut query: Query,
+    query: Query,
     body: Body,
     step: HoldStep,
 ) -> Answer {
     let realm = caller.realm();
-    let id = id(path)?;
-    let dry_run = query.flag("dryRun");
-    query.done()?;
+    let id = HoldInPath::read(path)?;
+    let DryRun { dry_run } = DryRun::read(query)?;
     let render = move |view: &HoldView| hold(realm, view);
     let (asker, answer) = respond::order(request, caller, &body, StatusCode::OK, render)?;
     let HoldStepBody { amount } = HoldStepBody::read(body)?;
@@ -187,9 +190,9 @@ async fn step(
     operation_id = "confirmHold",
     tag = "Holds",
     params(
-        declared::HoldInPath,
+        HoldInPath,
         declared::IdempotencyKey,
-        declared::DryRun
+        DryRun
     ),
     request_body(content = Option<HoldStepBody>),
     responses((status = 200, body = HoldBody), Problems)
@@ -212,9 +215,9 @@ pub(crate) async fn confirm(
     operation_id = "releaseHold",
     tag = "Holds",
     params(
-        declared::HoldInPath,
+        HoldInPath,
         declared::IdempotencyKey,
-        declared::DryRun
+        DryRun
     ),
     request_body(content = Option<HoldStepBody>),
     responses((status = 200, body = HoldBody), Problems)

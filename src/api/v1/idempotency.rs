@@ -2,8 +2,10 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
+use caudal_http::bodies::texts::Instant;
 use caudal_http::bodies::words::KeyStateWord;
 use caudal_http::caller::Caller;
+use caudal_http::declared::{declared, field};
 use caudal_http::errors::ApiError;
 use caudal_http::problems::Problems;
 use caudal_http::respond::json;
@@ -38,7 +40,18 @@ pub(crate) struct KeyedRequest {
     #[schema(value_type = Option<Object>)]
     pub body: Option<Box<RawValue>>,
     /// When it was answered, or begun.
-    pub at: String,
+    pub at: Instant,
+}
+
+/// An idempotency key.
+fn key(text: &str) -> Result<String, Mistake> {
+    let good = (1..=255).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    good.then(|| text.to_owned()).ok_or(Mistake::IdempotencyKey)
+}
+
+declared! {
+    /// the Idempotency-Key of an earlier request
+    KeyInPath = Path "key" as String => String: field(key);
 }
 
 /// Shows what an idempotency key did.
@@ -48,19 +61,12 @@ pub(crate) struct KeyedRequest {
 #[utoipa::path(
     operation_id = "readIdempotencyKey",
     tag = "Idempotency",
-    params(("key" = String, Path, description = "the Idempotency-Key of an earlier request")),
+    params(KeyInPath),
     responses((status = 200, body = KeyReport), Problems)
 )]
 #[get("/v1/idempotency/{key}")]
-pub(crate) async fn read(
-    caller: Caller,
-    path: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let key = path.into_inner();
-    let good = (1..=255).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic());
-    if !good {
-        return Err(ApiError::field("key", Mistake::IdempotencyKey));
-    }
+pub async fn read(caller: Caller, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let key = KeyInPath::read(&path)?;
     let answers = caller.engine().answers(caller.realm(), &key).await?;
     let requests = answers.into_iter().map(|answer| {
         let done = answer.status != 0;
@@ -70,7 +76,7 @@ pub(crate) async fn read(
             state: if done { "completed" } else { "in_progress" },
             status: done.then_some(answer.status),
             body: RawValue::from_string(answer.body).ok(),
-            at: answer.at.to_string(),
+            at: answer.at.into(),
         }
     });
     Ok(json(

@@ -17,6 +17,7 @@ use caudal_ledger::transfers::Destination;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use caudal_http::declared::{declared, field};
 type Answer = Result<HttpResponse, ApiError>;
 
 /// A bank or a PSP.
@@ -90,6 +91,14 @@ impl From<Found> for Lookup {
     }
 }
 
+declared! {
+    /// a CBU or CVU, 22 digits
+    CbuInPath = Path "cbu" as String { pattern = "^[0-9]{22}$" } => Cbu: field(Cbu::parse);
+    /// an alias; case does not matter
+    AliasInPath = Path "alias" as String { pattern = "^[A-Za-z0-9.-]{6,20}$" }
+        => Alias: field(Alias::parse);
+}
+
 async fn ask(caller: &Caller, whom: Destination) -> Answer {
     let engine = caller.engine();
     let found = engine
@@ -104,12 +113,12 @@ async fn ask(caller: &Caller, whom: Destination) -> Answer {
 #[utoipa::path(
     operation_id = "lookupCbu",
     tag = "Lookups",
-    params(("cbu" = String, Path, description = "a CBU or CVU, 22 digits", pattern = "^[0-9]{22}$")),
+    params(CbuInPath),
     responses((status = 200, body = Lookup), BankProblems)
 )]
 #[get("/v1/lookup/cbu/{cbu}")]
 pub(crate) async fn by_cbu(caller: Caller, path: web::Path<String>) -> Answer {
-    let key = Cbu::parse(&path).map_err(|why| ApiError::field("cbu", why))?;
+    let key = CbuInPath::read(&path)?;
     ask(&caller, Destination::Key(key)).await
 }
 
@@ -120,11 +129,11 @@ pub(crate) async fn by_cbu(caller: Caller, path: web::Path<String>) -> Answer {
 #[utoipa::path(
     operation_id = "lookupAlias",
     tag = "Lookups",
-    params(("alias" = String, Path, description = "an alias; case does not matter", pattern = "^[A-Za-z0-9.-]{6,20}$")),
+    params(AliasInPath),
     responses((status = 200, body = Lookup), BankProblems)
 )]
 #[get("/v1/lookup/alias/{alias}")]
 pub(crate) async fn by_alias(caller: Caller, path: web::Path<String>) -> Answer {
-    let alias = Alias::parse(&path).map_err(|why| ApiError::field("alias", why))?;
+    let alias = AliasInPath::read(&path)?;
     ask(&caller, Destination::Alias(alias)).await
 }

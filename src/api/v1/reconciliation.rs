@@ -9,13 +9,14 @@ use caudal_actors::engine::reconciliation::{
 };
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::reconciliation::{ReconciledItem, ReconciliationSummary, item, summary};
+use caudal_http::bodies::texts::Day;
 use caudal_http::bodies::words::AgreementWord;
 use caudal_http::caller::Caller;
 use caudal_http::cursors;
-use caudal_http::declared;
 use caudal_http::errors::ApiError;
+use caudal_http::params::params;
 use caudal_http::problems::BankProblems;
-use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, day};
+use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
 use caudal_http::respond::{self, json};
 use caudal_http::rows;
 use caudal_http::sheets::columns::RECONCILED;
@@ -31,14 +32,12 @@ use utoipa::ToSchema;
 pub(crate) struct Reconciliation {
     /// The business day; absent where several were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, format = Date)]
-    pub fecha: Option<String>,
+    #[schema(nullable = false)]
+    pub fecha: Option<Day>,
     /// The first business day.
-    #[schema(format = Date)]
-    pub from: String,
+    pub from: Day,
     /// The last one.
-    #[schema(format = Date)]
-    pub to: String,
+    pub to: Day,
     /// The movements of the page, by day, then by instant.
     pub items: Vec<ReconciledItem>,
     /// How many movements there are with the result asked for.
@@ -54,9 +53,9 @@ pub(crate) struct Reconciliation {
 fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation {
     let items = found.items.iter();
     Reconciliation {
-        fecha: (wanted.from == wanted.to).then(|| wanted.from.to_string()),
-        from: wanted.from.to_string(),
-        to: wanted.to.to_string(),
+        fecha: (wanted.from == wanted.to).then(|| wanted.from.into()),
+        from: wanted.from.into(),
+        to: wanted.to.into(),
         items: items.map(|(day, it)| item(realm, *day, it)).collect(),
         total: found.counted.total,
         limit: wanted.limit,
@@ -72,7 +71,7 @@ fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation
 const WALK: &str = "r2:";
 
 /// Where a walk continues, its range, and the counts of its first page.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Walk {
     from: String,
     to: String,
@@ -121,10 +120,14 @@ fn walk(text: &str) -> Option<(Mark, Walk)> {
     Some((walk.mark()?, walk))
 }
 
-/// The days that a query asks for: a single one, or a range; today when it names none.
-fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
-    let named = query.past_day(today, day);
-    let (from, to) = (query.date("from"), query.date("to"));
+/// Notes days that contradict each other, that are after today, or too many.
+fn days(
+    query: &mut Query,
+    today: BusinessDay,
+    named: Option<BusinessDay>,
+    from: Option<BusinessDay>,
+    to: Option<BusinessDay>,
+) {
     let range = [("from", from), ("to", to)];
     for (name, _) in range.into_iter().filter(|(_, day)| day.is_some()) {
         if named.is_some() {
@@ -135,9 +138,7 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
         query.mistake("from", Mistake::Required);
     }
     for (name, day) in range {
-        if day.is_some_and(|day| day > today) {
-            query.mistake(name, Mistake::InTheFuture);
-        }
+        query.not_after(name, day, today);
     }
     let first = named.or(from).unwrap_or(today);
     let last = named.or(to).unwrap_or(today);
@@ -147,7 +148,39 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
         let max = RANGE_DAYS_MAX;
         query.mistake("to", Mistake::LongRange { max });
     }
-    (first, last)
+}
+
+/// Reads where the list goes on; nothing is the first page.
+fn begin(text: &str) -> Result<Option<(Mark, Walk)>, Mistake> {
+    match text {
+        "" => Ok(None),
+        text => walk(text).map(Some).ok_or(Mistake::NotACursor),
+    }
+}
+
+params! {
+    /// Which days are compared, and which rows are shown.
+    struct ReconciliationParams(today: BusinessDay) {
+        /// a business day, YYYY-MM-DD, not in the future; today in Argentina when nothing is said
+        date: Option<BusinessDay> = date("date") as Option<String> { format = Date };
+        /// the same under its other name
+        fecha: Option<BusinessDay> = date("fecha") as Option<String> { format = Date };
+        => |query| query.one_day(today, date, fecha);
+        /// instead of a day: the first business day of a range of at most 31
+        from: Option<BusinessDay> = date("from") as Option<String> { format = Date };
+        /// the last business day of the range; today when absent
+        to: Option<BusinessDay> = date("to") as Option<String> { format = Date };
+        => |query| days(query, today, date.or(fecha), from, to);
+        /// only rows with this result
+        result: Option<Agreement> =
+            choice("result", &Agreement::ALL.map(|result| (result.as_str(), result)))
+            as Option<AgreementWord>;
+        /// rows of the page; when absent, a single day is answered whole, a range by pages of 50
+        limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
+            as Option<u32> { minimum = 1, maximum = 200 };
+        /// A value of `X-Next-Cursor`.
+        cursor: Option<Option<(Mark, Walk)>> = read("cursor", begin) as Option<String>;
+    }
 }
 
 /// Reads a range as a list with a page for each day, so that each day is compared once and only one is in memory.
@@ -183,15 +216,7 @@ fn by_days(
 #[utoipa::path(
     operation_id = "reconcile",
     tag = "Reconciliation",
-    params(
-        ("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; today in Argentina when nothing is said"),
-        ("fecha" = Option<String>, Query, description = "the same under its other name"),
-        ("from" = Option<String>, Query, format = Date, description = "instead of a day: the first business day of a range of at most 31"),
-        ("to" = Option<String>, Query, format = Date, description = "the last business day of the range; today when absent"),
-        ("result" = Option<AgreementWord>, Query, description = "only rows with this result"),
-        ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
-        declared::Cursor
-    ),
+    params(ReconciliationParams),
     responses((status = 200, content((Reconciliation = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), BankProblems)
 )]
 #[get("/v1/bank/conciliacion")]
@@ -201,23 +226,20 @@ pub(crate) async fn of_days(
     mut query: Query,
 ) -> Result<HttpResponse, ApiError> {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let (from, to) = days(&mut query, engine.now().business_day());
-    let results = Agreement::ALL.map(|result| (result.as_str(), result));
-    let result = query.choice("result", &results);
+    let today = engine.now().business_day();
     let style = rows::whole(&request, &mut query);
-    let limit = query.integer("limit", 1, LIMIT_MAX);
-    let after = query.read("cursor", |text| match text {
-        "" => Ok(None),
-        text => walk(text).map(Some).ok_or(Mistake::NotACursor),
-    });
-    query.done()?;
+    let sent = ReconciliationParams::read(query, today)?;
+    let named = sent.date.or(sent.fecha);
+    let from = named.or(sent.from).unwrap_or(today);
+    let to = named.or(sent.to).unwrap_or(today);
+    let after = sent.cursor.flatten();
     let whole = from == to && after.is_none();
-    let limit = limit.or_else(|| (!whole).then_some(LIMIT_DEFAULT));
-    let (after, walk) = after.flatten().unzip();
+    let limit = sent.limit.or_else(|| (!whole).then_some(LIMIT_DEFAULT));
+    let (after, walk) = after.unzip();
     let mut wanted = Wanted {
         from,
         to,
-        result,
+        result: sent.result,
         after,
         limit: limit.and_then(|limit| usize::try_from(limit).ok()),
         counted: None,

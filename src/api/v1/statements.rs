@@ -9,7 +9,7 @@ use caudal_http::errors::ApiError;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::statements::Format;
-use caudal_http::statements::response::{Source, period};
+use caudal_http::statements::response::{IfNoneMatch, Source, StatementParams};
 
 use super::target;
 
@@ -30,9 +30,8 @@ type Answer = Result<HttpResponse, ApiError>;
     tag = "Vouchers",
     params(
         declared::CvuInPath,
-        ("from" = String, Query, description = "the first day, YYYY-MM-DD, in Argentina"),
-        ("to" = String, Query, description = "the last day, whole; not in the future"),
-        ("If-None-Match" = Option<String>, Header, description = "an `ETag` that was read before: 304 if the bytes are the same")
+        StatementParams,
+        IfNoneMatch
     ),
     responses(
         (status = 200, content(
@@ -50,12 +49,11 @@ pub(crate) async fn read(
     request: HttpRequest,
     caller: Caller,
     path: web::Path<String>,
-    mut query: Query,
+    query: Query,
 ) -> Answer {
     let target = target(&path)?;
     let today = caller.engine().now().business_day();
-    let period = period(today, &mut query);
-    let period = query.finish(period)?;
+    let period = StatementParams::read(query, today)?.into();
     let forms = Format::ALL.map(|format| (format.media(), format));
     let format = preferred(&request, &forms).unwrap_or(Format::Json);
     let source = Source::new(&caller.door, caller.realm());

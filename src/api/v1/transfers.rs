@@ -12,15 +12,16 @@ use caudal_http::bodies::words::{ConceptWord, TransferStatusWord};
 use caudal_http::body::Body;
 use caudal_http::body::read::{amount, line, text};
 use caudal_http::caller::Caller;
-use caudal_http::declared;
+use caudal_http::declared::{self, declared, id};
 use caudal_http::errors::ApiError;
-use caudal_http::params::{PageParams, PeriodParams};
+use caudal_http::params::{DryRun, PageParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
 use caudal_http::respond::{self, json};
 use caudal_http::rows;
 use caudal_http::shapes::AmountDto;
+use caudal_http::shapes::DayOrInstant;
 use caudal_http::sheets::columns::TRANSFERS;
 use caudal_http::words::Mistake;
 use caudal_ledger::alias::Alias;
@@ -30,6 +31,7 @@ use caudal_ledger::ids::TransferId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Concept, Destination, Send, TransferStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -144,21 +146,15 @@ request! {
     tag = "Transfers",
     params(
         declared::IdempotencyKey,
-        declared::DryRun
+        DryRun
     ),
     request_body(content = SendTransfer),
     responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/transfers")]
-pub(crate) async fn send(
-    request: HttpRequest,
-    caller: Caller,
-    mut query: Query,
-    body: Body,
-) -> Answer {
+pub async fn send(request: HttpRequest, caller: Caller, query: Query, body: Body) -> Answer {
     let realm = caller.realm();
-    let dry_run = query.flag("dryRun");
-    query.done()?;
+    let DryRun { dry_run } = DryRun::read(query)?;
     let (asker, answer) = respond::making(
         &request,
         &caller,
@@ -179,6 +175,30 @@ pub(crate) async fn send(
     answer.give_made(engine.transfer(realm, from, order, dry_run, asker).await)
 }
 
+params! {
+    /// Which transfers.
+    part struct TransferParams {
+        /// only transfers in this state
+        status: Option<TransferStatus> =
+            choice("status", &TransferStatus::ALL.map(|status| (status.as_str(), status)))
+            as Option<TransferStatusWord>;
+        /// only from this CVU
+        from_cvu: Option<Cvu> = read("fromCvu", Cvu::parse) as Option<String>;
+        /// A date or date-time; not before it.
+        from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
+        /// A date (the whole day) or date-time; not after it.
+        to: Option<Timestamp> = until("to") as Option<DayOrInstant>;
+        => |query| query.in_order(("from", from), ("to", to));
+        /// only to whom has this CUIT, as the bank resolved it before sending; it looks at all transfers that the
+        /// period or fromCvu leaves, so many on one page at most: `looked` says where that was not all
+        counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
+            as Option<String> { pattern = "^[0-9]{11}$" };
+        /// the one transfer with the tenant's own id; found without looking at any other
+        id_externo: Option<ExternalId> = read("idExterno", ExternalId::parse)
+            as Option<String> { min_length = 1, max_length = 64 };
+    }
+}
+
 /// Lists the transfers of the realm, newest first.
 ///
 /// Incoming money is not among them: it is a voucher of the account that received it.
@@ -187,11 +207,7 @@ pub(crate) async fn send(
     tag = "Transfers",
     params(
         PageParams,
-        ("status" = Option<TransferStatusWord>, Query, description = "only transfers in this state"),
-        ("fromCvu" = Option<String>, Query, description = "only from this CVU"),
-        PeriodParams,
-        ("counterpartyCuit" = Option<String>, Query, description = "only to whom has this CUIT, as the bank resolved it before sending; it looks at all transfers that the period or fromCvu leaves, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
-        ("idExterno" = Option<String>, Query, description = "the one transfer with the tenant's own id; found without looking at any other", min_length = 1, max_length = 64)
+        TransferParams
     ),
     responses((status = 200, content((TransfersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
@@ -199,15 +215,14 @@ pub(crate) async fn send(
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    let states = TransferStatus::ALL.map(|status| (status.as_str(), status));
-    let (since, until) = query.period("from", "to");
+    let sent = TransferParams::take(&mut query);
     let filter = TransferFilter {
-        status: query.choice("status", &states),
-        from: query.read("fromCvu", Cvu::parse).map(Target::Cvu),
-        since,
-        until,
-        counterparty: query.read("counterpartyCuit", Cuit::parse_relaxed),
-        external_id: query.read("idExterno", ExternalId::parse),
+        status: sent.status,
+        from: sent.from_cvu.map(Target::Cvu),
+        since: sent.from,
+        until: sent.to,
+        counterparty: sent.counterparty_cuit,
+        external_id: sent.id_externo,
     };
     let page = query.page();
     query.done()?;
@@ -234,18 +249,24 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     }))
 }
 
+declared! {
+    /// the id of a transfer, `trf_…`
+    TransferInPath = Path "id" as String
+        => TransferId: id(TransferId::parse, Rejection::TransferNotFound);
+}
+
 /// Reads a transfer and the calls to the bank that were made for it.
 ///
 /// `completed`, `rejected` and `reversed` are final. One in `audit` waits for a person.
 #[utoipa::path(
     operation_id = "readTransfer",
     tag = "Transfers",
-    params(("id" = String, Path, description = "the id of a transfer, `trf_…`")),
+    params(TransferInPath),
     responses((status = 200, body = TransferDetail), Problems)
 )]
 #[get("/v1/transfers/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
+    let id = TransferInPath::read(&path)?;
     let (view, calls) = caller.engine().transfer_of(caller.realm(), id).await?;
     let body = TransferDetail {
         transfer: transfer(caller.realm(), &view),

@@ -8,13 +8,14 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::treasury::{Cut, Position, PositionFilter};
+use caudal_http::bodies::texts::{Instant, Pesos};
 use caudal_http::bodies::treasury::{ClientFunds, Treasury};
 use caudal_http::bodies::vouchers::Movement;
 use caudal_http::bodies::words::AccountStatusWord;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::ApiError;
-use caudal_http::params::{PageParams, PeriodParams};
+use caudal_http::params::{AsOf, ClientText, PageParams, PastDay, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::respond::{json as whole_json, paged};
@@ -51,13 +52,13 @@ pub(crate) struct PositionBody {
     #[schema(value_type = AccountStatusWord)]
     pub status: &'static str,
     /// What can be spent.
-    pub available: String,
+    pub available: Pesos,
     /// What is set apart.
-    pub held: String,
+    pub held: Pesos,
     /// The sum of both.
-    pub total: String,
+    pub total: Pesos,
     /// When it last moved; null before the first movement.
-    pub last_movement_at: Option<String>,
+    pub last_movement_at: Option<Instant>,
 }
 
 impl From<&Position> for PositionBody {
@@ -74,10 +75,10 @@ impl From<&Position> for PositionBody {
             holder_name: account.holder.name.clone(),
             cuit: account.holder.cuit.to_string(),
             status: account.status.as_str(),
-            available: balance.available.to_string(),
-            held: balance.held.to_string(),
-            total: balance.total().to_string(),
-            last_movement_at: last_movement_at.map(|at| at.to_string()),
+            available: balance.available.into(),
+            held: balance.held.into(),
+            total: balance.total().into(),
+            last_movement_at: last_movement_at.map(Into::into),
         }
     }
 }
@@ -101,7 +102,7 @@ pub(crate) struct Positions {
     /// was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub as_of: Option<String>,
+    pub as_of: Option<Instant>,
     /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
     /// Absent for now.
     #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
@@ -120,15 +121,10 @@ pub(crate) struct Positions {
 
 /// The instant that a query asks for: the end of a day, or any that is not in the future. `None` where it names none.
 pub(crate) fn instant(query: &mut Query, now: Timestamp) -> Option<Timestamp> {
-    let (day, at) = (query.date("date"), query.instant("asOf"));
+    let PastDay { date: day } = PastDay::take(query, now.business_day());
+    let AsOf { as_of: at } = AsOf::take(query, now);
     if day.is_some() && at.is_some() {
         query.mistake("asOf", Mistake::Together { other: "date" });
-    }
-    if day.is_some_and(|day| day > now.business_day()) {
-        query.mistake("date", Mistake::InTheFuture);
-    }
-    if at.is_some_and(|at| at > now) {
-        query.mistake("asOf", Mistake::InTheFuture);
     }
     at.or(day.map(BusinessDay::end))
 }
@@ -154,6 +150,15 @@ fn formed(request: &HttpRequest, treasury: &Treasury) -> HttpResponse {
     }
 }
 
+params! {
+    /// The day of a snapshot.
+    struct TreasuryParams(today: BusinessDay) {
+        /// a business day, YYYY-MM-DD, not in the future; now when absent
+        date: Option<BusinessDay> = date("date") as Option<String> { format = Date };
+        => |query| query.not_after("date", date, today);
+    }
+}
+
 /// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
 /// collector account has. When the bank is away the ledger's side is served all the same. Of a past day
 /// there is the ledger's side at its end, read from the movements of every account.
@@ -163,24 +168,31 @@ fn formed(request: &HttpRequest, treasury: &Treasury) -> HttpResponse {
 #[utoipa::path(
     operation_id = "readTreasury",
     tag = "Treasury",
-    params(("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; now when absent")),
+    params(TreasuryParams),
     responses((status = 200, content((Treasury = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/treasury")]
-pub(crate) async fn take(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+pub async fn take(request: HttpRequest, caller: Caller, query: Query) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let day = query.date("date");
-    if day.is_some_and(|day| day > engine.now().business_day()) {
-        query.mistake("date", Mistake::InTheFuture);
-    }
-    query.done()?;
-    if let Some(day) = day {
+    let sent = TreasuryParams::read(query, engine.now().business_day())?;
+    if let Some(day) = sent.date {
         let cut = engine.cut(realm, day.end()).await?;
         let past = Treasury::past(&cut, day, engine.collector(realm));
         return Ok(formed(&request, &past));
     }
     let snapshot = engine.treasury(realm, &caller.request_id).await?;
     Ok(formed(&request, &Treasury::from(&snapshot)))
+}
+
+params! {
+    /// Which positions, by their totals.
+    part struct PositionParams {
+        /// only a total of at least this amount
+        min: Option<i64> = centavos("min") as Option<String>;
+        /// only a total of at most this amount
+        max: Option<i64> = centavos("max") as Option<String>;
+        => |query| query.amounts_in_order(("min", min), ("max", max));
+    }
 }
 
 /// Lists what clients have, the newest account first. Closed accounts are listed while they have
@@ -194,19 +206,18 @@ pub(crate) async fn take(request: HttpRequest, caller: Caller, mut query: Query)
     tag = "Treasury",
     params(
         PageParams,
-        declared::ClientText,
-        ("min" = Option<String>, Query, description = "only a total of at least this amount"),
-        ("max" = Option<String>, Query, description = "only a total of at most this amount"),
-        declared::Date,
-        declared::AsOf
+        ClientText,
+        PositionParams,
+        PastDay,
+        AsOf
     ),
     responses((status = 200, content((Positions = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/treasury/positions")]
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
-    let (min, max) = query.amounts("min", "max");
-    let text = query.text("q");
+    let PositionParams { min, max } = PositionParams::take(&mut query);
+    let text = ClientText::take(&mut query).q;
     let page = query.page();
     let (engine, realm) = (caller.engine(), caller.realm());
     let at = instant(&mut query, engine.now());
@@ -222,7 +233,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let cut = cut_of(&caller, at, &page).await?;
     let body = Positions {
         page: PositionsPage::of(&listing, &page, |position| position.into()),
-        as_of: at.map(|at| at.to_string()),
+        as_of: at.map(Into::into),
         is_final: at.map(|at| engine.is_settled(at)),
         sequence: cut.map(|cut| cut.sequence),
         client_funds: cut.as_ref().map(ClientFunds::from),
@@ -278,8 +289,8 @@ pub(crate) async fn movements(
     tag = "Treasury",
     params(
         declared::CvuInPath,
-        declared::Date,
-        declared::At
+        PastDay,
+        balances::At
     ),
     responses((status = 200, body = HistoricalBalance), Problems)
 )]

@@ -21,10 +21,6 @@ const NAME_MAX: usize = 80;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
-    TypeCode::parse(path).map_err(|why| ApiError::field("code", why))
-}
-
 /// A number that is unique to a type: for built-in ones, which come first, their place.
 pub(crate) fn type_number(place: u64, found: &VoucherType) -> u64 {
     found.legacy_id.unwrap_or(place)
@@ -125,7 +121,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
 )]
 #[patch("/v1/voucher-types/{code}")]
 pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
-    let code = code(&path)?;
+    let code = declared::TypeInPath::read(&path)?;
     let ToggleVoucherType { active } = ToggleVoucherType::read(body)?;
     let answered = caller
         .engine()
@@ -153,7 +149,11 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
 pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
     let answered = caller
         .engine()
-        .remove_type(caller.realm(), code(&path)?, plain(&caller))
+        .remove_type(
+            caller.realm(),
+            declared::TypeInPath::read(&path)?,
+            plain(&caller),
+        )
         .await;
     give(answered, |_| HttpResponse::NoContent().finish())
 }

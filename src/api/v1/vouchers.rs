@@ -14,7 +14,7 @@ use caudal_http::body::read::{amount, line, text};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::ApiError;
-use caudal_http::params::{PageParams, PeriodParams, params};
+use caudal_http::params::{DryRun, PageParams, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
@@ -25,10 +25,12 @@ use caudal_http::sheets::columns::VOUCHERS;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::ReferenceType;
 
@@ -70,7 +72,7 @@ fn kind(text: &str) -> Result<Kind, Mistake> {
 
 params! {
     /// Filters of an account's history.
-    pub struct MovementParams {
+    part pub struct MovementParams {
         /// A direction or the code of a voucher type.
         kind: Option<Kind> = read("type", kind) as Option<String>;
         /// Only vouchers that belong to one of these.
@@ -209,7 +211,7 @@ request! {
     params(
         declared::CvuInPath,
         declared::IdempotencyKey,
-        declared::DryRun
+        DryRun
     ),
     request_body(content = CreateComprobante),
     responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
@@ -219,13 +221,12 @@ pub(crate) async fn post(
     request: HttpRequest,
     caller: Caller,
     path: web::Path<String>,
-    mut query: Query,
+    query: Query,
     body: Body,
 ) -> Answer {
     let realm = caller.realm();
     let target = target(&path)?;
-    let dry_run = query.flag("dryRun");
-    query.done()?;
+    let DryRun { dry_run } = DryRun::read(query)?;
     let (asker, answer) =
         respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
             voucher(realm, placed)
@@ -243,6 +244,32 @@ pub(crate) async fn post(
     answer.give_made(caller.engine().post(realm, order, asker).await)
 }
 
+params! {
+    /// Filters of the vouchers over all CVUs.
+    part struct InternalParams {
+        /// a date or date-time; not before it
+        desde: Option<Timestamp> = since("desde") as Option<DayOrInstant>;
+        /// a date (the whole day) or date-time; not after it
+        hasta: Option<Timestamp> = until("hasta") as Option<DayOrInstant>;
+        => |query| query.in_order(("desde", desde), ("hasta", hasta));
+        /// only of this CVU
+        cvu: Option<Cvu> = read("cvu", Cvu::parse) as Option<String>;
+        /// a direction or the code of a voucher type
+        tipo: Option<Kind> = read("tipo", kind) as Option<String>;
+        /// at least this amount
+        importe_min: Option<i64> = centavos("importeMin") as Option<String>;
+        /// at most this amount
+        importe_max: Option<i64> = centavos("importeMax") as Option<String>;
+        => |query| query.amounts_in_order(("importeMin", importe_min), ("importeMax", importe_max));
+        /// only with this CUIT on the other side; every voucher that the other filters leave is looked at, so
+        /// many on one page at most: `looked` says where that was not all
+        counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
+            as Option<String> { pattern = "^[0-9]{11}$" };
+        /// `createdAt` (when absent) or `amount`.
+        sort: Option<VoucherSort> = choice("sort", &SORTS) as Option<VoucherSortWord>;
+    }
+}
+
 /// Lists adjustments and internal transfers over all CVUs, newest first.
 ///
 /// What tenants post themselves (adjustments) and both sides of transfers between their accounts; money from
@@ -252,37 +279,27 @@ pub(crate) async fn post(
     tag = "Vouchers",
     params(
         PageParams,
-        ("desde" = Option<DayOrInstant>, Query, description = "a date or date-time; not before it"),
-        ("hasta" = Option<DayOrInstant>, Query, description = "a date (the whole day) or date-time; not after it"),
-        ("cvu" = Option<String>, Query, description = "only of this CVU"),
-        ("tipo" = Option<String>, Query, description = "a direction or the code of a voucher type"),
-        ("importeMin" = Option<String>, Query, description = "at least this amount"),
-        ("importeMax" = Option<String>, Query, description = "at most this amount"),
-        ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
-        ("sort" = Option<VoucherSortWord>, Query, description = "`createdAt` (when absent) or `amount`.")
+        InternalParams
     ),
     responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/comprobantes/internal")]
 pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
-    let (direction, type_code) = query.read("tipo", kind).unwrap_or_default();
-    let (from, to) = query.period("desde", "hasta");
-    let (min, max) = query.amounts("importeMin", "importeMax");
-    let counterparty = query.read("counterpartyCuit", Cuit::parse_relaxed);
+    let sent = InternalParams::take(&mut query);
+    let (direction, type_code) = sent.tipo.unwrap_or_default();
     let filter = VoucherFilter {
         direction,
         type_code,
-        from,
-        to,
-        min,
-        max,
-        counterparty,
+        from: sent.desde,
+        to: sent.hasta,
+        min: sent.importe_min,
+        max: sent.importe_max,
+        counterparty: sent.counterparty_cuit,
         internal: true,
         ..VoucherFilter::default()
     };
-    let cvu = query.read("cvu", caudal_ledger::cvu::Cvu::parse);
-    let sort = query.choice("sort", &SORTS).unwrap_or_default();
+    let (cvu, sort) = (sent.cvu, sent.sort.unwrap_or_default());
     let page = query.page();
     query.done()?;
     let realm = caller.realm();
@@ -308,6 +325,17 @@ pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Qu
     }))
 }
 
+const DIRECTIONS: [(&str, Direction); 2] =
+    [("credit", Direction::Credit), ("debit", Direction::Debit)];
+
+params! {
+    /// Which voucher of an external id.
+    struct DirectionParams {
+        /// only of this direction
+        direction: Option<Direction> = choice("direction", &DIRECTIONS) as Option<SenseWord>;
+    }
+}
+
 /// Reads the adjustment that holds an external id; of both directions the newest.
 ///
 /// Name the `direction` where an id is used for a credit and a debit. Ids of transfers and holds are not
@@ -317,20 +345,14 @@ pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Qu
     tag = "Vouchers",
     params(
         declared::IdExternoInPath,
-        ("direction" = Option<SenseWord>, Query, description = "only of this direction")
+        DirectionParams
     ),
     responses((status = 200, body = VoucherBody), Problems)
 )]
 #[get("/v1/comprobantes/by-external/{idExterno}")]
-pub(crate) async fn by_external(
-    caller: Caller,
-    path: web::Path<String>,
-    mut query: Query,
-) -> Answer {
-    let directions = [("credit", Direction::Credit), ("debit", Direction::Debit)];
-    let direction = query.choice("direction", &directions);
-    query.done()?;
-    let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
+pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    let DirectionParams { direction } = DirectionParams::read(query)?;
+    let id = declared::IdExternoInPath::read(&path)?;
     let placed = caller
         .engine()
         .voucher_by_external(caller.realm(), &id, direction)
@@ -352,7 +374,7 @@ pub(crate) async fn by_external(
 )]
 #[get("/v1/comprobantes/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
+    let id = declared::VoucherInPath::read(&path)?;
     let placed = caller.engine().voucher(caller.realm(), id).await?;
     Ok(whole_json(
         StatusCode::OK,

@@ -7,20 +7,23 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use caudal_actors::engine::lists::{Cursor, ListPage, SortOrder};
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::webhooks::{
     DeliveriesPage, RedeliveryBody, TestBody, WebhookBody, WithSecret, delivery, tested, webhook,
 };
-use caudal_http::bodies::words::{DeliveryStatusWord, EventFilterWord};
+use caudal_http::bodies::words::{DeliveryStatusWord, EventFilterWord, OrderWord};
 use caudal_http::body::read::{self as read_body, text};
 use caudal_http::body::{Body, OptionalBody};
 use caudal_http::caller::Caller;
 use caudal_http::choice::{WebhookFormatWord, one_of};
 use caudal_http::cursors;
-use caudal_http::declared;
+use caudal_http::declared::{self, WebhookInPath, declared, id};
 use caudal_http::errors::ApiError;
+use caudal_http::params::{PageParams, params};
 use caudal_http::problems::Problems;
+use caudal_http::query::{LIMIT_MAX, ORDERS};
 use caudal_http::query::{Query, place};
 use caudal_http::rate::seconds;
 use caudal_http::request::request;
@@ -32,7 +35,7 @@ use caudal_ledger::deliveries::{Ending, Progress};
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookFormat, WebhookId, WebhookOrder};
+use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookFormat, WebhookOrder};
 
 use super::events::placed;
 use secrets::NewSecret;
@@ -74,8 +77,11 @@ fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> Webh
 
 /// The number of the caller's webhook that a path names.
 fn number(caller: &Caller, path: &str) -> Result<u64, ApiError> {
-    let id = WebhookId::parse(path).filter(|id| id.realm == caller.realm());
-    Ok(id.ok_or(Rejection::WebhookNotFound)?.number)
+    let id = WebhookInPath::read(path)?;
+    if id.realm != caller.realm() {
+        return Err(Rejection::WebhookNotFound.into());
+    }
+    Ok(id.number)
 }
 
 /// The types that a body names.
@@ -206,7 +212,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
 #[utoipa::path(
     operation_id = "readWebhook",
     tag = "Webhooks",
-    params(declared::WebhookInPath),
+    params(WebhookInPath),
     responses((status = 200, body = WebhookBody), Problems)
 )]
 #[get("/v1/webhooks/{id}")]
@@ -226,7 +232,7 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 #[utoipa::path(
     operation_id = "changeWebhook",
     tag = "Webhooks",
-    params(declared::WebhookInPath),
+    params(WebhookInPath),
     request_body(content = ChangeWebhook),
     responses((status = 200, body = WebhookBody), Problems)
 )]
@@ -266,7 +272,7 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
 #[utoipa::path(
     operation_id = "deleteWebhook",
     tag = "Webhooks",
-    params(declared::WebhookInPath),
+    params(WebhookInPath),
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/v1/webhooks/{id}")]
@@ -298,7 +304,7 @@ request! {
     operation_id = "rotateWebhookSecret",
     tag = "Webhooks",
     params(
-        declared::WebhookInPath,
+        WebhookInPath,
         declared::IdempotencyKey,
     ),
     request_body(content = Option<RotateSecret>),
@@ -337,7 +343,7 @@ pub(crate) async fn rotate(
     operation_id = "testWebhook",
     tag = "Webhooks",
     params(
-        declared::WebhookInPath,
+        WebhookInPath,
         declared::IdempotencyKey,
     ),
     responses((status = 200, body = TestBody), Problems)
@@ -368,6 +374,27 @@ pub(crate) async fn test(
     answer.give(tried.await)
 }
 
+const ENDINGS: [(&str, Ending); 3] = [
+    ("delivered", Ending::Delivered),
+    ("failing", Ending::Failed),
+    ("parked", Ending::Parked),
+];
+
+params! {
+    /// Which deliveries.
+    struct DeliveryParams {
+        /// only deliveries whose last try ended so
+        status: Option<Ending> = choice("status", &ENDINGS) as Option<DeliveryStatusWord>;
+        /// Rows of the page, 1–200; 50 when absent.
+        limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
+            as Option<u32> { minimum = 1, maximum = 200 };
+        /// `asc` or `desc` (when absent).
+        order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
+        /// A value of `X-Next-Cursor`.
+        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
+    }
+}
+
 /// Lists what became of events at a webhook, the newest first.
 ///
 /// An event is listed once it was tried. With `status` only part of the list is looked at for each
@@ -376,36 +403,25 @@ pub(crate) async fn test(
     operation_id = "listWebhookDeliveries",
     tag = "Webhooks",
     params(
-        declared::WebhookInPath,
-        ("status" = Option<DeliveryStatusWord>, Query, description = "only deliveries whose last try ended so"),
-        declared::Limit,
-        declared::Order,
-        declared::Cursor,
+        WebhookInPath,
+        DeliveryParams,
     ),
     responses((status = 200, body = DeliveriesPage), Problems)
 )]
 #[get("/v1/webhooks/{id}/deliveries")]
-pub(crate) async fn deliveries(
-    caller: Caller,
-    path: web::Path<String>,
-    mut query: Query,
-) -> Answer {
+pub async fn deliveries(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
     let number = number(&caller, &path)?;
-    let endings = [
-        ("delivered", Ending::Delivered),
-        ("failing", Ending::Failed),
-        ("parked", Ending::Parked),
-    ];
-    let ending = query.choice("status", &endings);
-    let page = query.page();
-    if page.offset > 0 {
-        query.mistake("offset", Mistake::NoOffset);
-    }
-    query.done()?;
+    let sent = DeliveryParams::read(query)?;
+    let page = ListPage::from(PageParams {
+        limit: sent.limit,
+        offset: None,
+        order: sent.order,
+        cursor: sent.cursor,
+    });
     let realm = caller.realm();
     let listing = caller
         .engine()
-        .deliveries(realm, number, ending, page)
+        .deliveries(realm, number, sent.status, page)
         .await?;
     let items = listing
         .items
@@ -418,6 +434,12 @@ pub(crate) async fn deliveries(
     Ok(respond::next(&listing, json(StatusCode::OK, &body)))
 }
 
+declared! {
+    /// the id of a delivery, `dlv_…`
+    DeliveryInPath = Path "id" as String
+        => DeliveryId: id(DeliveryId::parse, Rejection::DeliveryNotFound);
+}
+
 /// Sends one event to its webhook once more, beside the others.
 ///
 /// With the same `webhook-id` as before, so that a receiver that has it already can tell.
@@ -425,7 +447,7 @@ pub(crate) async fn deliveries(
     operation_id = "redeliver",
     tag = "Webhooks",
     params(
-        ("id" = String, Path, description = "the id of a delivery, `dlv_…`"),
+        DeliveryInPath,
         declared::IdempotencyKey,
     ),
     responses((status = 202, body = RedeliveryBody), Problems)
@@ -438,8 +460,10 @@ pub(crate) async fn redeliver(
     OptionalBody(body): OptionalBody,
 ) -> Answer {
     let realm = caller.realm();
-    let id = DeliveryId::parse(&path).filter(|id| id.webhook.realm == realm);
-    let id = id.ok_or(Rejection::DeliveryNotFound)?;
+    let id = DeliveryInPath::read(&path)?;
+    if id.webhook.realm != realm {
+        return Err(Rejection::DeliveryNotFound.into());
+    }
     body.clone_fields().fields().done()?;
     let engine = caller.engine();
     let number = id.webhook.number;
@@ -474,7 +498,7 @@ fn event(realm: RealmId, last: u64, id: &str) -> Result<EventId, Mistake> {
     operation_id = "redeliverRange",
     tag = "Webhooks",
     params(
-        declared::WebhookInPath,
+        WebhookInPath,
         declared::IdempotencyKey,
     ),
     request_body(content = Redeliver),

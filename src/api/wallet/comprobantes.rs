@@ -8,11 +8,13 @@ use caudal_actors::accounts::Placed;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::counterparty::Contraparte;
 use caudal_http::bodies::nombres;
+use caudal_http::bodies::texts::{Instant, Pesos};
 use caudal_http::bodies::words::{SentidoWord, SignoWord};
 use caudal_http::body::{Body, Fields, read as read_body};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::ApiError;
+use caudal_http::params::{DryRun, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
@@ -20,9 +22,8 @@ use caudal_http::respond::{self, json};
 use caudal_http::shapes::AmountDto;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
-use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Amount;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
 use caudal_ledger::vouchers::{ExternalDate, Voucher};
@@ -49,11 +50,11 @@ pub(crate) struct ComprobanteCreado {
     /// What is available.
     pub saldo: Importe,
     /// The same as text.
-    pub available_balance: String,
+    pub available_balance: Pesos,
     /// What is held.
-    pub held_balance: String,
+    pub held_balance: Pesos,
     /// The sum of both.
-    pub total_balance: String,
+    pub total_balance: Pesos,
 }
 
 /// A voucher (wallet voucher shape).
@@ -65,7 +66,7 @@ pub(crate) struct ComprobanteBody {
     /// The name of its type at that time.
     pub descripcion_tipo_comprobante: String,
     /// When it was posted.
-    pub fecha: String,
+    pub fecha: Instant,
     /// How much.
     pub importe: Importe,
     /// `1` or `-1`.
@@ -104,9 +105,9 @@ fn posted(realm: RealmId, placed: &Placed) -> ComprobanteCreado {
     ComprobanteCreado {
         id: id(realm, placed),
         saldo: Importe::of(after.available),
-        available_balance: after.available.to_string(),
-        held_balance: after.held.to_string(),
-        total_balance: after.total().to_string(),
+        available_balance: after.available.into(),
+        held_balance: after.held.into(),
+        total_balance: after.total().into(),
     }
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn comprobante(
     ComprobanteBody {
         id_comprobante: id(realm, placed),
         descripcion_tipo_comprobante: nombres::of_type(&voucher.type_code, &voucher.type_name),
-        fecha: voucher.at.to_string(),
+        fecha: voucher.at.into(),
         importe: Importe::of(voucher.amount.money()),
         sentido: sentido(voucher.direction),
         signo: signo(voucher.direction),
@@ -157,20 +158,14 @@ pub(crate) fn comprobante(
 #[utoipa::path(
     operation_id = "createWalletComprobante",
     tag = "Wallet",
-    params(declared::IdempotencyKey, declared::DryRun),
+    params(declared::IdempotencyKey, DryRun),
     request_body(content = CreateWalletComprobante),
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]
 #[post("/wallet/v1/Comprobante")]
-pub(crate) async fn post(
-    request: HttpRequest,
-    caller: Caller,
-    mut query: Query,
-    body: Body,
-) -> Answer {
+pub async fn post(request: HttpRequest, caller: Caller, query: Query, body: Body) -> Answer {
     let realm = caller.realm();
-    let dry_run = query.flag("dryRun");
-    query.done()?;
+    let DryRun { dry_run } = DryRun::read(query)?;
     let (asker, answer) =
         respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
             posted(realm, placed)
@@ -263,11 +258,21 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
 )]
 #[get("/wallet/v1/Comprobante/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
+    let id = declared::VoucherInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let placed = engine.voucher(realm, id).await?;
     let types = engine.voucher_types(realm).await?;
     Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
+}
+
+const SENTIDOS: [(&str, Direction); 2] = [("1", Direction::Credit), ("-1", Direction::Debit)];
+
+params! {
+    /// Which voucher of an external id.
+    struct SentidoParams {
+        /// only of this direction
+        sentido: Option<Direction> = choice("sentido", &SENTIDOS) as Option<SentidoWord>;
+    }
 }
 
 /// Reads the adjustment that holds an external id; of both directions the newest.
@@ -278,22 +283,16 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     tag = "Wallet",
     params(
         declared::IdExternoInPath,
-        ("sentido" = Option<SentidoWord>, Query, description = "only of this direction")
+        SentidoParams
     ),
     responses((status = 200, body = ComprobanteBody), Problems)
 )]
 #[get("/wallet/v1/ComprobanteByIdExterno/{idExterno}")]
-pub(crate) async fn by_external(
-    caller: Caller,
-    path: web::Path<String>,
-    mut query: Query,
-) -> Answer {
-    let directions = [("1", Direction::Credit), ("-1", Direction::Debit)];
-    let direction = query.choice("sentido", &directions);
-    query.done()?;
-    let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
+pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+    let SentidoParams { sentido } = SentidoParams::read(query)?;
+    let id = declared::IdExternoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let placed = engine.voucher_by_external(realm, &id, direction).await?;
+    let placed = engine.voucher_by_external(realm, &id, sentido).await?;
     let types = engine.voucher_types(realm).await?;
     Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
 }

@@ -5,6 +5,7 @@ use actix_web::{HttpResponse, get};
 use caudal_actors::ports::Found;
 use caudal_http::caller::Caller;
 use caudal_http::errors::ApiError;
+use caudal_http::params::params;
 use caudal_http::problems::BankProblems;
 use caudal_http::query::Query;
 use caudal_http::respond::json;
@@ -97,26 +98,32 @@ fn present<T, E: Into<Mistake>>(
     }
 }
 
+params! {
+    /// Whom to ask about.
+    struct ConsultaParams {
+        /// a CBU or CVU, 22 digits
+        key: Option<Option<Cbu>> = read("cbuOrCvu", present(Cbu::parse)) as Option<String>;
+        /// an alias; case does not matter
+        alias: Option<Option<Alias>> = read("alias", present(Alias::parse)) as Option<String>;
+        => |query| if key.flatten().is_some() && alias.iter().flatten().next().is_some() {
+            query.mistake("alias", Mistake::Together { other: "cbuOrCvu" });
+        };
+    }
+}
+
 /// Asks the bank who is behind a CBU, a CVU or an alias: exactly one of both parameters.
 ///
 /// Ask before you send money: the answer has the holders, the entity, and whether the account can receive.
 #[utoipa::path(
     operation_id = "walletCuentaByCbuCvuOrAlias",
     tag = "Wallet",
-    params(
-        ("cbuOrCvu" = Option<String>, Query, description = "a CBU or CVU, 22 digits"),
-        ("alias" = Option<String>, Query, description = "an alias; case does not matter")
-    ),
+    params(ConsultaParams),
     responses((status = 200, body = CuentaExterna), BankProblems)
 )]
 #[get("/wallet/v1/CuentaCVUByCbuCvuOrAlias")]
-pub(crate) async fn by_key_or_alias(caller: Caller, mut query: Query) -> Answer {
-    let key = query.read("cbuOrCvu", present(Cbu::parse)).flatten();
-    let alias = query.read("alias", present(Alias::parse)).flatten();
-    if key.is_some() && alias.is_some() {
-        query.mistake("alias", Mistake::Together { other: "cbuOrCvu" });
-    }
-    query.done()?;
+pub async fn by_key_or_alias(caller: Caller, query: Query) -> Answer {
+    let sent = ConsultaParams::read(query)?;
+    let (key, alias) = (sent.key.flatten(), sent.alias.flatten());
     let whom = key.map(Destination::Key);
     let whom = whom.or(alias.map(Destination::Alias));
     let other = "alias";

@@ -13,6 +13,8 @@ use utoipa::ToSchema;
 use super::campos;
 use super::importe::Importe;
 use crate::v1::treasury::cut_of;
+use caudal_http::bodies::texts::{Instant, Pesos};
+use caudal_http::params::{AsOf, params};
 
 /// What belonged to all clients.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -21,20 +23,20 @@ pub(crate) struct Totales {
     /// What could be spent.
     pub saldo: Importe,
     /// The same as text.
-    pub available_balance: String,
+    pub available_balance: Pesos,
     /// What was set apart.
-    pub held_balance: String,
+    pub held_balance: Pesos,
     /// The sum of both.
-    pub total_balance: String,
+    pub total_balance: Pesos,
 }
 
 impl From<&Cut> for Totales {
     fn from(cut: &Cut) -> Self {
         Self {
             saldo: Importe::of(cut.available),
-            available_balance: cut.available.to_string(),
-            held_balance: cut.held.to_string(),
-            total_balance: cut.owed().to_string(),
+            available_balance: cut.available.into(),
+            held_balance: cut.held.into(),
+            total_balance: cut.owed().into(),
         }
     }
 }
@@ -47,7 +49,7 @@ pub(crate) struct Corte {
     /// The instant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub as_of: Option<String>,
+    pub as_of: Option<Instant>,
     /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -71,7 +73,7 @@ impl Corte {
     ) -> Result<Self, ApiError> {
         let cut = cut_of(caller, at, page).await?;
         Ok(Self {
-            as_of: at.map(|at| at.to_string()),
+            as_of: at.map(Into::into),
             definitivo: at.map(|at| caller.engine().is_settled(at)),
             secuencia: cut.map(|cut| cut.sequence),
             totales: cut.as_ref().map(Totales::from),
@@ -79,15 +81,30 @@ impl Corte {
     }
 }
 
+params! {
+    /// The day that an operation about the past asks for, under either name.
+    part pub struct PastDay(today: BusinessDay) {
+        /// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`, not in the future: as it was at its end.
+        fecha: Option<BusinessDay> = read("fecha", campos::day) as Option<String> { format = Date };
+        /// The same as `fecha`.
+        date: Option<BusinessDay> = read("date", campos::day) as Option<String> { format = Date };
+        => |query| query.one_day(today, date, fecha);
+    }
+}
+
+impl PastDay {
+    /// The day, if there is one.
+    pub fn day(&self) -> Option<BusinessDay> {
+        self.date.or(self.fecha)
+    }
+}
+
 /// The instant that a query asks for: the end of a day, or any that is not in the future.
 pub(super) fn instant(query: &mut Query, now: Timestamp) -> Option<Timestamp> {
-    let day = query.past_day(now.business_day(), campos::day);
-    let at = query.instant("asOf");
+    let day = PastDay::take(query, now.business_day()).day();
+    let AsOf { as_of: at } = AsOf::take(query, now);
     if day.is_some() && at.is_some() {
         query.mistake("asOf", Mistake::Together { other: "date" });
-    }
-    if at.is_some_and(|at| at > now) {
-        query.mistake("asOf", Mistake::InTheFuture);
     }
     at.or(day.map(BusinessDay::end))
 }

@@ -7,6 +7,7 @@ use caudal_ledger::ids::RealmId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use caudal_http::bodies::texts::Instant;
 /// An address; what is not known is null.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -75,6 +76,7 @@ pub(crate) struct CuentaBody {
     /// The collector account's record; not given out.
     pub organizacion_cuenta_banco_id: Option<u64>,
     /// `YYYY-MM-DD`.
+    #[schema(format = Date)]
     pub fecha_nacimiento: Option<String>,
     /// Occupation.
     pub ocupacion: Option<String>,
@@ -83,9 +85,9 @@ pub(crate) struct CuentaBody {
     /// Number of the identity document.
     pub dni: Option<String>,
     /// When the holder was registered for taxes.
-    pub fecha_alta_siscri: Option<String>,
+    pub fecha_alta_siscri: Option<Instant>,
     /// When the holder was registered with fraud monitoring.
-    pub fecha_monitoreada: Option<String>,
+    pub fecha_monitoreada: Option<Instant>,
 }
 
 /// The word for the state of an account's CVU; none while it has no CVU.

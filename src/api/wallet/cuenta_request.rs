@@ -173,7 +173,7 @@ macro_rules! cuenta {
                     nullable_object("datosDomicilio", DomicilioRequest::take) as Option<DomicilioRequest>;
                 /// `YYYY-MM-DD` or `DD-MM-YYYY`.
                 fecha_nacimiento: Sent<String> = nullable("fechaNacimiento", born($caller))
-                    as Option<String>;
+                    as Option<String> { format = Date };
                 ocupacion: Sent<String> = nullable("ocupacion", line(kyc::LINE_MAX))
                     as Option<String>;
                 estado_civil: Sent<String> = nullable("estadoCivil", line(kyc::WORD_MAX))

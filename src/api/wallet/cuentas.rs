@@ -1,5 +1,9 @@
 //! Wallet accounts: made, changed, read, listed, enabled.
 
+use super::cuenta_body::CuentaBody;
+use super::cuenta_request::{CreateWalletAccount, UpdateWalletAccount};
+use super::declared::CuentaInPath;
+use super::{Pagina, campos};
 use actix_web::http::StatusCode;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, get, patch, post, put, web};
@@ -11,7 +15,7 @@ use caudal_http::body::Body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::ApiError;
-use caudal_http::params::PaginaParams;
+use caudal_http::params::{PaginaParams, params};
 use caudal_http::problems::{BankProblems, Problems};
 use caudal_http::query::Query;
 use caudal_http::request::request;
@@ -19,6 +23,7 @@ use caudal_http::respond::{self, give, json, plain};
 use caudal_http::whole::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::accounts::{Holder, ProfileOrder};
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::particulars::Particulars;
@@ -26,11 +31,6 @@ use serde::Serialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
-
-use super::cuenta_body::CuentaBody;
-use super::cuenta_request::{CreateWalletAccount, UpdateWalletAccount};
-use super::{Pagina, campos, number};
-use crate::wallet;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -109,7 +109,7 @@ fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
 #[utoipa::path(
     operation_id = "updateCuenta",
     tag = "Wallet",
-    params(wallet::declared::CuentaInPath, declared::IfMatch),
+    params(CuentaInPath, declared::IfMatch),
     request_body(content = UpdateWalletAccount),
     responses((status = 204, description = "changed"), BankProblems)
 )]
@@ -120,7 +120,7 @@ pub(crate) async fn change(
     path: web::Path<String>,
     body: Body,
 ) -> Answer {
-    let number = number(&path, "id")?;
+    let number = CuentaInPath::read(&path)?;
     let sent = UpdateWalletAccount::read(body, &caller)?;
     let order = ProfileOrder::ChangeParticulars(sent.into());
     changed(&request, &caller, number, order).await
@@ -154,7 +154,7 @@ request! {
 #[utoipa::path(
     operation_id = "enableCuenta",
     tag = "Wallet",
-    params(wallet::declared::CuentaInPath, declared::IfMatch),
+    params(CuentaInPath, declared::IfMatch),
     request_body(content = Habilitado),
     responses((status = 204, description = "done"), Problems)
 )]
@@ -165,7 +165,7 @@ pub(crate) async fn enable(
     path: web::Path<String>,
     body: Body,
 ) -> Answer {
-    let number = number(&path, "id")?;
+    let number = CuentaInPath::read(&path)?;
     let Habilitado { habilitado } = Habilitado::read(body)?;
     let order = ProfileOrder::SetEnabled(habilitado);
     changed(&request, &caller, number, order).await
@@ -178,12 +178,12 @@ pub(crate) async fn enable(
 #[utoipa::path(
     operation_id = "readCuenta",
     tag = "Wallet",
-    params(wallet::declared::CuentaInPath),
+    params(CuentaInPath),
     responses((status = 200, body = CuentaBody), Problems)
 )]
 #[get("/wallet/v1/Cuenta/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let target = Target::Account(number(&path, "id")?);
+    let target = Target::Account(CuentaInPath::read(&path)?);
     let view = caller.engine().view(caller.realm(), target).await?;
     let etag = respond::etag(view.account.profile_seq);
     let mut answer = json(StatusCode::OK, &CuentaBody::of(&caller, &view.account));
@@ -226,6 +226,20 @@ struct CuentasPage {
     items: Vec<CuentaBody>,
 }
 
+const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
+
+params! {
+    /// Which accounts, and in which order.
+    part struct CuentaParams {
+        /// part of CUIT, e-mail, name (case and accents do not matter, `ł` is `l`, `ß` is `ss`) or code, or the whole id
+        q: Option<String> = text("q") as Option<String>;
+        /// only enabled, or only disabled
+        habilitado: Option<bool> = choice("habilitado", &FLAGS) as Option<bool>;
+        /// `id` when absent
+        sort: Option<AccountSort> = choice("sort", &SORTS) as Option<CuentaSort>;
+    }
+}
+
 /// Lists the wallet accounts of the realm, newest first.
 ///
 /// Filter by text and state; go on by page or with `X-Next-Cursor` as `cursor`.
@@ -234,21 +248,20 @@ struct CuentasPage {
     tag = "Wallet",
     params(
         PaginaParams,
-        ("q" = Option<String>, Query, description = "part of CUIT, e-mail, name (case and accents do not matter, `ł` is `l`, `ß` is `ss`) or code, or the whole id"),
-        ("habilitado" = Option<bool>, Query, description = "only enabled, or only disabled"),
-        ("sort" = Option<CuentaSort>, Query, description = "`id` when absent")
+        CuentaParams
     ),
     responses((status = 200, body = CuentasPage), Problems)
 )]
 #[get("/wallet/v1/Cuentas")]
 pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
+    let sent = CuentaParams::take(&mut query);
     let filter = AccountFilter {
-        text: query.text("q"),
-        enabled: query.choice("habilitado", &[("true", true), ("false", false)]),
+        text: sent.q,
+        enabled: sent.habilitado,
         scope: AccountScope::Everyone,
         ..AccountFilter::default()
     };
-    let sort = query.choice("sort", &SORTS).unwrap_or_default();
+    let sort = sent.sort.unwrap_or_default();
     let page = query.wallet_page();
     query.done()?;
     let listing = caller
@@ -261,6 +274,14 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
     Ok(respond::paged(&listing, json(StatusCode::OK, &body)))
 }
 
+params! {
+    /// Whose accounts. Nobody has a CUIT with a wrong check digit; only a wrong shape is a mistake.
+    struct CuitParams {
+        /// 11 digits, with or without dashes
+        cuit: Cuit = required("cuit", |text| campos::cuit(true, text)) as String;
+    }
+}
+
 /// Lists the wallet accounts of a CUIT, oldest first.
 ///
 /// An empty list when the CUIT has none.
@@ -268,20 +289,15 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
     operation_id = "listCuentasByCuit",
     tag = "Wallet",
     params(
-        ("cuit" = String, Query, description = "11 digits, with or without dashes"),
+        CuitParams,
         WholeParams
     ),
     responses((status = 200, body = Vec<CuentaBody>), Problems)
 )]
 #[get("/wallet/v1/CuentaByCuit")]
 pub(crate) async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
-    // Nobody has a CUIT with a wrong check digit; only a wrong shape is a mistake.
-    let cuit = query.required("cuit", |text| campos::cuit(true, text));
     let page = WholeParams::take(&mut query);
-    query.done()?;
-    let Some(cuit) = cuit else {
-        return Err(ApiError::field("cuit", Mistake::Required));
-    };
+    let CuitParams { cuit } = CuitParams::read(query)?;
     let found = caller
         .engine()
         .accounts_of_cuit(caller.realm(), cuit)

@@ -7,7 +7,7 @@ use caudal_actors::realms::Target;
 use caudal_http::body::Body;
 use caudal_http::body::read::{line, text as read_text};
 use caudal_http::caller::Caller;
-use caudal_http::declared;
+use caudal_http::declared::{self, declared, field};
 use caudal_http::errors::ApiError;
 use caudal_http::problems::BankProblems;
 use caudal_http::request::request;
@@ -130,6 +130,13 @@ request! {
     }
 }
 
+declared! {
+    /// the id of the CVU's record (`cuentaCVUId`); the number of the account with `idEsCuenta`
+    RecordOrCuentaInPath = Path "id" as u64 => u64: field(number);
+    /// the id of the CVU's record (`cuentaCVUId`)
+    RecordInPath = Path "id" as u64 => u64: field(number);
+}
+
 /// Sets or replaces the alias of a CVU; its own alias again changes nothing.
 ///
 /// The bank judges whether the alias is free over all entities; one that is taken is refused with 409. Emits
@@ -138,7 +145,7 @@ request! {
     operation_id = "assignWalletAlias",
     tag = "Wallet",
     params(
-        ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`); the number of the account with `idEsCuenta`"),
+        RecordOrCuentaInPath,
         declared::IfMatch
     ),
     request_body(content = AsignarAlias),
@@ -151,11 +158,11 @@ pub(crate) async fn assign_alias(
     path: web::Path<String>,
     request_body: Body,
 ) -> Answer {
-    let id = number(&path, "id")?;
+    let id = RecordOrCuentaInPath::read(&path)?;
     let sent = AsignarAlias::read(request_body)?;
     let named = match sent.id_es_cuenta {
-        Some(true) => id,
-        Some(false) | None => account(&caller, id.0)?,
+        Some(true) => AccountNo(id),
+        Some(false) | None => account(&caller, id)?,
     };
     let realm = caller.realm();
     let order = ProfileOrder::SetAlias(sent.alias);
@@ -179,14 +186,14 @@ pub(crate) async fn assign_alias(
     operation_id = "closeWalletCvu",
     tag = "Wallet",
     params(
-        ("id" = u64, Path, description = "the id of the CVU's record (`cuentaCVUId`)"),
+        RecordInPath,
         declared::IfMatch
     ),
     responses((status = 204, description = "closed"), BankProblems)
 )]
 #[delete("/wallet/v1/CVU/{id}")]
 pub(crate) async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
-    let named = account(&caller, number(&path, "id")?.0)?;
+    let named = account(&caller, RecordInPath::read(&path)?)?;
     let answered = caller
         .engine()
         .change(

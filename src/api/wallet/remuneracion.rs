@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::accounts::EnrolmentView;
 use caudal_actors::engine::remuneration::RemunerationView;
 use caudal_actors::realms::Target;
+use caudal_http::bodies::texts::{Day, Instant};
 use caudal_http::bodies::words::EstadoWord;
 use caudal_http::body::{Body, read as read_body};
 use caudal_http::caller::Caller;
@@ -58,7 +59,7 @@ pub(crate) struct RemuneracionAlta {
     #[schema(value_type = EstadoWord)]
     pub estado: &'static str,
     /// When it was asked for; null only when nothing is enrolled.
-    pub fecha_alta: Option<String>,
+    pub fecha_alta: Option<Instant>,
 }
 
 impl From<&EnrolmentView> for RemuneracionAlta {
@@ -72,7 +73,7 @@ impl From<&EnrolmentView> for RemuneracionAlta {
             cuenta_comitente: code.unwrap_or_default(),
             fondo: known.and_then(|it| it.fund.clone()),
             estado: estado(known.map(|it| it.state)),
-            fecha_alta: known.map(|it| it.requested_at.to_string()),
+            fecha_alta: known.map(|it| it.requested_at.into()),
         }
     }
 }
@@ -94,13 +95,13 @@ pub(crate) struct RemuneracionEstado {
     /// The fund.
     pub fondo: Option<String>,
     /// When the enrolment was asked for.
-    pub fecha_alta: Option<String>,
+    pub fecha_alta: Option<Instant>,
     /// Units of the fund, with 4 decimals.
     pub cuotapartes: Option<Exacto>,
     /// The last price that was published, in pesos for 1000 units, with 6 decimals.
     pub valor_cuotaparte: Option<Exacto>,
     /// The business day of that price, `YYYY-MM-DD`.
-    pub fecha_valor: Option<String>,
+    pub fecha_valor: Option<Day>,
     /// In pesos: units × price ÷ 1000, to the centavo. Apart from the balance, and never part of it.
     pub saldo_valuado: Option<Importe>,
     /// The price against that of the business day before, in percent with 6 decimals; a weekend's
@@ -122,10 +123,10 @@ impl From<&RemunerationView> for RemuneracionEstado {
             estado: estado(known.map(|it| it.state)),
             cuenta_comitente: code,
             fondo: known.and_then(|it| it.fund.clone()),
-            fecha_alta: known.map(|it| it.requested_at.to_string()),
+            fecha_alta: known.map(|it| it.requested_at.into()),
             cuotapartes: position.map(|it| Exacto::of(it.units)),
             valor_cuotaparte: position.map(|it| Exacto::of(it.price.price)),
-            fecha_valor: position.map(|it| it.price.day.to_string()),
+            fecha_valor: position.map(|it| it.price.day.into()),
             saldo_valuado: position.and_then(|it| it.value()).map(Importe::of),
             rendimiento_diario: position.and_then(|it| it.daily_yield()).map(Exacto::of),
             tna: position.and_then(|it| it.yearly_rate()).map(Exacto::of),
@@ -231,7 +232,7 @@ async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, Ap
 )]
 #[get("/wallet/v1/Remuneracion/Estado/{cvu}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
+    let cvu = declared::CvuInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let target = Target::Cvu(cvu);
     let found = engine

@@ -20,10 +20,12 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::corte::{self, Corte};
+use super::corte::{self, Corte, PastDay};
+use super::declared::IdCuentaInPath;
 use super::importe::Importe;
-use super::{Pagina, campos, number};
-use crate::wallet;
+use super::{Pagina, campos};
+use caudal_http::bodies::texts::{Day, Pesos};
+use caudal_http::params::{AsOf, params};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -34,11 +36,11 @@ pub(crate) struct Saldo {
     /// What is available.
     pub saldo: Importe,
     /// The same as text.
-    pub available_balance: String,
+    pub available_balance: Pesos,
     /// What is held.
-    pub held_balance: String,
+    pub held_balance: Pesos,
     /// The sum of both.
-    pub total_balance: String,
+    pub total_balance: Pesos,
     /// The CVU.
     pub cvu: String,
     /// The account.
@@ -49,9 +51,9 @@ impl From<&BalanceView> for Saldo {
     fn from(view: &BalanceView) -> Self {
         Self {
             saldo: Importe::of(view.balance.available),
-            available_balance: view.balance.available.to_string(),
-            held_balance: view.balance.held.to_string(),
-            total_balance: view.balance.total().to_string(),
+            available_balance: view.balance.available.into(),
+            held_balance: view.balance.held.into(),
+            total_balance: view.balance.total().into(),
             cvu: view.cvu.to_string(),
             id_cuenta: view.account.0,
         }
@@ -65,7 +67,7 @@ pub(crate) struct SaldoHistorico {
     #[serde(flatten)]
     pub balance: Saldo,
     /// The business day in Buenos Aires, `YYYY-MM-DD`.
-    pub date: String,
+    pub date: Day,
 }
 
 /// A page of balances.
@@ -86,9 +88,9 @@ impl From<&Position> for Saldo {
         let (account, balance) = (&position.account, position.balance);
         Self {
             saldo: Importe::of(balance.available),
-            available_balance: balance.available.to_string(),
-            held_balance: balance.held.to_string(),
-            total_balance: balance.total().to_string(),
+            available_balance: balance.available.into(),
+            held_balance: balance.held.into(),
+            total_balance: balance.total().into(),
             cvu: account.cvu.map_or_else(String::new, |cvu| cvu.to_string()),
             id_cuenta: account.number.0,
         }
@@ -124,9 +126,8 @@ async fn balances(
     tag = "Wallet",
     params(
         PaginaParams,
-        wallet::declared::Fecha,
-        wallet::declared::FechaAsDate,
-        declared::AsOf
+        PastDay,
+        AsOf
     ),
     responses((status = 200, body = Saldos), Problems)
 )]
@@ -151,22 +152,33 @@ pub(crate) async fn current(caller: Caller, mut query: Query) -> Answer {
     operation_id = "readSaldoHistorico",
     tag = "Wallet",
     params(
-        wallet::declared::IdCuentaInPath,
-        wallet::declared::Fecha,
-        wallet::declared::FechaAsDate
+        IdCuentaInPath,
+        PastDay
     ),
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
 #[get("/wallet/v1/SaldoHistoricoByIdCuenta/{idCuenta}")]
-pub(crate) async fn historical(
-    caller: Caller,
-    path: web::Path<String>,
-    mut query: Query,
-) -> Answer {
-    let target = Target::Account(number(&path, "idCuenta")?);
+pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+    let target = Target::Account(IdCuentaInPath::read(&path)?);
     let day = day(&caller, &mut query);
     query.done()?;
     closing(&caller, target, day).await
+}
+
+params! {
+    /// An account, by its number.
+    struct IdCuentaInQuery {
+        /// the number of the account
+        number: u64 = required("idCuenta", campos::number) as u64;
+    }
+}
+
+params! {
+    /// An account, by its CVU.
+    pub struct CvuInQuery {
+        /// The CVU of an account, 22 digits.
+        cvu: Cvu = required("cvu", Cvu::parse) as String { pattern = "^000[0-9]{19}$" };
+    }
 }
 
 /// Reads the closing balance of a day, of the account that a parameter names.
@@ -176,17 +188,15 @@ pub(crate) async fn historical(
     operation_id = "readSaldoHistoricoOfCuenta",
     tag = "Wallet",
     params(
-        ("idCuenta" = u64, Query, description = "the number of the account"),
-        wallet::declared::Fecha,
-        wallet::declared::FechaAsDate
+        IdCuentaInQuery,
+        PastDay
     ),
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
 #[get("/wallet/v1/SaldoHistoricoByIdCuenta")]
 pub(crate) async fn historical_of_account(caller: Caller, mut query: Query) -> Answer {
-    let number = query.required("idCuenta", campos::number);
     let day = day(&caller, &mut query);
-    let number = query.finish(number)?;
+    let IdCuentaInQuery { number } = IdCuentaInQuery::read(query)?;
     closing(&caller, Target::Account(AccountNo(number)), day).await
 }
 
@@ -197,17 +207,15 @@ pub(crate) async fn historical_of_account(caller: Caller, mut query: Query) -> A
     operation_id = "readSaldoHistoricoByCVU",
     tag = "Wallet",
     params(
-        declared::CvuInQuery,
-        wallet::declared::Fecha,
-        wallet::declared::FechaAsDate
+        CvuInQuery,
+        PastDay
     ),
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
 #[get("/wallet/v1/SaldoHistoricoByCVU")]
 pub(crate) async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answer {
-    let cvu = query.required("cvu", Cvu::parse);
     let day = day(&caller, &mut query);
-    let cvu = query.finish(cvu)?;
+    let CvuInQuery { cvu } = CvuInQuery::read(query)?;
     closing(&caller, Target::Cvu(cvu), day).await
 }
 
@@ -217,12 +225,12 @@ pub(crate) async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answe
 #[utoipa::path(
     operation_id = "readSaldoActualByIdCuenta",
     tag = "Wallet",
-    params(wallet::declared::IdCuentaInPath),
+    params(IdCuentaInPath),
     responses((status = 200, body = Saldo), Problems)
 )]
 #[get("/wallet/v1/SaldoActualByIdCuenta/{idCuenta}")]
 pub(crate) async fn current_of_account(caller: Caller, path: web::Path<String>) -> Answer {
-    now(&caller, Target::Account(number(&path, "idCuenta")?)).await
+    now(&caller, Target::Account(IdCuentaInPath::read(&path)?)).await
 }
 
 /// Reads what an account has now, by its CVU.
@@ -236,7 +244,7 @@ pub(crate) async fn current_of_account(caller: Caller, path: web::Path<String>) 
 )]
 #[get("/wallet/v1/SaldoActualByCVU/{cvu}")]
 pub(crate) async fn current_by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
-    let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
+    let cvu = declared::CvuInPath::read(&path)?;
     now(&caller, Target::Cvu(cvu)).await
 }
 
@@ -247,7 +255,7 @@ async fn now(caller: &Caller, target: Target) -> Answer {
 
 /// The day that a query asks for, under either name.
 fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
-    query.past_day(caller.engine().now().business_day(), campos::day)
+    PastDay::take(query, caller.engine().now().business_day()).day()
 }
 
 /// Answers with the balance of an account at the end of a day.
@@ -258,7 +266,7 @@ async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> A
     let view = engine.balance_at(realm, target, day.end()).await?;
     let body = SaldoHistorico {
         balance: Saldo::from(&view),
-        date: day.to_string(),
+        date: day.into(),
     };
     Ok(json(StatusCode::OK, &body))
 }

@@ -1,30 +1,29 @@
 //! Treasury of the wallet family: the snapshot, and the position of each client.
 
 pub(crate) mod bodies;
-pub(crate) mod queries;
 
+use super::corte;
+use super::corte::Corte;
+use super::corte::PastDay;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
+use bodies::{
+    Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
+};
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_actors::engine::treasury::PositionFilter;
 use caudal_actors::realms::Target;
 use caudal_http::caller::Caller;
-use caudal_http::declared;
+use caudal_http::declared::{self, declared, field};
 use caudal_http::errors::ApiError;
-use caudal_http::params::{PageParams, PaginaParams, PeriodParams};
+use caudal_http::params::{AsOf, ClientText, PageParams, PaginaParams, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::{Query, pages};
 use caudal_http::respond::{json, paged};
 use caudal_http::words::Mistake;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::AccountNo;
 use utoipa_actix_web::service_config::ServiceConfig;
-
-use super::campos;
-use super::corte::{self, Corte};
-use crate::wallet;
-use bodies::{
-    Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
-};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -40,8 +39,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
 }
 
 fn by_its_cvu(path: &web::Path<String>) -> Result<Target, ApiError> {
-    let cvu = Cvu::parse(path).map_err(|why| ApiError::field("cvu", why))?;
-    Ok(Target::Cvu(cvu))
+    declared::CvuInPath::read(path).map(Target::Cvu)
 }
 
 /// Takes a snapshot of the treasury.
@@ -68,16 +66,15 @@ pub(crate) async fn snapshot(caller: Caller) -> Answer {
     tag = "Wallet: treasury",
     params(
         PaginaParams,
-        declared::ClientText,
-        wallet::declared::Fecha,
-        wallet::declared::FechaAsDate,
-        declared::AsOf
+        ClientText,
+        PastDay,
+        AsOf
     ),
     responses((status = 200, body = SaldosPage), Problems)
 )]
 #[get("/wallet/v1/SaldosClientes")]
 pub(crate) async fn balances(caller: Caller, mut query: Query) -> Answer {
-    let text = query.text("q");
+    let text = ClientText::take(&mut query).q;
     let page = query.wallet_page();
     let (engine, realm) = (caller.engine(), caller.realm());
     let at = corte::instant(&mut query, engine.now());
@@ -116,19 +113,43 @@ pub(crate) async fn by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
     balance(&caller, by_its_cvu(&path)?).await
 }
 
+declared! {
+    /// The number of the account.
+    ClienteInPath = Path "idCuenta" as u64 => AccountNo: field(account);
+}
+
 /// Reads what a client has, by its wallet account.
 ///
 /// What is available, held and in all, and when it last moved.
 #[utoipa::path(
     operation_id = "walletSaldoClienteByIdCuenta",
     tag = "Wallet: treasury",
-    params(wallet::declared::IdCuentaInPath),
+    params(ClienteInPath),
     responses((status = 200, body = SaldoCliente), Problems)
 )]
 #[get("/wallet/v1/SaldoClienteByIdCuenta/{idCuenta}")]
 pub(crate) async fn by_account(caller: Caller, path: web::Path<String>) -> Answer {
-    let number = queries::account(&path).map_err(|why| ApiError::field(queries::ACCOUNT, why))?;
-    balance(&caller, Target::Account(number)).await
+    balance(&caller, Target::Account(ClienteInPath::read(&path)?)).await
+}
+
+/// The number of a wallet account.
+fn account(text: &str) -> Result<AccountNo, Mistake> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits).map(AccountNo);
+    number.ok_or(Mistake::NotAnAccountNumber)
+}
+
+params! {
+    /// The client whose movements are listed.
+    part struct ClienteParams {
+        /// the client's CVU, or idCuenta
+        cvu: Option<Cvu> = read("cvu", Cvu::parse) as Option<String>;
+        /// the client's wallet account, or cvu
+        number: Option<AccountNo> = read("idCuenta", account) as Option<u64>;
+        => |query| if cvu.is_some() && number.is_some() {
+            query.mistake("idCuenta", Mistake::Beside { other: "cvu" });
+        };
+    }
 }
 
 /// Lists the ledger movements of a client, newest first.
@@ -138,8 +159,7 @@ pub(crate) async fn by_account(caller: Caller, path: web::Path<String>) -> Answe
     operation_id = "walletMovimientosCliente",
     tag = "Wallet: treasury",
     params(
-        ("cvu" = Option<String>, Query, description = "the client's CVU, or idCuenta"),
-        ("idCuenta" = Option<u64>, Query, description = "the client's wallet account, or cvu"),
+        ClienteParams,
         PeriodParams,
         PageParams
     ),
@@ -147,11 +167,13 @@ pub(crate) async fn by_account(caller: Caller, path: web::Path<String>) -> Answe
 )]
 #[get("/wallet/v1/MovimientosCliente")]
 pub(crate) async fn movements(caller: Caller, mut query: Query) -> Answer {
-    let target = queries::client(&mut query);
-    let (from, to) = query.period_of("from", "to", queries::day);
+    let client = ClienteParams::take(&mut query);
+    let PeriodParams { from, to } = PeriodParams::take(&mut query);
     let page = query.page();
     query.done()?;
     let (engine, realm) = (caller.engine(), caller.realm());
+    let target = client.cvu.map(Target::Cvu);
+    let target = target.or(client.number.map(Target::Account));
     let Some(target) = target else {
         return Err(ApiError::field(
             "cvu",
@@ -182,8 +204,7 @@ pub(crate) async fn movements(caller: Caller, mut query: Query) -> Answer {
     tag = "Wallet: treasury",
     params(
         declared::CvuInPath,
-        wallet::declared::Fecha,
-        wallet::declared::FechaAsDate
+        PastDay
     ),
     responses((status = 200, body = SaldoClienteHistorico), Problems)
 )]
@@ -195,11 +216,24 @@ pub(crate) async fn historical(
 ) -> Answer {
     let target = by_its_cvu(&path)?;
     let today = caller.engine().now().business_day();
-    let asked = query.past_day(today, campos::day);
+    let asked = PastDay::take(&mut query, today).day();
     query.done()?;
     let day =
         asked.ok_or_else(|| ApiError::field("date", Mistake::RequiredOr { other: "fecha" }))?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let view = engine.balance_at(realm, target, day.end()).await?;
     Ok(json(StatusCode::OK, &SaldoClienteHistorico::of(day, &view)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_accounts_are_digits_alone() {
+        assert_eq!(account("7"), Ok(AccountNo(7)));
+        for wrong in ["", "+7", "-7", "7.0", "x", "99999999999999999999"] {
+            assert!(account(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use caudal_http::bodies::nombres;
 use caudal_http::bodies::words::{SenseWord, SentidoWord, SignoWord};
 use caudal_http::body::{Body, Fields, read as read_body};
 use caudal_http::caller::Caller;
-use caudal_http::declared;
+use caudal_http::declared::{self, declared, field};
 use caudal_http::errors::ApiError;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -103,21 +103,23 @@ pub(crate) async fn list(caller: Caller, query: Query) -> Result<HttpResponse, A
     Ok(respond::array(&listing, |found| Tipo::from(found)))
 }
 
+declared! {
+    /// the number of a type
+    TipoInPath = Path "id" as u64 => u64: field(number);
+}
+
 /// Removes a type; its vouchers keep its number and its name.
 ///
 /// No more vouchers of it can be posted.
 #[utoipa::path(
     operation_id = "deleteTipoComprobante",
     tag = "Wallet",
-    params(("id" = u64, Path, description = "the number of a type")),
+    params(TipoInPath),
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/wallet/v1/TipoComprobante/{id}")]
-pub(crate) async fn remove(
-    caller: Caller,
-    path: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
-    let id = number(&path, "id")?.0;
+pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let id = TipoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let types = engine.voucher_types(realm).await?;
     let code = match types.find_legacy(id) {

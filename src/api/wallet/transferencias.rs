@@ -11,8 +11,9 @@ use caudal_http::bodies::words::ConceptWord;
 use caudal_http::body::read as read_body;
 use caudal_http::body::{Body, Fields};
 use caudal_http::caller::Caller;
-use caudal_http::declared;
+use caudal_http::declared::{self, declared, field, id};
 use caudal_http::errors::ApiError;
+use caudal_http::params::DryRun;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
@@ -125,21 +126,15 @@ fn unnamed() -> Result<ExternalId, ApiError> {
     tag = "Wallet: transfers",
     params(
         declared::IdempotencyKey,
-        declared::DryRun
+        DryRun
     ),
     request_body(content = Transferir),
     responses((status = 200, body = Transferencia), Problems)
 )]
 #[post("/wallet/v1/transferir")]
-pub(crate) async fn send(
-    request: HttpRequest,
-    caller: Caller,
-    mut query: Query,
-    body: Body,
-) -> Answer {
+pub async fn send(request: HttpRequest, caller: Caller, query: Query, body: Body) -> Answer {
     let realm = caller.realm();
-    let dry_run = query.flag("dryRun");
-    query.done()?;
+    let DryRun { dry_run } = DryRun::read(query)?;
     let render = move |view: &TransferView| Transferencia::of(realm, view);
     let ok = StatusCode::OK;
     let (asker, answer) = respond::making_as(ok, &request, &caller, &body, dry_run, render)?;
@@ -149,26 +144,51 @@ pub(crate) async fn send(
     answer.give_made(campos::as_sent(answered))
 }
 
+/// The id of an operation.
+#[derive(Clone, Copy, Debug)]
+pub enum OperacionId {
+    /// A transfer.
+    Sent(TransferId),
+    /// The voucher of money that arrived.
+    Received(VoucherId),
+}
+
+impl OperacionId {
+    fn parse(text: &str) -> Option<Self> {
+        let received = VoucherId::parse(text).map(Self::Received);
+        received.or_else(|| TransferId::parse(text).map(Self::Sent))
+    }
+}
+
+declared! {
+    /// `operacionId`: the id of a transfer, `trf_…`, or of a voucher, `cmp_…`
+    OperacionInPath = Path "id" as String
+        => OperacionId: id(OperacionId::parse, Rejection::TransferNotFound);
+    /// the tenant's own id
+    ExternoInPath = Path "idExterno" as String => ExternalId: field(ExternalId::parse);
+}
+
 /// Reads an operation: a transfer by its id, or money that arrived by the id of its voucher.
 ///
 /// `estadoOperacionNombre` says how it ended, or that it waits for the bank.
 #[utoipa::path(
     operation_id = "walletOperacion",
     tag = "Wallet: transfers",
-    params(("id" = String, Path, description = "`operacionId`: the id of a transfer, `trf_…`, or of a voucher, `cmp_…`")),
+    params(OperacionInPath),
     responses((status = 200, body = Operacion), Problems)
 )]
 #[get("/wallet/v1/Operacion/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
-    if let Some(id) = VoucherId::parse(&path) {
-        let found = engine.voucher(realm, id).await.ok();
-        let found = found.and_then(Operation::received);
-        return Ok(shown(&caller, &found.ok_or(Rejection::TransferNotFound)?));
-    }
-    let id = TransferId::parse(&path).ok_or(Rejection::TransferNotFound)?;
-    let (view, _) = engine.transfer_of(realm, id).await?;
-    Ok(shown(&caller, &Operation::Sent(Box::new(view))))
+    let operation = match OperacionInPath::read(&path)? {
+        OperacionId::Received(id) => {
+            let found = engine.voucher(realm, id).await.ok();
+            let found = found.and_then(Operation::received);
+            found.ok_or(Rejection::TransferNotFound)?
+        }
+        OperacionId::Sent(id) => Operation::Sent(Box::new(engine.transfer_of(realm, id).await?.0)),
+    };
+    Ok(shown(&caller, &operation))
 }
 
 /// Reads the transfer that holds an external id.
@@ -177,12 +197,12 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 #[utoipa::path(
     operation_id = "walletOperacionByIdExterno",
     tag = "Wallet: transfers",
-    params(("idExterno" = String, Path, description = "the tenant's own id")),
+    params(ExternoInPath),
     responses((status = 200, body = Operacion), Problems)
 )]
 #[get("/wallet/v1/OperacionByIdExterno/{idExterno}")]
 pub(crate) async fn by_external(caller: Caller, path: web::Path<String>) -> Answer {
-    let id = ExternalId::parse(&path).map_err(|why| ApiError::field("idExterno", why))?;
+    let id = ExternoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let id = engine.transfer_by_external(realm, id).await?;
     let (view, _) = engine.transfer_of(realm, id).await?;

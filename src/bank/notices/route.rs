@@ -1,8 +1,8 @@
 //! Handles notices from the bank: money that arrived, transfers that ended or came back.
 //!
-//! **Authentication.** A notice signed with the secret of a bank counts for the realms whose relation
-//! has that secret, and for no others; no API key is needed, and an unsigned notice is not read. If
-//! the bank of a realm has no secret, no notice counts for it.
+//! **Authentication.** The gateway of a bank tells whether the bank sent a notice
+//! ([`caudal_actors::ports::BankGateway::verify`]), and reads it. The notice counts for the realms whose gateway says so,
+//! and for no others; no API key is needed, and a notice that no bank sent is not read.
 //!
 //! **Time.** A signature must be recent by the clock that the service trusts, or by the machine's.
 //! They differ only while the machine's clock is in doubt: then a notice is answered like any order
@@ -16,34 +16,28 @@
 //! **Failure.** Only a 200 ends a notice: after any other answer the bank sends it again. A
 //! repeated notice takes effect once, by the ids of the rail.
 
-use std::cell::RefCell;
-
+use crate::notices::NoticeBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderName};
+use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_actors::banks::Voice;
 use caudal_actors::engine::money::Heard;
 use caudal_actors::failure::Failure;
-use caudal_actors::ports::Notice;
+use caudal_actors::ports::{BankGateway as _, Notice, RawNotice, UnreadNotice};
 use caudal_http::bodies::words::HeardWord;
 use caudal_http::bytes::{BODY_BYTES_MAX, Bytes};
 use caudal_http::caller::only;
+use caudal_http::declared::declared;
 use caudal_http::errors::ApiError;
 use caudal_http::problems::NoticeProblems;
 use caudal_http::respond::json;
 use caudal_http::words::Refusal;
 use caudal_http::{Door, current};
-use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::notices::{Headers, read, verify};
-
 /// The path that the bank is given.
 pub const PATH: &str = "/bank/v1/notifications";
-const ID: HeaderName = HeaderName::from_static("webhook-id");
-const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// What became of a notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -53,27 +47,6 @@ pub struct HeardBody {
     /// it is about nothing here.
     #[schema(value_type = HeardWord)]
     result: &'static str,
-}
-
-/// What the bank reports, as the document has it.
-#[derive(ToSchema)]
-#[schema(as = BankNotice)]
-#[expect(dead_code, reason = "what the document shows is never made")]
-pub struct NoticeBody {
-    /// Its id.
-    id: String,
-    /// Always `event`.
-    object: String,
-    /// When it happened.
-    #[schema(format = DateTime)]
-    created: String,
-    /// What happened: `transfer.cvu.received`, `transfer.cvu.completed`, `transfer.cvu.rejected`,
-    /// `transfer.cvu.reversed` or `endpoint.created`; others are answered and ignored.
-    #[schema(rename = "type")]
-    kind: String,
-    /// The transfer, as the bank has it.
-    #[schema(value_type = Object, required = false)]
-    data: Option<()>,
 }
 
 /// The route, and 405 for any other method.
@@ -86,29 +59,13 @@ pub fn routes(config: &mut web::ServiceConfig) {
     config.service(resource.default_service(web::to(refuse)));
 }
 
-/// The realms whose bank signed a notice: on a machine for a first look, one sandbox is everybody's.
-/// Each secret is tried once, however many realms have it.
-fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
-    let headers = Headers {
-        id: only(request, &ID),
-        timestamp: only(request, &TIMESTAMP),
-        signature: only(request, &SIGNATURE),
-    };
-    let clocks = [door.engine.now(), caudal_http::clock::now()];
-    let tried: RefCell<Vec<(SecretString, bool)>> = RefCell::default();
-    let fits = |secret: &str| {
-        let mut tried = tried.borrow_mut();
-        let known = tried.iter().find(|(it, _)| it.expose_secret() == secret);
-        if let Some((_, fits)) = known {
-            return *fits;
-        }
-        let secret = SecretString::from(secret);
-        let fresh = |now| verify(&secret, headers, body, now).is_ok();
-        let fits = clocks.into_iter().any(fresh);
-        tried.push((secret, fits));
-        fits
-    };
-    door.engine.signers(&fits)
+declared! {
+    /// the id of the notice
+    NoticeId = Header "webhook-id" as String;
+    /// when it was signed, in seconds since 1970
+    NoticeTimestamp = Header "webhook-timestamp" as String;
+    /// `v1,` and the signature in base64; several with spaces between
+    NoticeSignature = Header "webhook-signature" as String;
 }
 
 /// Takes a notice of the bank: money that arrived, or how a transfer ended.
@@ -121,9 +78,9 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
     operation_id = "takeBankNotice",
     tag = "Bank",
     params(
-        ("webhook-id" = String, Header, description = "the id of the notice"),
-        ("webhook-timestamp" = String, Header, description = "when it was signed, in seconds since 1970"),
-        ("webhook-signature" = String, Header, description = "`v1,` and the signature in base64; several with spaces between")
+        NoticeId,
+        NoticeTimestamp,
+        NoticeSignature
     ),
     request_body(content = NoticeBody),
     responses((status = 200, body = HeardBody), NoticeProblems),
@@ -139,19 +96,7 @@ pub async fn hear(
     }
     let admitted = door.engine.in_flight().notice();
     let _admitted = admitted.map_err(|_| again(Failure::Overloaded))?;
-    let Some(voice) = signers(&request, &door, &body) else {
-        if door.strangers.may_report() {
-            tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
-        }
-        return Err(Refusal::NoSignature.into());
-    };
-    let kind = only(&request, &CONTENT_TYPE);
-    let notice = read(&body, kind, door.engine.now()).map_err(|why| {
-        tracing::error!(%why, "a signed notice cannot be read");
-        Refusal::NoticeNotUnderstood {
-            why: why.to_string(),
-        }
-    })?;
+    let (voice, notice) = received(&request, &door, &body)?;
     let request_id = current::request().id;
     let answer = door.engine.notice(voice, notice.clone(), &request_id);
     let heard = answer.await.map_err(again)?;
@@ -177,6 +122,26 @@ pub async fn hear(
         Heard::Ignored => "ignored",
     };
     Ok(json(StatusCode::OK, &HeardBody { result }))
+}
+
+/// Reads a notice if a bank of ours sent it, with the realms for which it counts: on a machine for a first look, one
+/// sandbox is everybody's.
+fn received(request: &HttpRequest, door: &Door, body: &[u8]) -> Result<(Voice, Notice), ApiError> {
+    let header = |name: &str| only(request, &HeaderName::try_from(name).ok()?);
+    let clocks = [door.engine.now(), caudal_http::clock::now()];
+    let raw = RawNotice::new(&header, body, &clocks);
+    let Some((bank, voice)) = door.engine.sender(&raw) else {
+        if door.strangers.may_report() {
+            tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
+        }
+        return Err(Refusal::NoSignature.into());
+    };
+    let notice = bank.read_notice(&raw, door.engine.now());
+    let notice = notice.map_err(|UnreadNotice(why)| {
+        tracing::error!(%why, "a signed notice cannot be read");
+        Refusal::NoticeNotUnderstood { why }
+    })?;
+    Ok((voice, notice))
 }
 
 /// Makes a failure one after which the bank has to send the notice again.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use caudal_actors::accounts::{AccountView, BalanceView};
 use caudal_ledger::accounts::{Account, Holder, Suspension};
-use caudal_ledger::limits::{Level, Levels, Limits, Usage};
-use caudal_ledger::money::Money;
+use caudal_ledger::limits::PerKind;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::kyc::KycBody;
-use super::words::{AccountStatusWord, CurrencyWord, LevelWord, PersonTypeWord, SuspensionWord};
+use super::limits::{LimitSources, LimitsBody, UsageBody};
+use super::texts::{Instant, Pesos};
+use super::words::{AccountStatusWord, CurrencyWord, PersonTypeWord, SuspensionWord};
 
 /// A holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -44,7 +45,7 @@ pub struct SuspensionBody {
     #[schema(value_type = SuspensionWord)]
     pub code: String,
     /// Since when.
-    pub at: String,
+    pub at: Instant,
 }
 
 impl From<&Suspension> for SuspensionBody {
@@ -52,7 +53,7 @@ impl From<&Suspension> for SuspensionBody {
         Self {
             reason: suspension.reason.clone(),
             code: suspension.code.as_str().to_owned(),
-            at: suspension.at.to_string(),
+            at: suspension.at.into(),
         }
     }
 }
@@ -68,15 +69,15 @@ pub struct BalanceBody {
     #[schema(value_type = CurrencyWord)]
     pub currency: &'static str,
     /// What can be spent.
-    pub available: String,
+    pub available: Pesos,
     /// What is set apart by open holds.
-    pub held: String,
+    pub held: Pesos,
     /// `available + held`.
-    pub total: String,
+    pub total: Pesos,
     /// Counts the CVU's movements from 1; 0 before the first.
     pub sequence: u64,
     /// As of when.
-    pub as_of: String,
+    pub as_of: Instant,
 }
 
 impl From<&BalanceView> for BalanceBody {
@@ -84,79 +85,13 @@ impl From<&BalanceView> for BalanceBody {
         Self {
             cvu: view.cvu.to_string(),
             currency: "ARS",
-            available: view.balance.available.to_string(),
-            held: view.balance.held.to_string(),
-            total: view.balance.total().to_string(),
+            available: view.balance.available.into(),
+            held: view.balance.held.into(),
+            total: view.balance.total().into(),
             sequence: view.sequence,
-            as_of: view.as_of.to_string(),
+            as_of: view.as_of.into(),
         }
     }
-}
-
-/// Limits of one level; null where the level sets none.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(
-    missing_docs,
-    reason = "the fields are documented with the limits themselves"
-)]
-pub struct LimitsBody {
-    pub max_per_transaction: Option<String>,
-    pub daily_amount: Option<String>,
-    pub daily_count: Option<u64>,
-    pub monthly_amount: Option<String>,
-    pub monthly_count: Option<u64>,
-    pub max_balance: Option<String>,
-}
-
-impl From<&Limits> for LimitsBody {
-    fn from(limits: &Limits) -> Self {
-        let text = |money: Option<Money>| money.map(|m| m.to_string());
-        Self {
-            max_per_transaction: text(limits.max_per_transaction),
-            daily_amount: text(limits.daily_amount),
-            daily_count: limits.daily_count,
-            monthly_amount: text(limits.monthly_amount),
-            monthly_count: limits.monthly_count,
-            max_balance: text(limits.max_balance),
-        }
-    }
-}
-
-/// The level that each limit comes from: `account`, `psp`, `platform` or `none`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(
-    missing_docs,
-    reason = "the fields are documented with the limits themselves"
-)]
-pub struct LimitSources {
-    #[schema(value_type = LevelWord)]
-    pub max_per_transaction: &'static str,
-    #[schema(value_type = LevelWord)]
-    pub daily_amount: &'static str,
-    #[schema(value_type = LevelWord)]
-    pub daily_count: &'static str,
-    #[schema(value_type = LevelWord)]
-    pub monthly_amount: &'static str,
-    #[schema(value_type = LevelWord)]
-    pub monthly_count: &'static str,
-    #[schema(value_type = LevelWord)]
-    pub max_balance: &'static str,
-}
-
-/// Outgoing money of the business day and the calendar month.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(
-    missing_docs,
-    reason = "the fields are documented with the limits themselves"
-)]
-pub struct UsageBody {
-    pub daily_amount: String,
-    pub daily_count: u64,
-    pub monthly_amount: String,
-    pub monthly_count: u64,
 }
 
 /// Effective limits, where each comes from, and what is left of them (LimitsSnapshot).
@@ -175,80 +110,25 @@ pub struct LimitsSnapshot {
     /// What is left; null where there is no limit.
     pub remaining: LimitsBody,
     /// As of when.
-    pub as_of: String,
-}
-
-/// Limits with the level that each comes from.
-fn effective(levels: &Levels) -> (Limits, LimitSources) {
-    fn of<T: Copy>(levels: &Levels, f: fn(&Limits) -> Option<T>) -> (Option<T>, &'static str) {
-        let (value, level): (Option<T>, Level) = levels.effective(f);
-        (value, level.as_str())
-    }
-    let max_per_transaction = of(levels, |l| l.max_per_transaction);
-    let daily_amount = of(levels, |l| l.daily_amount);
-    let daily_count = of(levels, |l| l.daily_count);
-    let monthly_amount = of(levels, |l| l.monthly_amount);
-    let monthly_count = of(levels, |l| l.monthly_count);
-    let max_balance = of(levels, |l| l.max_balance);
-    let limits = Limits {
-        max_per_transaction: max_per_transaction.0,
-        daily_amount: daily_amount.0,
-        daily_count: daily_count.0,
-        monthly_amount: monthly_amount.0,
-        monthly_count: monthly_count.0,
-        max_balance: max_balance.0,
-    };
-    let sources = LimitSources {
-        max_per_transaction: max_per_transaction.1,
-        daily_amount: daily_amount.1,
-        daily_count: daily_count.1,
-        monthly_amount: monthly_amount.1,
-        monthly_count: monthly_count.1,
-        max_balance: max_balance.1,
-    };
-    (limits, sources)
-}
-
-fn remaining(limits: &Limits, usage: &Usage, total: Money) -> Limits {
-    let left = |limit: Option<Money>, used: Money| {
-        limit.map(|limit| {
-            limit
-                .minus(used)
-                .filter(|m| *m > Money::ZERO)
-                .unwrap_or(Money::ZERO)
-        })
-    };
-    Limits {
-        max_per_transaction: limits.max_per_transaction,
-        daily_amount: left(limits.daily_amount, usage.daily_amount),
-        daily_count: limits
-            .daily_count
-            .map(|limit| limit.saturating_sub(usage.daily_count)),
-        monthly_amount: left(limits.monthly_amount, usage.monthly_amount),
-        monthly_count: limits
-            .monthly_count
-            .map(|limit| limit.saturating_sub(usage.monthly_count)),
-        max_balance: left(limits.max_balance, total),
-    }
+    pub as_of: Instant,
 }
 
 impl From<&AccountView> for LimitsSnapshot {
     fn from(view: &AccountView) -> Self {
-        let (limits, source) = effective(&view.levels);
+        let levels = &view.levels;
         let usage = view.account.usage.at(view.as_of);
-        let left = remaining(&limits, &usage, view.account.balance.total());
+        let total = view.account.balance.total();
+        let effective = PerKind::of(|kind| levels.effective(kind).0);
         Self {
-            effective: (&limits).into(),
-            source,
+            effective: LimitsBody(effective),
+            source: LimitSources(PerKind::of(|kind| levels.effective(kind).1)),
             own: (&view.account.limits).into(),
-            usage: UsageBody {
-                daily_amount: usage.daily_amount.to_string(),
-                daily_count: usage.daily_count,
-                monthly_amount: usage.monthly_amount.to_string(),
-                monthly_count: usage.monthly_count,
-            },
-            remaining: (&left).into(),
-            as_of: view.as_of.to_string(),
+            usage: UsageBody(PerKind::of(|kind| usage.used(kind))),
+            remaining: LimitsBody(PerKind::of(|kind| {
+                let limit = *effective.get(kind);
+                limit.map(|limit| limit.less(usage.against(kind, total)))
+            })),
+            as_of: view.as_of.into(),
         }
     }
 }
@@ -288,11 +168,11 @@ pub struct AccountSummary {
     /// The suspension, while suspended.
     pub suspension: Option<SuspensionBody>,
     /// When it was created.
-    pub created_at: String,
+    pub created_at: Instant,
     /// When it last changed.
-    pub updated_at: String,
+    pub updated_at: Instant,
     /// When it was closed.
-    pub closed_at: Option<String>,
+    pub closed_at: Option<Instant>,
 }
 
 impl From<&Account> for AccountSummary {
@@ -312,9 +192,9 @@ impl From<&Account> for AccountSummary {
             metadata: account.metadata.clone(),
             kyc: (&account.kyc).into(),
             suspension: account.suspension.as_ref().map(SuspensionBody::from),
-            created_at: account.created_at.to_string(),
-            updated_at: account.updated_at.to_string(),
-            closed_at: account.closed_at.map(|at| at.to_string()),
+            created_at: account.created_at.into(),
+            updated_at: account.updated_at.into(),
+            closed_at: account.closed_at.map(Into::into),
         }
     }
 }
@@ -338,11 +218,11 @@ impl From<&AccountView> for AccountBody {
         let balance = BalanceBody {
             cvu: account.cvu.clone(),
             currency: "ARS",
-            available: view.account.balance.available.to_string(),
-            held: view.account.balance.held.to_string(),
-            total: view.account.balance.total().to_string(),
+            available: view.account.balance.available.into(),
+            held: view.account.balance.held.into(),
+            total: view.account.balance.total().into(),
             sequence: view.account.sequence,
-            as_of: view.as_of.to_string(),
+            as_of: view.as_of.into(),
         };
         Self {
             account,

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 
 use super::counterparty::CounterpartyBody;
 use super::holds::{HoldBody, hold};
+use super::texts::{Instant, Pesos};
 use super::transfers::{DecisionBody, TransferBody, transfer};
 use super::voucher_types::{VoucherTypeBody, voucher_type};
 use super::vouchers::{VoucherBody, voucher};
@@ -36,7 +37,7 @@ pub struct EventBody {
     #[schema(value_type = EventTypeWord)]
     pub kind: &'static str,
     /// When.
-    pub timestamp: String,
+    pub timestamp: Instant,
     /// What it is about, as it was right after it: an account, voucher, hold, transfer, voucher
     /// type, or money that no account could take.
     pub data: EventData,
@@ -135,13 +136,13 @@ pub struct SuspenseBody {
     /// The CVU that it was for.
     pub cvu: String,
     /// ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
     /// Who sent it.
     pub counterparty: CounterpartyBody,
     /// Why no account took it.
     pub reason: String,
     /// When the bank wrote of it.
-    pub bank_at: String,
+    pub bank_at: Instant,
 }
 
 /// The type of a test, which is no event of the log.
@@ -233,7 +234,7 @@ pub fn event(tenant: &str, event: &Event) -> EventBody {
         id: event.id.to_string(),
         sequence: number,
         kind: event.kind.as_str(),
-        timestamp: event.at.to_string(),
+        timestamp: event.at.into(),
         data: data(tenant, realm, event),
     }
 }
@@ -292,9 +293,9 @@ fn suspense(suspense: &Suspense) -> SuspenseBody {
         coelsa_id: cash_in.coelsa_id.clone(),
         bank_transfer_id: cash_in.bank_id.clone(),
         cvu: cash_in.cvu.to_string(),
-        amount: cash_in.amount.to_string(),
+        amount: cash_in.amount.into(),
         counterparty: cash_in.counterparty().into(),
         reason: reason.clone(),
-        bank_at: cash_in.at.to_string(),
+        bank_at: cash_in.at.into(),
     }
 }

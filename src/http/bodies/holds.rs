@@ -1,5 +1,6 @@
 //! The body of a hold.
 
+use super::texts::{Instant, Pesos};
 use super::words::HoldStatusWord;
 use caudal_actors::accounts::HoldView;
 use caudal_ledger::ids::RealmId;
@@ -17,22 +18,22 @@ pub struct HoldBody {
     /// The CVU.
     pub cvu: String,
     /// What was set apart: ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
     /// What of it has left.
-    pub confirmed: String,
+    pub confirmed: Pesos,
     /// What of it has returned.
-    pub released: String,
+    pub released: Pesos,
     /// What of it is still set apart.
-    pub remaining: String,
+    pub remaining: Pesos,
     /// `open`, `released`, `expired`, or `confirmed`: it has ended, and at least a part of it was confirmed.
     #[schema(value_type = HoldStatusWord)]
     pub status: &'static str,
     /// The tenant's own id.
     pub id_externo: Option<String>,
     /// When its rest is released by itself.
-    pub expires_at: Option<String>,
+    pub expires_at: Option<Instant>,
     /// When it was opened.
-    pub created_at: String,
+    pub created_at: Instant,
 }
 
 /// Renders a hold.
@@ -42,13 +43,13 @@ pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
     HoldBody {
         id: hold.id(realm, *account).to_string(),
         cvu: hold.cvu.to_string(),
-        amount: hold.amount.to_string(),
-        confirmed: hold.confirmed.to_string(),
-        released: hold.released.to_string(),
-        remaining: remaining.to_string(),
+        amount: hold.amount.into(),
+        confirmed: hold.confirmed.into(),
+        released: hold.released.into(),
+        remaining: remaining.into(),
         status: hold.status().as_str(),
         id_externo: hold.external_id.as_ref().map(ToString::to_string),
-        expires_at: hold.expires_at.map(|at| at.to_string()),
-        created_at: hold.created_at.to_string(),
+        expires_at: hold.expires_at.map(Into::into),
+        created_at: hold.created_at.into(),
     }
 }

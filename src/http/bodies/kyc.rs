@@ -17,7 +17,8 @@ macro_rules! kyc_fields {
                 birth_country: Option<String> =
                     optional("birthCountry", text(kyc::country)) as Option<String>;
                 birth_date: Option<String> =
-                    optional("birthDate", text(kyc::birth_date)) as Option<String>;
+                    optional("birthDate", text(kyc::birth_date))
+                    as Option<String> { format = Date };
                 sex: Option<String> = optional("sex", text(kyc::sex))
                     as Option<String> { value_type = Option<$crate::bodies::words::SexWord> };
                 dni: Option<String> = optional("dni", text(kyc::document)) as Option<String>;
@@ -41,7 +42,8 @@ macro_rules! kyc_fields {
                 kyc_level: Option<u8> = optional("kycLevel", integer(0, kyc::LEVEL_MAX.into()))
                     as Option<u8> { minimum = 0, maximum = 3 };
                 verified_at: Option<Timestamp> =
-                    optional("verifiedAt", text(instant)) as Option<String>;
+                    optional("verifiedAt", text(instant))
+                    as Option<$crate::bodies::texts::Instant>;
             }
         }
     };

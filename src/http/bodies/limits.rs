@@ -1,12 +1,173 @@
-//! The JSON of a change of limits, the same for tenants and operators.
+//! Limits in bodies: one field for each kind of limit, in the order of their table.
 
-use caudal_ledger::limits::{Change, LimitsChange};
-use caudal_ledger::money::Money;
+use std::borrow::Cow;
 
+use caudal_ledger::limits::{Level, LimitKind, Limits, LimitsChange, PerKind, Quantity, Unit};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::texts::Pesos;
+use super::words::LevelWord;
 use crate::body::read::{integer, money};
-use crate::request::request;
+use crate::body::{Body, Fields};
+use crate::errors::ApiError;
+use crate::request::closed;
 use crate::shapes::MoneyDto;
 use crate::words::Mistake;
+
+/// Limits of one level; null where the level sets none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LimitsBody(pub PerKind<Option<Quantity>>);
+
+impl From<&Limits> for LimitsBody {
+    fn from(limits: &Limits) -> Self {
+        Self(PerKind::of(|kind| limits.get(kind)))
+    }
+}
+
+impl Serialize for LimitsBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fields(serializer, LimitKind::ALL.into_iter(), |kind| {
+            self.0.get(kind).map(QuantityBody)
+        })
+    }
+}
+
+impl PartialSchema for LimitsBody {
+    fn schema() -> RefOr<Schema> {
+        let whole = ObjectBuilder::new()
+            .description(Some("Limits of one level; null where the level sets none."));
+        let fields = LimitKind::ALL.into_iter();
+        let whole = fields.fold(whole, |whole, kind| {
+            whole.property(kind.name(), nullable(quantity(kind)))
+        });
+        whole.into()
+    }
+}
+
+impl ToSchema for LimitsBody {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("LimitsBody")
+    }
+}
+
+/// The level that each limit comes from: `account`, `psp`, `platform` or `none`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LimitSources(pub PerKind<Level>);
+
+impl Serialize for LimitSources {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fields(serializer, LimitKind::ALL.into_iter(), |kind| {
+            self.0.get(kind).as_str()
+        })
+    }
+}
+
+impl PartialSchema for LimitSources {
+    fn schema() -> RefOr<Schema> {
+        let whole = ObjectBuilder::new().description(Some(
+            "The level that each limit comes from: `account`, `psp`, `platform` or `none`.",
+        ));
+        let fields = LimitKind::ALL.into_iter();
+        let whole = fields.fold(whole, |whole, kind| {
+            let level = Ref::from_schema_name(LevelWord::name());
+            whole.property(kind.name(), level).required(kind.name())
+        });
+        whole.into()
+    }
+}
+
+impl ToSchema for LimitSources {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("LimitSources")
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        into.push((LevelWord::name().into_owned(), LevelWord::schema()));
+    }
+}
+
+/// Outgoing money of the business day and the calendar month.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UsageBody(pub PerKind<Quantity>);
+
+/// The kinds that have a usage.
+fn counted() -> impl Iterator<Item = LimitKind> {
+    let kinds = LimitKind::ALL.into_iter();
+    kinds.filter(|kind| kind.is_counted())
+}
+
+impl Serialize for UsageBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fields(serializer, counted(), |kind| {
+            QuantityBody(*self.0.get(kind))
+        })
+    }
+}
+
+impl PartialSchema for UsageBody {
+    fn schema() -> RefOr<Schema> {
+        let whole = ObjectBuilder::new().description(Some(
+            "Outgoing money of the business day and the calendar month.",
+        ));
+        let whole = counted().fold(whole, |whole, kind| {
+            let value = quantity(kind);
+            whole.property(kind.name(), value).required(kind.name())
+        });
+        whole.into()
+    }
+}
+
+impl ToSchema for UsageBody {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("UsageBody")
+    }
+}
+
+/// An amount as text, a count as a number.
+struct QuantityBody(Quantity);
+
+impl Serialize for QuantityBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Quantity::Money(money) => serializer.collect_str(&money),
+            Quantity::Count(count) => serializer.serialize_u64(count),
+        }
+    }
+}
+
+fn fields<S: Serializer, T: Serialize>(
+    serializer: S,
+    kinds: impl Iterator<Item = LimitKind>,
+    value: impl Fn(LimitKind) -> T,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    for kind in kinds {
+        map.serialize_entry(kind.name(), &value(kind))?;
+    }
+    map.end()
+}
+
+/// The schema of a value of a kind.
+fn quantity(kind: LimitKind) -> RefOr<Schema> {
+    match kind.unit() {
+        Unit::Count => u64::schema(),
+        Unit::Amount => Pesos::schema(),
+    }
+}
+
+/// The same schema, with null among its values.
+fn nullable(mut schema: RefOr<Schema>) -> RefOr<Schema> {
+    if let RefOr::T(Schema::Object(object)) = &mut schema
+        && let SchemaType::Type(kind) = &object.schema_type
+    {
+        object.schema_type = SchemaType::Array(vec![kind.clone(), Type::Null]);
+    }
+    schema
+}
 
 /// The largest count of movements that a limit may have.
 const COUNT_MAX: u64 = 1_000_000_000;
@@ -19,28 +180,68 @@ pub fn count(raw: &str) -> Result<u64, Mistake> {
     integer(0, COUNT_MAX)(raw)
 }
 
-request! {
-    /// A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as text, or as numbers.
-    strict pub struct UpdateLimits as UpdateLimitsDto {
-        max_per_transaction: Change<Money> =
-            change("maxPerTransaction", money) as Option<MoneyDto>;
-        daily_amount: Change<Money> = change("dailyAmount", money) as Option<MoneyDto>;
-        daily_count: Change<u64> = change("dailyCount", count) as Option<u64>;
-        monthly_amount: Change<Money> = change("monthlyAmount", money) as Option<MoneyDto>;
-        monthly_count: Change<u64> = change("monthlyCount", count) as Option<u64>;
-        max_balance: Change<Money> = change("maxBalance", money) as Option<MoneyDto>;
+/// A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as text, or as numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateLimits(LimitsChange);
+
+impl UpdateLimits {
+    /// Takes its fields, in the order of the table of kinds.
+    pub fn take(fields: &mut Fields) -> Option<Self> {
+        fields.know(&LimitKind::NAMES);
+        let mut changed = LimitsChange::default();
+        for kind in LimitKind::ALL {
+            let sent = match kind.unit() {
+                Unit::Amount => fields.change(kind.name(), money).map(Quantity::Money),
+                Unit::Count => fields.change(kind.name(), count).map(Quantity::Count),
+            };
+            changed = changed.with(kind, sent);
+        }
+        Some(Self(changed))
+    }
+
+    /// Reads it from a body that has nothing else.
+    ///
+    /// # Errors
+    /// 400 with every field that is wrong.
+    pub fn read(body: Body) -> Result<Self, ApiError> {
+        let mut fields = body.fields();
+        let whole = Self::take(&mut fields);
+        fields.finish(whole)
     }
 }
 
 impl From<UpdateLimits> for LimitsChange {
     fn from(sent: UpdateLimits) -> Self {
-        Self {
-            max_per_transaction: sent.max_per_transaction,
-            daily_amount: sent.daily_amount,
-            daily_count: sent.daily_count,
-            monthly_amount: sent.monthly_amount,
-            monthly_count: sent.monthly_count,
-            max_balance: sent.max_balance,
-        }
+        sent.0
+    }
+}
+
+impl PartialSchema for UpdateLimits {
+    fn schema() -> RefOr<Schema> {
+        let whole = ObjectBuilder::new().description(Some(
+            "A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as text, or as numbers.",
+        ));
+        let fields = LimitKind::ALL.into_iter();
+        let whole = fields.fold(whole, |whole, kind| {
+            let value: RefOr<Schema> = match kind.unit() {
+                Unit::Amount => OneOfBuilder::new()
+                    .item(Ref::from_schema_name(MoneyDto::name()))
+                    .item(ObjectBuilder::new().schema_type(Type::Null))
+                    .into(),
+                Unit::Count => nullable(u64::schema()),
+            };
+            whole.property(kind.name(), value)
+        });
+        closed(whole.into())
+    }
+}
+
+impl ToSchema for UpdateLimits {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("UpdateLimitsDto")
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        into.push((MoneyDto::name().into_owned(), MoneyDto::schema()));
     }
 }

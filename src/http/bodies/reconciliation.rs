@@ -14,6 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::counterparty::CounterpartyBody;
+use super::texts::{Day, Instant, Pesos};
 use super::transfers::DecisionBody;
 use super::words::{AgreementWord, BankWordWord, SuspenseWord, WayWord};
 
@@ -24,9 +25,9 @@ pub struct ReconciledVoucher {
     /// Its id.
     pub id: String,
     /// ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
     /// When it was posted.
-    pub created_at: String,
+    pub created_at: Instant,
 }
 
 /// Money that no account could take, and what became of it.
@@ -37,7 +38,7 @@ pub struct SuspenseBody {
     /// Why no account took it: the stable word of the refusal.
     pub reason: String,
     /// Since when it waits, or waited.
-    pub at: String,
+    pub at: Instant,
     /// `waiting`, `returning`, `credited` or `returned`.
     #[schema(value_type = SuspenseWord)]
     pub state: &'static str,
@@ -48,7 +49,7 @@ pub struct SuspenseBody {
 #[serde(rename_all = "camelCase")]
 pub struct ReconciledItem {
     /// The business day in whose reconciliation it is.
-    pub date: String,
+    pub date: Day,
     /// The bank's own id.
     pub bank_transfer_id: Option<String>,
     /// The id on the rail.
@@ -61,12 +62,12 @@ pub struct ReconciledItem {
     /// The other side.
     pub counterparty: CounterpartyBody,
     /// ARS with two decimals: the bank's, or the ledger's where the bank has none.
-    pub amount: String,
+    pub amount: Pesos,
     /// The bank's word: `completed`, `failed`, `in_progress` or `unknown`; null when it has none.
     #[schema(value_type = Option<BankWordWord>)]
     pub status: Option<&'static str>,
     /// When, by the bank's clock.
-    pub bank_at: Option<String>,
+    pub bank_at: Option<Instant>,
     /// The voucher in the ledger.
     pub voucher: Option<ReconciledVoucher>,
     /// The transfer that it belongs to.
@@ -86,7 +87,7 @@ pub struct ReconciledItem {
 }
 
 /// The counts and sums of all days asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciliationSummary {
     /// Bank and ledger agree.
@@ -106,9 +107,9 @@ pub struct ReconciliationSummary {
     /// The bank has ended it otherwise than the ledger; these are in their other counts too.
     pub contradicted: u64,
     /// What arrived at the bank: its completed movements, without those that are pending here.
-    pub amount_in: String,
+    pub amount_in: Pesos,
     /// What left at the bank: its completed movements, without those that are pending here.
-    pub amount_out: String,
+    pub amount_out: Pesos,
 }
 
 const fn way(way: Way) -> &'static str {
@@ -132,7 +133,7 @@ fn transfer_id(realm: RealmId, view: &TransferView) -> String {
 }
 
 /// The direction, CVU, amount and other side of a movement, as the ledger has them.
-fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
+fn by_ledger(found: &Reconciled) -> (Way, String, Pesos, CounterpartyBody) {
     let transfer = found.transfer.as_ref().map(|view| &view.transfer);
     let other = transfer.map(|transfer| transfer.counterparty().into());
     if let Some(placed) = &found.voucher {
@@ -141,20 +142,20 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
             Direction::Credit | Direction::Release => Way::In,
             Direction::Debit | Direction::Hold | Direction::ConfirmHold => Way::Out,
         };
-        let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.to_string());
+        let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.into());
         let named = voucher.other_side().map(CounterpartyBody::from);
         return (way, cvu, amount, named.or(other).unwrap_or_default());
     }
     if let Some(parked) = &found.suspense {
         // Without the bank's side, only the money that was returned is known.
         let arrived = &parked.suspense.cash_in;
-        let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.to_string());
+        let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.into());
         return (Way::Out, cvu, amount, arrived.counterparty().into());
     }
     let cvu = transfer.map(|transfer| transfer.from.to_string());
     let amount = transfer.map_or(Money::ZERO, |transfer| transfer.amount.money());
     let other = other.unwrap_or_default();
-    (Way::Out, cvu.unwrap_or_default(), amount.to_string(), other)
+    (Way::Out, cvu.unwrap_or_default(), amount.into(), other)
 }
 
 /// Renders a movement of a realm and a day.
@@ -166,7 +167,7 @@ pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledI
         Some(bank) => (
             bank.way,
             bank.cvu.clone(),
-            bank.amount.to_string(),
+            bank.amount.into(),
             CounterpartyBody {
                 coelsa_id: bank.coelsa_id.clone(),
                 ..bank.counterparty.clone().into()
@@ -176,11 +177,11 @@ pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledI
     };
     let voucher = found.voucher.as_ref().map(|placed| ReconciledVoucher {
         id: placed.voucher.id(realm, placed.account).to_string(),
-        amount: placed.voucher.amount.to_string(),
-        created_at: placed.voucher.at.to_string(),
+        amount: placed.voucher.amount.into(),
+        created_at: placed.voucher.at.into(),
     });
     ReconciledItem {
-        date: day.to_string(),
+        date: day.into(),
         bank_transfer_id: bank
             .map(|bank| bank.bank_id.clone())
             .or_else(|| transfer.and_then(|view| view.transfer.bank_id.clone()))
@@ -194,14 +195,14 @@ pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledI
         counterparty,
         amount,
         status: bank.map(|bank| word(&bank.word)),
-        bank_at: bank.map(|bank| bank.at.to_string()),
+        bank_at: bank.map(|bank| bank.at.into()),
         voucher,
         transfer_id: transfer.map(|view| transfer_id(realm, view)),
         reversal: bank.is_some_and(|bank| bank.reversal),
         suspense: found.suspense.as_ref().map(|parked| SuspenseBody {
             id: parked.id(realm).to_string(),
             reason: parked.suspense.reason.clone(),
-            at: parked.since.to_string(),
+            at: parked.since.into(),
             state: parked.state.as_str(),
         }),
         result: found.judged.agreement.as_str(),
@@ -221,7 +222,7 @@ pub fn summary(tally: &Tally) -> ReconciliationSummary {
         decided: tally.of(Agreement::Decided),
         suspense: tally.of(Agreement::Suspense),
         contradicted: tally.contradicted,
-        amount_in: tally.amount_in.to_string(),
-        amount_out: tally.amount_out.to_string(),
+        amount_in: tally.amount_in.into(),
+        amount_out: tally.amount_out.into(),
     }
 }

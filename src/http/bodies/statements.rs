@@ -8,6 +8,7 @@ use caudal_ledger::vouchers::Voucher;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::texts::{Day, Instant, Pesos};
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
 
 /// What an account has at one end of a statement.
@@ -15,19 +16,19 @@ use super::words::{LedgerTypeWord, ReferenceTypeWord};
 #[schema(as = StatementBalance)]
 pub struct StatementBalance {
     /// What can be spent.
-    pub available: String,
+    pub available: Pesos,
     /// What is set apart.
-    pub held: String,
+    pub held: Pesos,
     /// The sum of both.
-    pub total: String,
+    pub total: Pesos,
 }
 
 impl From<Balance> for StatementBalance {
     fn from(balance: Balance) -> Self {
         Self {
-            available: balance.available.to_string(),
-            held: balance.held.to_string(),
-            total: balance.total().to_string(),
+            available: balance.available.into(),
+            held: balance.held.into(),
+            total: balance.total().into(),
         }
     }
 }
@@ -38,14 +39,14 @@ pub struct StatementSum {
     /// How many.
     pub count: u64,
     /// ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
 }
 
 impl From<Flow> for StatementSum {
     fn from(flow: Flow) -> Self {
         Self {
             count: flow.count,
-            amount: flow.amount.to_string(),
+            amount: flow.amount.into(),
         }
     }
 }
@@ -75,18 +76,18 @@ pub struct StatementLine {
     /// The id of the voucher.
     pub id: String,
     /// When it was posted.
-    pub created_at: String,
+    pub created_at: Instant,
     /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
     #[schema(value_type = LedgerTypeWord)]
     pub ledger_type: &'static str,
     /// ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
     /// What was available afterwards.
-    pub available_after: String,
+    pub available_after: Pesos,
     /// What was held afterwards.
-    pub held_after: String,
+    pub held_after: Pesos,
     /// The sum of both.
-    pub total_after: String,
+    pub total_after: Pesos,
     /// The code of its type.
     pub voucher_type_code: String,
     /// The name of its type at that time.
@@ -115,12 +116,12 @@ impl StatementLine {
         let other = voucher.counterparty.as_deref();
         Self {
             sequence: voucher.sequence,
-            created_at: voucher.at.to_string(),
+            created_at: voucher.at.into(),
             ledger_type: voucher.direction.as_str(),
-            amount: voucher.amount.to_string(),
-            available_after: voucher.after.available.to_string(),
-            held_after: voucher.after.held.to_string(),
-            total_after: voucher.after.total().to_string(),
+            amount: voucher.amount.into(),
+            available_after: voucher.after.available.into(),
+            held_after: voucher.after.held.into(),
+            total_after: voucher.after.total().into(),
             voucher_type_code: voucher.type_code.to_string(),
             voucher_type_name: voucher.type_name.clone(),
             id_externo: voucher.external_id.as_ref().map(ToString::to_string),
@@ -153,11 +154,9 @@ pub struct StatementBody {
     /// How the payment service provider was called at the end of the period.
     pub provider: String,
     /// The first day.
-    #[schema(format = Date)]
-    pub from: String,
+    pub from: Day,
     /// The last day, whole.
-    #[schema(format = Date)]
-    pub to: String,
+    pub to: Day,
     /// Whether nothing can get into it any more, so that its bytes stay the same; false until five minutes
     /// after the end of its last day.
     #[serde(rename = "final")]
@@ -192,8 +191,8 @@ impl StatementBody {
             holder_name: of.holder.clone(),
             cuit: of.cuit.clone(),
             provider: of.provider.clone(),
-            from: statement.period.first.to_string(),
-            to: statement.period.last.to_string(),
+            from: statement.period.first.into(),
+            to: statement.period.last.into(),
             is_final: statement.is_final,
             currency: "ARS",
             opening: statement.opening.into(),

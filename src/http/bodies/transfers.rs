@@ -1,5 +1,6 @@
 //! The body of a transfer, with the calls to the bank, the decisions of operators, and the reason of a refusal.
 
+use super::texts::{Instant, Pesos};
 use super::words::{
     BankWordWord, ConceptWord, DifferenceWord, TransferKindWord, TransferStatusWord,
 };
@@ -38,9 +39,9 @@ pub struct DestinationBody {
 #[schema(as = TransferFee)]
 pub struct ChargesBody {
     /// The fee: ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
     /// The tax on it.
-    pub tax: String,
+    pub tax: Pesos,
 }
 
 /// Why a transfer was rejected.
@@ -99,7 +100,7 @@ pub struct DisputeBody {
     #[schema(value_type = BankWordWord)]
     pub status: &'static str,
     /// How much, as the bank reports it.
-    pub amount: Option<String>,
+    pub amount: Option<Pesos>,
     /// The currency, as the bank reports it.
     pub currency: Option<String>,
     /// The CVU that sends, as the bank reports it.
@@ -127,7 +128,7 @@ fn dispute(transfer: &Transfer) -> Option<Box<DisputeBody>> {
             BankWord::InProgress => "in_progress",
             BankWord::Lost => "unknown",
         },
-        amount: moved.amount.map(|amount| amount.to_string()),
+        amount: moved.amount.map(Into::into),
         currency: moved.currency,
         from_cvu: moved.cvu,
         to_cbu: moved.to_key,
@@ -145,7 +146,7 @@ pub struct DecisionBody {
     /// Why.
     pub reason: String,
     /// When.
-    pub at: String,
+    pub at: Instant,
     /// What the bank calls that on which the decision rests.
     pub bank_reference: Option<String>,
     /// Whether it was decided though the bank had not given up.
@@ -157,7 +158,7 @@ impl From<&Decision> for DecisionBody {
         Self {
             by: decision.by.clone(),
             reason: decision.reason.clone(),
-            at: decision.at.to_string(),
+            at: decision.at.into(),
             bank_reference: decision.bank_reference.clone(),
             forced: decision.forced,
         }
@@ -186,7 +187,7 @@ pub struct TransferBody {
     /// asked for.
     pub counterparty: CounterpartyBody,
     /// ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
     /// What it costs the account that sends; null when nothing.
     pub fee: Option<ChargesBody>,
     /// What for: the central bank's code.
@@ -203,7 +204,7 @@ pub struct TransferBody {
     /// The id on the rail.
     pub coelsa_id: Option<String>,
     /// What of it has come back.
-    pub reversed: String,
+    pub reversed: Pesos,
     /// Why it was rejected.
     pub rejection: Option<RejectionBody>,
     /// What the bank has under its reference instead of what was ordered; only a person ends it then.
@@ -215,9 +216,9 @@ pub struct TransferBody {
     #[schema(nullable = false)]
     pub decision: Option<DecisionBody>,
     /// When it was asked for.
-    pub created_at: String,
+    pub created_at: Instant,
     /// When it last changed.
-    pub updated_at: String,
+    pub updated_at: Instant,
 }
 
 /// Renders a transfer.
@@ -232,10 +233,10 @@ pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
         from_cvu: transfer.from.to_string(),
         to: destination(transfer),
         counterparty: transfer.counterparty().into(),
-        amount: transfer.amount.to_string(),
+        amount: transfer.amount.into(),
         fee: (!charges.is_nothing()).then(|| ChargesBody {
-            amount: charges.fee.to_string(),
-            tax: charges.tax.to_string(),
+            amount: charges.fee.into(),
+            tax: charges.tax.into(),
         }),
         concept: transfer.concept.as_str(),
         description: transfer.description.clone(),
@@ -243,12 +244,12 @@ pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
         origin_id: (!internal).then(|| transfer.origin(realm, *account).to_string()),
         bank_transfer_id: transfer.bank_id.clone(),
         coelsa_id: transfer.coelsa_id.clone(),
-        reversed: transfer.reversed.to_string(),
+        reversed: transfer.reversed.into(),
         rejection: transfer.rejection.as_ref().map(RejectionBody::from),
         dispute: dispute(transfer),
         decision: transfer.decision.as_deref().map(DecisionBody::from),
-        created_at: transfer.created_at.to_string(),
-        updated_at: transfer.updated_at.to_string(),
+        created_at: transfer.created_at.into(),
+        updated_at: transfer.updated_at.into(),
     }
 }
 
@@ -281,7 +282,7 @@ pub struct BankCallBody {
     /// What was asked.
     pub operation: String,
     /// When.
-    pub at: String,
+    pub at: Instant,
     /// The request, without personal data.
     #[schema(value_type = Value)]
     pub request: Option<Box<RawValue>>,
@@ -309,7 +310,7 @@ impl From<&(Timestamp, BankCall)> for BankCallBody {
     fn from((at, call): &(Timestamp, BankCall)) -> Self {
         Self {
             operation: call.operation.clone(),
-            at: at.to_string(),
+            at: (*at).into(),
             request: shown(&call.request),
             status: call.status,
             body: shown(&call.body),

@@ -6,6 +6,7 @@ use caudal_ledger::time::BusinessDay;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::texts::{Day, Instant, Pesos};
 use super::words::{CurrencyWord, SilenceWord};
 
 /// The account at the bank that has the money of all clients.
@@ -35,11 +36,11 @@ pub struct BankSilence {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct ClientFunds {
     /// What they can spend.
-    pub available: String,
+    pub available: Pesos,
     /// What is set apart.
-    pub held: String,
+    pub held: Pesos,
     /// The sum of both.
-    pub total: String,
+    pub total: Pesos,
 }
 
 /// How many accounts are in which state.
@@ -57,9 +58,9 @@ pub struct AccountCounts {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct InTransit {
     /// Transfers that wait for the bank's word; the clients' funds still hold them.
-    pub outgoing: String,
+    pub outgoing: Pesos,
     /// What arrived and no account could take.
-    pub incoming: String,
+    pub incoming: Pesos,
 }
 
 /// The treasury of the realm.
@@ -67,11 +68,11 @@ pub struct InTransit {
 #[serde(rename_all = "camelCase")]
 pub struct Treasury {
     /// When it was taken; of a past day, the end of that day.
-    pub as_of: String,
+    pub as_of: Instant,
     /// The business day that was asked for; absent for now.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub date: Option<String>,
+    pub date: Option<Day>,
     /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
     pub sequence: u64,
     /// `ARS`.
@@ -80,9 +81,9 @@ pub struct Treasury {
     /// The account that really holds the money.
     pub collector: CollectorBody,
     /// What it has; null when the bank is away.
-    pub bank_balance: Option<String>,
+    pub bank_balance: Option<Pesos>,
     /// When the bank read it.
-    pub bank_as_of: Option<String>,
+    pub bank_as_of: Option<Instant>,
     /// Why it is not known.
     pub bank_error: Option<BankSilence>,
     /// What belongs to clients.
@@ -93,10 +94,10 @@ pub struct Treasury {
     pub in_transit: Option<InTransit>,
     /// Fees and their tax taken from clients so far; they stay on the collector account until the
     /// PSP moves them. Null for a past day.
-    pub psp_fees: Option<String>,
+    pub psp_fees: Option<Pesos>,
     /// `bankBalance` less `clientFunds.total`; may be negative, and blocks nothing. Null when the
     /// bank is away.
-    pub free_balance: Option<String>,
+    pub free_balance: Option<Pesos>,
     /// `bankBalance` by `clientFunds.total`, four decimals, rounded down; null when nothing is owed.
     pub coverage_ratio: Option<String>,
     /// Whether the collector account has all that is owed; null when the bank is away.
@@ -137,7 +138,7 @@ impl From<&Snapshot> for Treasury {
         let (bank, coverage) = (snapshot.bank.as_ref(), snapshot.coverage());
         let ratio = coverage.and_then(|coverage| coverage.ratio);
         Self {
-            as_of: snapshot.as_of.to_string(),
+            as_of: snapshot.as_of.into(),
             date: None,
             sequence: totals.sequence,
             currency: "ARS",
@@ -145,13 +146,13 @@ impl From<&Snapshot> for Treasury {
                 cbu: snapshot.collector.cbu.clone(),
                 bank: snapshot.collector.bank.clone(),
             },
-            bank_balance: bank.ok().map(|(balance, _)| balance.to_string()),
-            bank_as_of: bank.ok().map(|(_, at)| at.to_string()),
+            bank_balance: bank.ok().map(|(balance, _)| (*balance).into()),
+            bank_as_of: bank.ok().map(|(_, at)| (*at).into()),
             bank_error: bank.err().map(silence),
             client_funds: ClientFunds {
-                available: totals.available.to_string(),
-                held: totals.held.to_string(),
-                total: totals.owed().to_string(),
+                available: totals.available.into(),
+                held: totals.held.into(),
+                total: totals.owed().into(),
             },
             accounts: Some(AccountCounts {
                 active: totals.census.active,
@@ -159,11 +160,11 @@ impl From<&Snapshot> for Treasury {
                 closed: totals.census.closed,
             }),
             in_transit: Some(InTransit {
-                outgoing: totals.outgoing.to_string(),
-                incoming: totals.incoming.to_string(),
+                outgoing: totals.outgoing.into(),
+                incoming: totals.incoming.into(),
             }),
-            psp_fees: Some(totals.fees.to_string()),
-            free_balance: coverage.map(|coverage| coverage.free.to_string()),
+            psp_fees: Some(totals.fees.into()),
+            free_balance: coverage.map(|coverage| coverage.free.into()),
             coverage_ratio: ratio.map(|ratio| ratio.to_string()),
             covered: coverage.map(|coverage| coverage.covered),
         }
@@ -174,8 +175,8 @@ impl Treasury {
     /// The ledger's side at the end of a past day.
     pub fn past(cut: &Cut, day: BusinessDay, collector: Collector) -> Self {
         Self {
-            as_of: cut.at.to_string(),
-            date: Some(day.to_string()),
+            as_of: cut.at.into(),
+            date: Some(day.into()),
             sequence: cut.sequence,
             currency: "ARS",
             collector: CollectorBody {
@@ -203,9 +204,9 @@ impl Treasury {
 impl From<&Cut> for ClientFunds {
     fn from(cut: &Cut) -> Self {
         Self {
-            available: cut.available.to_string(),
-            held: cut.held.to_string(),
-            total: cut.owed().to_string(),
+            available: cut.available.into(),
+            held: cut.held.into(),
+            total: cut.owed().into(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The body of a voucher.
 
+use super::texts::{Instant, Pesos};
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
 use caudal_actors::accounts::Placed;
 use caudal_ledger::ids::RealmId;
@@ -25,13 +26,13 @@ pub struct VoucherBody {
     #[schema(value_type = LedgerTypeWord)]
     pub ledger_type: &'static str,
     /// ARS with two decimals.
-    pub amount: String,
+    pub amount: Pesos,
     /// What was available afterwards.
-    pub available_after: String,
+    pub available_after: Pesos,
     /// What was held afterwards.
-    pub held_after: String,
+    pub held_after: Pesos,
     /// The sum of both.
-    pub total_after: String,
+    pub total_after: Pesos,
     /// The code of its type.
     pub voucher_type_code: String,
     /// The name of its type at that time.
@@ -49,7 +50,7 @@ pub struct VoucherBody {
     /// fees, and for what was posted before this was kept.
     pub counterparty: Option<Box<CounterpartyBody>>,
     /// When it was posted.
-    pub created_at: String,
+    pub created_at: Instant,
 }
 
 /// A ledger movement, as the document shows it: a voucher under the name that it has in the list of
@@ -86,10 +87,10 @@ pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
         cvu: voucher.cvu.to_string(),
         sequence: voucher.sequence,
         ledger_type: voucher.direction.as_str(),
-        amount: voucher.amount.to_string(),
-        available_after: voucher.after.available.to_string(),
-        held_after: voucher.after.held.to_string(),
-        total_after: voucher.after.total().to_string(),
+        amount: voucher.amount.into(),
+        available_after: voucher.after.available.into(),
+        held_after: voucher.after.held.into(),
+        total_after: voucher.after.total().into(),
         voucher_type_code: voucher.type_code.to_string(),
         voucher_type_name: voucher.type_name.clone(),
         id_externo: voucher.external_id.as_ref().map(ToString::to_string),
@@ -97,7 +98,7 @@ pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
         reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
         description: voucher.description.clone(),
         counterparty: voucher.other_side().map(|other| Box::new(other.into())),
-        created_at: voucher.at.to_string(),
+        created_at: voucher.at.into(),
         id,
     }
 }

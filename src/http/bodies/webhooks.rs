@@ -8,6 +8,7 @@ use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::texts::Instant;
 use super::words::{
     AttemptWord, DeliveryStatusWord, EventTypeWord, TroubleWord, WebhookFormatWord,
     WebhookStatusWord,
@@ -39,9 +40,9 @@ pub struct WebhookBody {
     /// How far it has come; a little behind the truth.
     pub progress: ProgressBody,
     /// When it was created.
-    pub created_at: String,
+    pub created_at: Instant,
     /// When its tenant last changed it.
-    pub updated_at: String,
+    pub updated_at: Instant,
 }
 
 /// A webhook with a new secret.
@@ -74,7 +75,7 @@ pub struct ProgressBody {
     /// Events that were given up after 3 days, while others were taken.
     pub parked: u64,
     /// When it last took an event.
-    pub last_success_at: Option<String>,
+    pub last_success_at: Option<Instant>,
     /// Its last try that failed.
     pub last_failure: Option<AttemptBody>,
 }
@@ -85,7 +86,7 @@ pub struct ProgressBody {
 #[schema(as = DeliveryAttempt)]
 pub struct AttemptBody {
     /// When it began.
-    pub at: String,
+    pub at: Instant,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The status that was answered; null when there was no answer.
@@ -98,7 +99,7 @@ pub struct AttemptBody {
     #[schema(value_type = AttemptWord)]
     pub outcome: &'static str,
     /// When it is tried next.
-    pub next_attempt_at: Option<String>,
+    pub next_attempt_at: Option<Instant>,
 }
 
 /// What became of one event at a webhook.
@@ -174,12 +175,12 @@ fn attempt(tried: &Try) -> AttemptBody {
         Response::Trouble(why) => (None, Some(why.clone())),
     };
     AttemptBody {
-        at: tried.at.to_string(),
+        at: tried.at.into(),
         duration_ms: tried.millis,
         response_status,
         error,
         outcome: outcome(tried.ending),
-        next_attempt_at: tried.due.map(|due| due.to_string()),
+        next_attempt_at: tried.due.map(Into::into),
     }
 }
 
@@ -209,7 +210,7 @@ fn progress(view: &WebhookView) -> ProgressBody {
         retrying: lanes().filter(failed).count(),
         delivered: progress.delivered,
         parked: progress.parked,
-        last_success_at: progress.taken_at.map(|at| at.to_string()),
+        last_success_at: progress.taken_at.map(Into::into),
         last_failure: progress.failed.as_ref().map(attempt),
     }
 }
@@ -230,8 +231,8 @@ pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
         active: found.active,
         status: status(found, &view.progress),
         progress: progress(view),
-        created_at: found.created_at.to_string(),
-        updated_at: found.updated_at.to_string(),
+        created_at: found.created_at.into(),
+        updated_at: found.updated_at.into(),
     }
 }
 

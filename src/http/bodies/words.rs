@@ -11,7 +11,7 @@ use caudal_ledger::events::EventKind;
 use caudal_ledger::holds::HoldStatus;
 use caudal_ledger::limits::Level;
 use caudal_ledger::reconciliation::Agreement;
-use caudal_ledger::tenants::{RealmState, Serving};
+use caudal_ledger::tenants::{BankKind, RealmState, Serving};
 use caudal_ledger::transfers::{Concept, TransferStatus};
 use caudal_ledger::voucher_types::Sense;
 use caudal_ledger::vouchers::ReferenceType;
@@ -129,6 +129,11 @@ choice!(
     PersonType,
     PersonTypeWord = "PersonType",
     "Natural or legal person."
+);
+choice!(
+    BankKind,
+    BankKindWord = "BankKind",
+    "The API of a bank: `api_bank` is API BANK of Banco Industrial."
 );
 choice!(
     Serving,

@@ -10,7 +10,7 @@ use std::time::Instant;
 use caudal_actors::banks::Banks;
 use caudal_actors::ports::{
     BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
-    LocalFuture, ReturnOrder, TransferOrder,
+    LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -86,8 +86,16 @@ impl BankGateway for Counted {
         self.inner.place()
     }
 
-    fn has_signed(&self, fits: &dyn Fn(&str) -> bool) -> bool {
-        self.inner.has_signed(fits)
+    fn verify(&self, notice: &RawNotice<'_>) -> bool {
+        self.inner.verify(notice)
+    }
+
+    fn read_notice(&self, notice: &RawNotice<'_>, now: Timestamp) -> Result<Notice, UnreadNotice> {
+        self.inner.read_notice(notice, now)
+    }
+
+    fn client_in(&self, cvu: &Cvu) -> Option<u64> {
+        self.inner.client_in(cvu)
     }
 
     fn is_taken(&self, refusal: &BankRefusal) -> bool {

@@ -32,7 +32,9 @@ use futures_util::stream::{Stream, unfold};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Form, Format, file_name};
+use crate::declared::declared;
 use crate::errors::ApiError;
+use crate::params::params;
 use crate::pool::{Pool, give_way};
 use crate::query::{Query, day};
 use crate::respond::unchanged;
@@ -108,21 +110,48 @@ impl Source {
     }
 }
 
-/// The days that a query asks for: both ends, in order, not after today, and not too many.
-pub fn period(today: BusinessDay, query: &mut Query) -> Option<Period> {
-    let (first, last) = (query.required("from", day), query.required("to", day));
-    let (first, last) = (first?, last?);
-    for (name, day) in [("from", first), ("to", last)] {
-        if day > today {
-            query.mistake(name, Mistake::InTheFuture);
-        }
-    }
+/// Notes days that are not in order, after today, or too many.
+fn period(
+    today: BusinessDay,
+    query: &mut Query,
+    first: Option<BusinessDay>,
+    last: Option<BusinessDay>,
+) {
+    query.not_after("from", first, today);
+    query.not_after("to", last, today);
+    let (Some(first), Some(last)) = (first, last) else {
+        return;
+    };
     if first > last {
         query.mistake("from", Mistake::After { other: "to" });
     } else if first.days_to(last) >= DAYS_MAX {
         query.mistake("to", Mistake::LongRange { max: DAYS_MAX });
     }
-    Some(Period { first, last })
+}
+
+params! {
+    /// The days of a statement.
+    pub struct StatementParams(today: BusinessDay) {
+        /// the first day, YYYY-MM-DD, in Argentina
+        from: BusinessDay = required("from", day) as String;
+        /// the last day, whole; not in the future
+        to: BusinessDay = required("to", day) as String;
+        => |query| period(today, query, from, to);
+    }
+}
+
+impl From<StatementParams> for Period {
+    fn from(StatementParams { from, to }: StatementParams) -> Self {
+        Self {
+            first: from,
+            last: to,
+        }
+    }
+}
+
+declared! {
+    /// an `ETag` that was read before: 304 if the bytes are the same
+    IfNoneMatch = Header "If-None-Match" as Option<String>;
 }
 
 /// A statement on its way out.

@@ -159,10 +159,6 @@ pub enum Mistake {
     NotACursor =
         "must be a value of X-Next-Cursor, unchanged",
         "debe ser un valor de X-Next-Cursor, sin cambios";
-    NoOffset =
-        "is not possible here; go on by cursor",
-        "no es posible aquí; continúe con cursor";
-    NoCursor = "is not known here; use offset", "no se conoce aquí; use offset";
     IdempotencyHeader =
         "must be sent once, with 1 to 255 visible ASCII characters",
         "debe enviarse una sola vez, con 1 a 255 caracteres ASCII visibles";

@@ -26,6 +26,7 @@ use utoipa::ToSchema;
 use super::OperatorDesk;
 use super::access::Acting;
 use super::storage::VerifyBody;
+use caudal_http::declared::{declared, field};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -49,8 +50,9 @@ request! {
     }
 }
 
-fn read(cvu: &str) -> Result<Cvu, ApiError> {
-    Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))
+declared! {
+    /// 22 digits
+    CvuInPath = Path "cvu" as String { pattern = "^000[0-9]{19}$" } => Cvu: field(Cvu::parse);
 }
 
 /// Carries out an operator's order about an account's profile, and returns the account after it.
@@ -95,7 +97,7 @@ async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
     path = "/admin/accounts/{cvu}/suspend",
     operation_id = "suspendAccountByOperator",
     tag = "Actors",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(CvuInPath),
     request_body(content = SuspendByOperator),
     responses((status = 200, body = StandingBody))
 )]
@@ -105,7 +107,7 @@ pub(crate) async fn suspend(
     acting: Acting,
     sent: OptionalBody,
 ) -> Answer {
-    let cvu = read(&path)?;
+    let cvu = CvuInPath::read(&path)?;
     let SuspendByOperator { reason, code } = SuspendByOperator::read(sent.0)?;
     let reason = reason.or_else(|| acting.reason.clone());
     let reason = reason.ok_or_else(|| ApiError::field("reason", Mistake::Required))?;
@@ -120,11 +122,11 @@ pub(crate) async fn suspend(
     path = "/admin/accounts/{cvu}/reactivate",
     operation_id = "reactivateAccountByOperator",
     tag = "Actors",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(CvuInPath),
     responses((status = 200, body = StandingBody))
 )]
 pub(crate) async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    ordered(&desk, read(&path)?, ProfileOrder::Reactivate).await
+    ordered(&desk, CvuInPath::read(&path)?, ProfileOrder::Reactivate).await
 }
 
 /// Replays the history of one account and compares it with index and actor.
@@ -133,12 +135,12 @@ pub(crate) async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<St
     path = "/admin/accounts/{cvu}/verify",
     operation_id = "verifyAccount",
     tag = "Actors",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(CvuInPath),
     responses((status = 200, body = VerifyBody))
 )]
 pub(crate) async fn verify(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let engine = &desk.door.engine;
-    let (realm, account) = engine.locate(read(&path)?).await?;
+    let (realm, account) = engine.locate(CvuInPath::read(&path)?).await?;
     let report = verify::one(engine, realm, account).await?;
     if report.count > 0 {
         tracing::error!(differences = report.count, "verification found differences");

@@ -17,6 +17,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use super::accounts::CvuInPath;
 use super::shapes::List;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -186,7 +187,7 @@ impl From<BankCall> for CallBody {
 }
 
 async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
-    let cvu = Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))?;
+    let cvu = CvuInPath::read(cvu)?;
     let (realm, account) = desk.door.engine.locate(cvu).await?;
     Ok((cvu, realm, account))
 }
@@ -197,7 +198,7 @@ async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, Account
     path = "/admin/actors/{cvu}",
     operation_id = "readActor",
     tag = "Actors",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(CvuInPath),
     responses((status = 200, body = ActorBody))
 )]
 pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
@@ -250,7 +251,7 @@ struct PassivatedBody {
     path = "/admin/actors/{cvu}/passivate",
     operation_id = "passivateActor",
     tag = "Actors",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(CvuInPath),
     responses((status = 200, body = PassivatedBody))
 )]
 pub(super) async fn passivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {

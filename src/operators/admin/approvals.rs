@@ -36,6 +36,7 @@ use super::people::Outcome;
 use super::requests::ChangeTenant;
 use super::shapes::{KeyBody, List};
 use super::{OperatorDesk, relations};
+use caudal_http::declared::{declared, id};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -237,8 +238,10 @@ pub(crate) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
     json(StatusCode::OK, &List::of(items.collect()))
 }
 
-fn number(text: &str) -> Result<u64, Rejection> {
-    text.parse().map_err(|_| Rejection::ApprovalNotFound)
+declared! {
+    /// Its id
+    ApprovalInPath = Path "id" as String
+        => u64: id(|text: &str| text.parse().ok(), Rejection::ApprovalNotFound);
 }
 
 /// Reads what was asked for.
@@ -247,12 +250,12 @@ fn number(text: &str) -> Result<u64, Rejection> {
     path = "/admin/approvals/{id}",
     operation_id = "readApproval",
     tag = "People",
-    params(("id" = String, Path, description = "Its id")),
+    params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
 pub(crate) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
-    let approval = approvals.numbered(number(&path)?)?;
+    let approval = approvals.numbered(ApprovalInPath::read(&path)?)?;
     Ok(json(
         StatusCode::OK,
         &shown(&desk.door, approval, now, None),

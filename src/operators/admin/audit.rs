@@ -117,18 +117,6 @@ params! {
     }
 }
 
-/// The names of [`AuditParams`].
-pub(super) const PARAMETERS: &[&str] = &[
-    "operator",
-    "action",
-    "subject",
-    "requestId",
-    "from",
-    "to",
-    "limit",
-    "cursor",
-];
-
 /// Lists the audit log, newest first. A page with few entries or none still says in `X-Next-Cursor` where the log
 /// goes on. With `Accept: application/x-ndjson` it is one entry a line.
 #[utoipa::path(
@@ -142,10 +130,9 @@ pub(super) const PARAMETERS: &[&str] = &[
 pub(super) async fn list(
     desk: web::Data<OperatorDesk>,
     request: HttpRequest,
-    mut query: Query,
+    query: Query,
 ) -> Result<HttpResponse, ApiError> {
-    let sent = AuditParams::take(&mut query);
-    query.done()?;
+    let sent = AuditParams::read(query)?;
     let limit = sent.limit.unwrap_or(LIMIT_DEFAULT);
     let asked = AuditQuery {
         filter: AuditFilter {

@@ -9,6 +9,7 @@ mod decisions;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::cases::{Case, RealmCase};
+use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::platform::realms;
 use caudal_http::bodies::counterparty::CounterpartyBody;
@@ -19,7 +20,6 @@ use caudal_http::bodies::transfers::{
 use caudal_http::errors::ApiError;
 use caudal_http::query::Query;
 use caudal_http::respond::json;
-use caudal_http::words::Mistake;
 use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Parked, Unbooked, UnbookedState};
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
@@ -30,6 +30,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use caudal_http::declared::{declared, id};
+use caudal_http::params::{PageParams, params};
+use caudal_http::query::{LIMIT_MAX, OFFSET_MAX};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -154,7 +157,7 @@ fn of_transfer(
         since: since.map(|since| since.to_string()),
         age_seconds: since.map(|since| age(desk, since)),
         cvu: Some(body.from_cvu.clone()),
-        amount: Some(body.amount.clone()),
+        amount: Some(body.amount.to_string()),
         reason: body.status.to_owned(),
         decision: body.decision.clone(),
         transfer: Some(body),
@@ -266,31 +269,48 @@ fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> Case
     }
 }
 
+params! {
+    /// Which cases.
+    pub struct CaseParams {
+        /// Only cases of this kind
+        kind: Option<CaseKind> =
+            choice("kind", &CaseKind::ALL.map(|kind| (kind.as_str(), kind)))
+            as Option<String> { pattern = "^(transfer|suspense|unbooked)$" };
+        /// Only cases of this tenant
+        tenant: Option<String> = text("tenant") as Option<String>;
+        /// Only cases of this mode
+        mode: Option<Mode> =
+            choice("mode", &[Mode::Live, Mode::Test].map(|mode| (mode.as_str(), mode)))
+            as Option<String> { pattern = "^(live|test)$" };
+        /// How many, 1 to 200
+        limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
+            as Option<u64> { minimum = 1, maximum = 200 };
+        /// How many to skip
+        offset: Option<u64> = integer("offset", 0, OFFSET_MAX) as Option<u64> { minimum = 0 };
+    }
+}
+
 /// Lists what waits for a person, the longest waiting first.
 #[utoipa::path(
     get,
     path = "/admin/cases",
     operation_id = "listCases",
     tag = "Cases",
-    params(("kind" = Option<String>, Query, description = "Only cases of this kind", pattern = "^(transfer|suspense|unbooked)$"),
-        ("tenant" = Option<String>, Query, description = "Only cases of this tenant"),
-        ("mode" = Option<String>, Query, description = "Only cases of this mode", pattern = "^(live|test)$"),
-        ("limit" = Option<u64>, Query, description = "How many, 1 to 200", minimum = 1, maximum = 200),
-        ("offset" = Option<u64>, Query, description = "How many to skip", minimum = 0)),
+    params(CaseParams),
     responses((status = 200, body = CasesPage))
 )]
-pub(super) async fn list(desk: web::Data<OperatorDesk>, mut query: Query) -> Answer {
+pub async fn list(desk: web::Data<OperatorDesk>, query: Query) -> Answer {
     let engine = &desk.door.engine;
-    let kinds = CaseKind::ALL.map(|kind| (kind.as_str(), kind));
-    let kind = query.choice("kind", &kinds);
-    let modes = [Mode::Live, Mode::Test].map(|mode| (mode.as_str(), mode));
-    let mode = query.choice("mode", &modes);
-    let tenant = query.text("tenant");
-    let page = query.page();
-    if page.cursor.is_some() {
-        query.mistake("cursor", Mistake::NoCursor);
-    }
-    query.done()?;
+    let sent = CaseParams::read(query)?;
+    let page = ListPage::from(PageParams {
+        limit: sent.limit,
+        offset: sent.offset,
+        order: None,
+        cursor: None,
+    });
+    let CaseParams {
+        kind, tenant, mode, ..
+    } = sent;
     let platform = engine.platform();
     if let Some(id) = &tenant {
         platform.tenant(id)?;
@@ -320,18 +340,23 @@ fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
     }
 }
 
+declared! {
+    /// Its id
+    CaseInPath = Path "id" as String => CaseId: id(CaseId::parse, Rejection::CaseNotFound);
+}
+
 /// Reads a case, open or decided, with the calls to the bank.
 #[utoipa::path(
     get,
     path = "/admin/cases/{id}",
     operation_id = "readCase",
     tag = "Cases",
-    params(("id" = String, Path, description = "Its id")),
+    params(CaseInPath),
     responses((status = 200, body = CaseBody))
 )]
 pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let engine = &desk.door.engine;
-    let body = match CaseId::parse(&path).ok_or(Rejection::CaseNotFound)? {
+    let body = match CaseInPath::read(&path)? {
         CaseId::Transfer(id) => {
             let found = engine.transfer_case(id).await.map_err(no_case)?;
             let (case, calls) = found;

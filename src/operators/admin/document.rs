@@ -1,7 +1,7 @@
 //! The OpenAPI document of the admin API: its operations, and the errors that they share, each written once.
 
 use caudal_http::catalogue::{Audience, ErrorCode, codes_for};
-use caudal_http::document::numbers;
+use caudal_http::document::{numbers, parameters, texts};
 use caudal_http::errors::ErrorBody;
 use caudal_http::shapes::DayOrInstant;
 use caudal_http::words::FieldError;
@@ -171,6 +171,7 @@ one shape, and `code` is a stable word to switch on.";
 /// The OpenAPI document of the admin API.
 pub fn openapi() -> OpenApi {
     let mut document = Operations::openapi();
+    parameters::keep_declared(&mut document);
     let mut info = Info::new("Caudal admin API", env!("CARGO_PKG_VERSION"));
     info.description = Some(DESCRIPTION.into());
     let mut license = License::new("Apache License 2.0");
@@ -222,6 +223,7 @@ pub fn openapi() -> OpenApi {
             }
         }
     }
+    texts::write_out(&mut document);
     numbers::format(&mut document);
     document
 }

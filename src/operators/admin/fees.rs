@@ -11,10 +11,10 @@ use caudal_http::errors::ApiError;
 use caudal_http::respond::json;
 use caudal_http::words::{Mistake, Wrong};
 use caudal_ledger::accounts::ProfileOrder;
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::{CHARGED, FeeRule};
 use caudal_ledger::ids::RealmId;
 
+use super::accounts::CvuInPath;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
 use super::{OperatorDesk, accounts};
@@ -61,16 +61,12 @@ pub(super) async fn can_be_charged(
     path = "/admin/accounts/{cvu}/fee-schedule",
     operation_id = "setFeeSchedule",
     tag = "Tenants",
-    params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
+    params(CvuInPath),
     request_body(content = SetFees),
     responses((status = 200, body = ScheduleBody))
 )]
-pub(super) async fn set(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    sent: Body,
-) -> Answer {
-    let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
+pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+    let cvu = CvuInPath::read(&path)?;
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;

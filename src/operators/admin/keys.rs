@@ -28,7 +28,9 @@ use caudal_ledger::time::Timestamp;
 use super::access::{Acting, Made};
 use super::approvals::{self, ApprovalBody};
 use super::shapes::{KeyBody, List};
+use super::tenants::TenantInPath;
 use super::{OperatorDesk, relations};
+use caudal_http::declared::declared;
 
 /// How long a rotated key keeps working, unless the request says otherwise, in seconds: a day.
 pub(super) const OVERLAP_SECONDS: u64 = 24 * 60 * 60;
@@ -110,7 +112,7 @@ fn made(key: KeyBody) -> HttpResponse {
     path = "/admin/tenants/{id}/keys",
     operation_id = "listKeys",
     tag = "Keys",
-    params(("id" = String, Path, description = "Its id")),
+    params(TenantInPath),
     responses((status = 200, body = List<KeyBody>))
 )]
 pub(super) async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
@@ -168,7 +170,7 @@ request! {
     path = "/admin/tenants/{id}/keys",
     operation_id = "issueKey",
     tag = "Keys",
-    params(("id" = String, Path, description = "Its id")),
+    params(TenantInPath),
     request_body(content = IssueKey),
     responses((status = 201, body = KeyBody),
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
@@ -266,13 +268,18 @@ pub(super) fn mode(text: &str) -> Result<Mode, Mistake> {
     }
 }
 
+declared! {
+    /// Its id
+    KeyInPath = Path "id" as String;
+}
+
 /// Issues another key in place of this one, which works on for `overlapSeconds`.
 #[utoipa::path(
     post,
     path = "/admin/keys/{id}/rotate",
     operation_id = "rotateKey",
     tag = "Keys",
-    params(("id" = String, Path, description = "Its id")),
+    params(KeyInPath),
     request_body(content = RotateKey),
     responses((status = 201, body = KeyBody),
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
@@ -318,7 +325,7 @@ pub(super) async fn rotated(desk: &OperatorDesk, id: &str, acting: &Acting, sent
     path = "/admin/keys/{id}",
     operation_id = "revokeKey",
     tag = "Keys",
-    params(("id" = String, Path, description = "Its id")),
+    params(KeyInPath),
     responses((status = 204, description = "revoked"))
 )]
 pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {

@@ -8,6 +8,7 @@ use caudal_http::bodies::webhooks::RedeliveryBody;
 use caudal_http::body::Body;
 use caudal_http::body::read::line;
 use caudal_http::current;
+use caudal_http::declared::{declared, id};
 use caudal_http::errors::ApiError;
 use caudal_http::query::place;
 use caudal_http::request::request;
@@ -51,17 +52,26 @@ async fn again(
     Ok(json(StatusCode::OK, &body))
 }
 
+declared! {
+    /// The id of a delivery, `dlv_…`
+    DeliveryInPath = Path "id" as String
+        => DeliveryId: id(DeliveryId::parse, Rejection::DeliveryNotFound);
+    /// The id of a webhook, `whk_…`
+    WebhookInPath = Path "id" as String
+        => WebhookId: id(WebhookId::parse, Rejection::WebhookNotFound);
+}
+
 /// Sends one event to its webhook once more, beside the others.
 #[utoipa::path(
     post,
     path = "/admin/webhooks/deliveries/{id}/redeliver",
     operation_id = "redeliverByOperator",
     tag = "Operation",
-    params(("id" = String, Path, description = "The id of a delivery, `dlv_…`")),
+    params(DeliveryInPath),
     responses((status = 200, body = RedeliveryBody))
 )]
 pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let id = DeliveryId::parse(&path).ok_or(Rejection::DeliveryNotFound)?;
+    let id = DeliveryInPath::read(&path)?;
     let WebhookId { realm, number } = id.webhook;
     let found = desk.door.engine.delivery(id).await?;
     again(&desk, realm, number, (found.event, found.event), true).await
@@ -83,16 +93,12 @@ request! {
     path = "/admin/webhooks/{id}/redeliver",
     operation_id = "redeliverRangeByOperator",
     tag = "Operation",
-    params(("id" = String, Path, description = "The id of a webhook, `whk_…`")),
+    params(WebhookInPath),
     request_body(content = RedeliverByOperator),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub(super) async fn range(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    sent: Body,
-) -> Answer {
-    let id = WebhookId::parse(&path).ok_or(Rejection::WebhookNotFound)?;
+pub async fn range(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+    let id = WebhookInPath::read(&path)?;
     let sent = RedeliverByOperator::read(sent)?;
     ranged(&desk, id, sent).await
 }

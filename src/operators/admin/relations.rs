@@ -3,6 +3,7 @@
 use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
 use caudal_http::Door;
+use caudal_http::bodies::words::BankKindWord;
 use caudal_http::errors::ApiError;
 use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::tenants::{BankRelation, Mode};
@@ -48,6 +49,9 @@ pub(super) fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiE
 #[serde(rename_all = "camelCase")]
 #[schema(as = BankRelation)]
 struct RelationBody {
+    /// The API of the bank.
+    #[schema(value_type = BankKindWord)]
+    kind: &'static str,
     collector_cbu: Option<String>,
     psp_code: Option<u16>,
     base_url: Option<String>,
@@ -61,9 +65,10 @@ struct RelationBody {
 }
 
 /// The fields of a relation with their names on the wire, for people who compare two.
-pub(super) fn fields(relation: &BankRelation) -> [(&'static str, Option<String>); 6] {
+pub fn fields(relation: &BankRelation) -> [(&'static str, Option<String>); 7] {
     let it = relation.clone();
     [
+        ("kind", Some(it.kind.as_str().to_owned())),
         ("collectorCbu", it.collector.map(|cbu| cbu.to_string())),
         ("pspCode", it.psp_code.map(|code| code.to_string())),
         ("baseUrl", it.base_url),
@@ -87,6 +92,7 @@ impl RelationsBody {
         let one = |mode| {
             let own = tenant.banks.of(mode).clone();
             RelationBody {
+                kind: own.kind.as_str(),
                 collector_cbu: own.collector.map(|cbu| cbu.to_string()),
                 psp_code: own.psp_code,
                 base_url: own.base_url,

@@ -13,13 +13,15 @@ use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{
-    BankRelation, BankRelations, FourEyes, Policy, SECRET_NAME_MAX, Serving, is_secret_name,
+    BankKind, BankRelation, BankRelations, FourEyes, Policy, SECRET_NAME_MAX, Serving,
+    is_secret_name,
 };
 use caudal_ledger::voucher_types::TypeCode;
 use rust_decimal::Decimal;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use caudal_http::choice::BankKindWord;
 /// The longest name of a tenant, in characters.
 const NAME_MAX: usize = 80;
 /// The most entries of a fee schedule.
@@ -311,6 +313,8 @@ impl RelationsRequest {
 request! {
     /// The relation of a realm to its bank; null goes back to the platform's.
     strict_part pub struct RelationRequest as BankRelationChange {
+        /// The API of the bank.
+        kind: Option<BankKind> = not_null("kind", text(one_of)) as Option<BankKindWord> { nullable = false };
         /// The collector account.
         collector: Option<Option<Cbu>> = nullable("collectorCbu", text(collector))
             as Option<String> { pattern = "^[0-9]{22}$" };
@@ -333,6 +337,7 @@ request! {
 impl RelationRequest {
     fn over(self, old: BankRelation) -> BankRelation {
         BankRelation {
+            kind: self.kind.unwrap_or(old.kind),
             base_url: self.base_url.unwrap_or(old.base_url),
             username: self.username.unwrap_or(old.username),
             password_file: self.password_file.unwrap_or(old.password_file),

@@ -1,7 +1,7 @@
 //! How tenants, the platform and keys are shown: policy, limits, fee schedule.
 
 use caudal_http::Door;
-use caudal_http::bodies::accounts::LimitsBody;
+use caudal_http::bodies::limits::LimitsBody;
 use caudal_http::bodies::words::RealmStateWord;
 use caudal_http::keys;
 use caudal_ledger::cvu::Cvu;

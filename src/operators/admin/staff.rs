@@ -20,6 +20,7 @@ use super::OperatorDesk;
 use super::access::{Acting, Came, Made};
 use super::people::Operator;
 use super::shapes::List;
+use caudal_http::declared::{declared, id};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -61,8 +62,10 @@ fn role(word: &str) -> Result<Role, Mistake> {
     Role::parse(word).ok_or_else(|| Mistake::among(&Role::OF_PEOPLE))
 }
 
-fn name(text: &str) -> Result<PersonName, Rejection> {
-    PersonName::parse(text).map_err(|_| Rejection::PersonNotFound)
+declared! {
+    /// Their name
+    PersonInPath = Path "name" as String
+        => PersonName: id(|text: &str| PersonName::parse(text).ok(), Rejection::PersonNotFound);
 }
 
 request! {
@@ -147,16 +150,12 @@ pub(super) async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     path = "/admin/people/{name}",
     operation_id = "changePerson",
     tag = "People",
-    params(("name" = String, Path, description = "Their name")),
+    params(PersonInPath),
     request_body(content = ChangePerson),
     responses((status = 200, body = PersonBody))
 )]
-pub(super) async fn change(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    sent: Body,
-) -> Answer {
-    let name = name(&path)?;
+pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+    let name = PersonInPath::read(&path)?;
     let ChangePerson { role } = ChangePerson::read(sent)?;
     // No other change may come in between: the audit log names the old role and the new one.
     let _alone = desk.changes.lock().await;
@@ -183,11 +182,11 @@ pub(super) async fn change(
     path = "/admin/people/{name}",
     operation_id = "revokePerson",
     tag = "People",
-    params(("name" = String, Path, description = "Their name")),
+    params(PersonInPath),
     responses((status = 204, description = "revoked"))
 )]
 pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let name = name(&path)?;
+    let name = PersonInPath::read(&path)?;
     let order = PeopleOrder::Revoke { name };
     desk.door.engine.manage(order).await?;
     tracing::warn!("a person's credential was revoked; the audit log says whose");
@@ -213,11 +212,11 @@ async fn replaced(desk: &OperatorDesk, name: PersonName, instead_of: Option<Stri
     path = "/admin/people/{name}/rotate",
     operation_id = "rotatePerson",
     tag = "People",
-    params(("name" = String, Path, description = "Their name")),
+    params(PersonInPath),
     responses((status = 201, body = PersonBody))
 )]
 pub(super) async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    replaced(&desk, name(&path)?, None).await
+    replaced(&desk, PersonInPath::read(&path)?, None).await
 }
 
 /// Who asks, as the service knows them.
@@ -261,5 +260,5 @@ pub(super) async fn rotate_me(desk: web::Data<OperatorDesk>, acting: Acting) -> 
         credential,
         ..
     } = acting.operator;
-    replaced(&desk, name(&who)?, credential).await
+    replaced(&desk, PersonInPath::read(&who)?, credential).await
 }

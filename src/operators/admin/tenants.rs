@@ -20,6 +20,7 @@ use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
 use super::{OperatorDesk, relations};
+use caudal_http::declared::declared;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -110,13 +111,18 @@ pub(super) async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     Ok(answer)
 }
 
+declared! {
+    /// Its id
+    TenantInPath = Path "id" as String;
+}
+
 /// Reads a tenant.
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}",
     operation_id = "readTenant",
     tag = "Tenants",
-    params(("id" = String, Path, description = "Its id")),
+    params(TenantInPath),
     responses((status = 200, body = TenantBody))
 )]
 pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
@@ -131,7 +137,7 @@ pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>)
     path = "/admin/tenants/{id}",
     operation_id = "changeTenant",
     tag = "Tenants",
-    params(("id" = String, Path, description = "Its id")),
+    params(TenantInPath),
     request_body(content = ChangeTenant),
     responses((status = 200, body = TenantBody),
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))

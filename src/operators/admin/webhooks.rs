@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::shapes::List;
+use caudal_http::bodies::texts::Instant;
 
 /// A webhook as operators see it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -35,8 +36,8 @@ pub(crate) struct Row {
     pub status: &'static str,
     /// How far it has come.
     pub progress: ProgressBody,
-    created_at: String,
-    updated_at: String,
+    created_at: Instant,
+    updated_at: Instant,
 }
 
 /// The host of a URL, with the port if the URL names one.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpResponse, web};
 use caudal_http::errors::ApiError;
+use caudal_ledger::limits::LimitKind;
 use caudal_ledger::tenants::{ApiKey, Mode, Tenant};
 
 use super::lists::cut;
@@ -122,21 +123,10 @@ fn realms(visit: &Visit, tenant: &Tenant) -> Table {
 fn limits(visit: &Visit, tenant: &Tenant) -> Table {
     let (tongue, limits) = (visit.tongue(), &tenant.limits);
     let columns = [(Word::Limit, false), (Word::Value, true)];
-    let rows = [
-        (
-            Word::MaxPerTransaction,
-            tongue.maybe_money(limits.max_per_transaction),
-        ),
-        (Word::DailyAmount, tongue.maybe_money(limits.daily_amount)),
-        (Word::DailyCount, tongue.maybe_count(limits.daily_count)),
-        (
-            Word::MonthlyAmount,
-            tongue.maybe_money(limits.monthly_amount),
-        ),
-        (Word::MonthlyCount, tongue.maybe_count(limits.monthly_count)),
-        (Word::MaxBalance, tongue.maybe_money(limits.max_balance)),
-    ];
-    let rows = rows.map(|(word, cell)| vec![Cell::text(visit.say(word)), cell]);
+    let rows = LimitKind::ALL.map(|kind| {
+        let value = tongue.maybe_quantity(limits.get(kind));
+        vec![Cell::text(visit.say(Word::limit(kind))), value]
+    });
     Table::new(tongue, Word::LimitsOfTenant, Word::NothingHere, &columns).with(rows)
 }
 

@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use caudal_http::current::Language;
+use caudal_ledger::limits::Quantity;
 use caudal_ledger::time::Timestamp;
 
 use super::cells::{Cell, Kind, Tone};
@@ -48,6 +49,15 @@ impl Tongue {
     /// A count that may be missing.
     pub(super) fn maybe_count(self, count: Option<impl Display>) -> Cell {
         count.map_or_else(|| Cell::figure(""), |count| self.count(count))
+    }
+
+    /// How much of a limit, which may be missing.
+    pub fn maybe_quantity(self, quantity: Option<Quantity>) -> Cell {
+        match quantity {
+            Some(Quantity::Money(money)) => self.money(money),
+            Some(Quantity::Count(count)) => self.count(count),
+            None => Cell::figure(""),
+        }
     }
 
     /// A count of tenths, with its decimal.

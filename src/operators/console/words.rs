@@ -2,6 +2,8 @@
 
 mod states;
 
+use caudal_ledger::limits::LimitKind;
+
 use caudal_http::current::Language;
 
 pub(super) use states::state;
@@ -404,6 +406,20 @@ texts! {
     RightAfter = "Lo que pasó por entonces, de esta solicitud o de otras", "What happened about then, of this request or of others";
     RequestsInLog = "El libro no guarda el id de la solicitud. Aquí está lo que sí lo guarda: la auditoría, las llamadas al banco y los últimos comprobantes de entornos con webhooks. El registro del servicio dice el resto: búsquelo allí con grep.",
         "The ledger does not keep the id of a request. This is what does: the audit log, calls to the bank, and the newest vouchers of realms with webhooks. The log of the service has the rest: grep for it there.";
+}
+
+impl Word {
+    /// The name of a kind of limit.
+    pub const fn limit(kind: LimitKind) -> Self {
+        match kind {
+            LimitKind::MaxPerTransaction => Self::MaxPerTransaction,
+            LimitKind::DailyAmount => Self::DailyAmount,
+            LimitKind::DailyCount => Self::DailyCount,
+            LimitKind::MonthlyAmount => Self::MonthlyAmount,
+            LimitKind::MonthlyCount => Self::MonthlyCount,
+            LimitKind::MaxBalance => Self::MaxBalance,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::cvu::Cbu;
 use crate::fees::FeeRule;
 use crate::holds::{HoldStatus, HoldStep, OpenHold};
 use crate::ids::HoldId;
-use crate::limits::{Change, Limits, LimitsChange};
+use crate::limits::{Change, LimitKind, Limits, LimitsChange, Quantity};
 use crate::transfers::{
     BankMoved, BankTransfer, BankWord, CashIn, Concept, Counterparty, Destination, Send,
     TransferRejection, TransferStatus,
@@ -299,11 +299,12 @@ fn both_halves_of_an_internal_transfer_name_it() {
 #[test]
 fn limits_refuse_what_leaves_and_a_release_gives_back() {
     let mut account = with_money(10_000);
-    let change = LimitsChange {
-        daily_amount: Change::Set(Money::from_centavos(500)),
-        daily_count: Change::Set(2),
-        ..LimitsChange::default()
-    };
+    let change = LimitsChange::default()
+        .with(
+            LimitKind::DailyAmount,
+            Change::Set(Money::from_centavos(500).into()),
+        )
+        .with(LimitKind::DailyCount, Change::Set(2.into()));
     run(&mut account, &ProfileOrder::ChangeLimits(change));
     let number = hold(&mut account, 400, None);
     let debit = order(Direction::Debit, 200, "d");
@@ -317,20 +318,15 @@ fn limits_refuse_what_leaves_and_a_release_gives_back() {
         "limit_exceeded"
     );
     step(&mut account, number, HoldStep::Release, None).unwrap();
-    assert_eq!(
-        (account.usage.daily_count, account.usage.daily_amount),
-        (0, Money::ZERO)
-    );
+    let daily = [LimitKind::DailyCount, LimitKind::DailyAmount];
+    assert_eq!(daily.map(|kind| account.usage.used(kind).number()), [0, 0]);
     post(&mut account, &debit).unwrap();
     post(&mut account, &order(Direction::Debit, 1, "e")).unwrap();
     let third = account.decide_post(&order(Direction::Debit, 1, "f"), None, &context());
     assert_eq!(third.unwrap_err().code(), "limit_exceeded");
     // The platform's limit on a balance refuses credits, but not money that the bank brings.
     let platform = Terms {
-        limits: Limits {
-            max_balance: Some(Money::from_centavos(9_800)),
-            ..Limits::default()
-        },
+        limits: Limits::default().with(LimitKind::MaxBalance, Money::from_centavos(9_800)),
         fees: &[],
     };
     let bounded = Context {
@@ -369,8 +365,8 @@ fn fees_post_with_what_they_are_charged_for_or_nothing_does() {
     );
     vouchers.iter().for_each(|v| account.apply_voucher(v));
     assert_eq!(
-        account.usage.daily_amount,
-        Money::from_centavos(500),
+        account.usage.used(LimitKind::DailyAmount),
+        Quantity::Money(Money::from_centavos(500)),
         "fees do not count"
     );
 }
@@ -438,10 +434,10 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         ..context()
     };
     let mut account = with_money(10_000);
-    let change = LimitsChange {
-        daily_amount: Change::Set(Money::from_centavos(900)),
-        ..LimitsChange::default()
-    };
+    let change = LimitsChange::default().with(
+        LimitKind::DailyAmount,
+        Change::Set(Money::from_centavos(900).into()),
+    );
     run(&mut account, &ProfileOrder::ChangeLimits(change));
     let first = account
         .decide_post(&order(Direction::Debit, 900, "d"), None, &on(20))
@@ -475,7 +471,7 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
     };
     let back = account.reject(transfer.sequence, why, &on(19)).unwrap();
     take(&mut account, &back);
-    assert_eq!(account.usage.daily_amount, Money::ZERO);
+    assert_eq!(account.usage.used(LimitKind::DailyAmount).number(), 0);
 }
 
 #[test]

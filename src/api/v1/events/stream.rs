@@ -13,6 +13,7 @@
 //! **Failure.** A stream ends when the service stops or no longer owns the cell, the key no longer works, or
 //! the log cannot be read; the client comes back and misses nothing.
 
+use super::EventTypes;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, get};
@@ -20,8 +21,9 @@ use caudal_actors::engine::events::EventPage;
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::events::event;
 use caudal_http::caller::{Caller, only};
-use caudal_http::declared;
+use caudal_http::declared::declared;
 use caudal_http::errors::ApiError;
+use caudal_http::params::params;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::query::place;
@@ -29,9 +31,10 @@ use caudal_http::streams::Seat;
 use caudal_http::text;
 use caudal_http::words::Mistake;
 use caudal_ledger::events::{EventId, EventKinds};
+use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 
-use super::{Answer, kinds, placed};
+use super::{Answer, placed};
 
 /// How many events are read at a time.
 pub(crate) const PAGE: usize = 100;
@@ -117,6 +120,19 @@ impl Reader {
     }
 }
 
+declared! {
+    /// only events after this one
+    LastEventId = Header "Last-Event-ID" as Option<String>;
+}
+
+params! {
+    /// Where a stream begins.
+    struct StreamParams(realm: RealmId, last: u64) {
+        /// the same, for clients that cannot send the header
+        after: Option<EventId> = read("after", |text| place(realm, last, text)) as Option<String>;
+    }
+}
+
 /// Streams events of the realm as they happen (server-sent events).
 ///
 /// `Last-Event-ID` or `after` says after which event to begin; without either, only what happens from
@@ -128,9 +144,9 @@ impl Reader {
     operation_id = "streamEvents",
     tag = "Events",
     params(
-        ("Last-Event-ID" = Option<String>, Header, description = "only events after this one"),
-        ("after" = Option<String>, Query, description = "the same, for clients that cannot send the header"),
-        declared::EventTypes,
+        LastEventId,
+        StreamParams,
+        EventTypes,
     ),
     responses((status = 200, content_type = "text/event-stream", body = String), Problems),
 )]
@@ -138,9 +154,8 @@ impl Reader {
 pub(crate) async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
     let last = caller.engine().last_event(realm)?;
-    let asked = query.read("after", |text| place(realm, last, text));
-    let wanted = query.read("types", kinds).unwrap_or_default();
-    query.done()?;
+    let wanted = EventTypes::take(&mut query).types.unwrap_or_default();
+    let asked = StreamParams::read(query, realm, last)?.after;
     // The header is newer: a browser that comes back sends it to the address with which it began.
     let after = match resumed(&request)? {
         Some(text) => {

@@ -1,13 +1,15 @@
 //! Vouchers of the wallet family by filters: of the whole realm, or of one account.
 
+use super::{ComprobanteBody, comprobante};
+use crate::wallet::{Pagina, campos};
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
-use caudal_actors::engine::lists::{ListPage, Numbered, SortOrder, VoucherFilter, VoucherSort};
+use caudal_actors::engine::lists::{Numbered, SortOrder, VoucherFilter, VoucherSort};
 use caudal_actors::realms::Target;
 use caudal_http::bodies::words::SentidoWord;
 use caudal_http::caller::Caller;
 use caudal_http::errors::ApiError;
-use caudal_http::params::PaginaParams;
+use caudal_http::params::{PaginaParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::respond::{json, paged};
@@ -15,13 +17,10 @@ use caudal_http::shapes::DayOrInstant;
 use caudal_http::words::Mistake;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::time::BusinessDay;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use super::{ComprobanteBody, comprobante};
-use crate::wallet::tesoreria::queries;
-use crate::wallet::{Pagina, campos};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -35,48 +34,38 @@ pub(crate) struct Comprobantes {
     pub comprobantes: Vec<ComprobanteBody>,
 }
 
-/// The parameters of a query, before the type is looked up.
-struct Asked {
-    account: Option<AccountNo>,
-    type_number: Option<u64>,
-    filter: VoucherFilter,
-}
-
 /// 1 for vouchers that add, -1 for those that take.
 const SIGNS: [(&str, bool); 2] = [("1", true), ("-1", false)];
 const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
-fn asked(query: &mut Query) -> (Asked, ListPage) {
-    let (from, to) = query.period_of("fechaDesde", "fechaHasta", queries::day);
-    let number = query.read("idTipoComprobante", campos::number);
-    let code = query.read("codigo", TypeCode::parse);
-    if number.is_some() && code.is_some() {
-        let other = "idTipoComprobante";
-        query.mistake("codigo", Mistake::Together { other });
+params! {
+    /// Which vouchers.
+    part pub struct FiltroParams {
+        /// a date or date-time; not before it
+        desde: Option<Timestamp> = since("fechaDesde") as Option<DayOrInstant>;
+        /// a date (the whole day) or date-time; not after it
+        hasta: Option<Timestamp> = until("fechaHasta") as Option<DayOrInstant>;
+        => |query| query.in_order(("fechaDesde", desde), ("fechaHasta", hasta));
+        /// only of this account
+        account: Option<u64> = read("idCuenta", campos::number) as Option<u64>;
+        /// only posted with the type of this number, also when it was removed
+        number: Option<u64> = read("idTipoComprobante", campos::number) as Option<u64>;
+        /// only of types of this code: a code that is used again names several
+        code: Option<TypeCode> = read("codigo", TypeCode::parse) as Option<String>;
+        => |query| if number.is_some() && code.is_some() {
+            let other = "idTipoComprobante";
+            query.mistake("codigo", Mistake::Together { other });
+        };
+        /// 1: only what adds to what is available; -1: only what takes from it
+        adds: Option<bool> = choice("signo", &SIGNS) as Option<SentidoWord>;
+        /// only with this date of the tenant's own
+        external_date: Option<BusinessDay> = read("fechaExterna", campos::day)
+            as Option<String> { format = Date };
+        /// newest first (when absent), or oldest first
+        descending: Option<bool> = choice("orderByDesc", &FLAGS) as Option<bool>;
+        /// read, and of no effect: no voucher has related ones
+        unrelated: Option<bool> = choice("sinRelacionados", &FLAGS) as Option<bool>;
     }
-    let external_date = query.read("fechaExterna", campos::day);
-    // No voucher has related ones here, so both values give the same answer.
-    query.choice("sinRelacionados", &FLAGS);
-    let descending = query.choice("orderByDesc", &FLAGS);
-    let asked = Asked {
-        account: query.read("idCuenta", campos::number).map(AccountNo),
-        type_number: number,
-        filter: VoucherFilter {
-            from,
-            to,
-            type_code: code,
-            adds: query.choice("signo", &SIGNS),
-            external_date: external_date.map(BusinessDay::date),
-            ..VoucherFilter::default()
-        },
-    };
-    let mut page = query.wallet_page();
-    match descending {
-        Some(true) => page.order = SortOrder::Descending,
-        Some(false) => page.order = SortOrder::Ascending,
-        None => {}
-    }
-    (asked, page)
 }
 
 /// Lists the vouchers of the realm, or of one account, newest first.
@@ -89,32 +78,37 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
     tag = "Wallet",
     params(
         PaginaParams,
-        ("fechaDesde" = Option<DayOrInstant>, Query, description = "a date or date-time; not before it"),
-        ("fechaHasta" = Option<DayOrInstant>, Query, description = "a date (the whole day) or date-time; not after it"),
-        ("idCuenta" = Option<u64>, Query, description = "only of this account"),
-        ("idTipoComprobante" = Option<u64>, Query, description = "only posted with the type of this number, also when it was removed"),
-        ("codigo" = Option<String>, Query, description = "only of types of this code: a code that is used again names several"),
-        ("signo" = Option<SentidoWord>, Query, description = "1: only what adds to what is available; -1: only what takes from it"),
-        ("fechaExterna" = Option<String>, Query, description = "only with this date of the tenant's own"),
-        ("orderByDesc" = Option<bool>, Query, description = "newest first (when absent), or oldest first"),
-        ("sinRelacionados" = Option<bool>, Query, description = "read, and of no effect: no voucher has related ones")
+        FiltroParams
     ),
     responses((status = 200, body = Comprobantes), Problems)
 )]
 #[get("/wallet/v1/ComprobantesByFilters")]
 pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
-    let (asked, page) = asked(&mut query);
+    let sent = FiltroParams::take(&mut query);
+    let mut page = query.wallet_page();
     query.done()?;
+    match sent.descending {
+        Some(true) => page.order = SortOrder::Descending,
+        Some(false) => page.order = SortOrder::Ascending,
+        None => {}
+    }
+    let mut filter = VoucherFilter {
+        from: sent.desde,
+        to: sent.hasta,
+        type_code: sent.code,
+        adds: sent.adds,
+        external_date: sent.external_date.map(BusinessDay::date),
+        ..VoucherFilter::default()
+    };
     let (engine, realm) = (caller.engine(), caller.realm());
     let types = engine.voucher_types(realm).await?;
-    let mut filter = asked.filter;
-    if let Some(number) = asked.type_number {
+    if let Some(number) = sent.number {
         let unknown = || ApiError::field("idTipoComprobante", Mistake::NoType);
         let known = types.has_had(number).then(|| types.clone());
         let types = known.ok_or_else(unknown)?;
         filter.type_number = Some(Numbered { number, types });
     }
-    let listing = match asked.account {
+    let listing = match sent.account.map(AccountNo) {
         Some(account) => {
             let (target, sort) = (Target::Account(account), VoucherSort::CreatedAt);
             engine.movements(realm, target, filter, sort, page).await?

@@ -19,6 +19,7 @@ use crate::wallet::campos::FechaExterna;
 use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::corte::Corte;
 use crate::wallet::importe::Importe;
+use caudal_http::bodies::texts::{Day, Instant, Pesos};
 
 /// The collector account.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -45,7 +46,7 @@ pub(crate) struct CuentasPorEstado {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Tesoreria {
     /// When it was taken.
-    pub fecha: String,
+    pub fecha: Instant,
     /// `ARS`.
     #[schema(value_type = CurrencyWord)]
     pub moneda: &'static str,
@@ -88,7 +89,7 @@ impl From<&Snapshot> for Tesoreria {
         let ratio = coverage.and_then(|coverage| coverage.ratio);
         let bank = snapshot.bank.as_ref();
         Self {
-            fecha: snapshot.as_of.to_string(),
+            fecha: snapshot.as_of.into(),
             moneda: "ARS",
             cuenta_recaudadora: CuentaRecaudadora {
                 cbu: snapshot.collector.cbu.clone(),
@@ -128,13 +129,13 @@ pub(crate) struct SaldoCliente {
     /// What can be spent.
     pub saldo: Importe,
     /// The same, as a string.
-    pub available_balance: String,
+    pub available_balance: Pesos,
     /// What is set apart.
-    pub held_balance: String,
+    pub held_balance: Pesos,
     /// The sum of both.
-    pub total_balance: String,
+    pub total_balance: Pesos,
     /// When it last moved; null before the first movement.
-    pub fecha_ultimo_movimiento: Option<String>,
+    pub fecha_ultimo_movimiento: Option<Instant>,
 }
 
 impl From<&Position> for SaldoCliente {
@@ -147,10 +148,10 @@ impl From<&Position> for SaldoCliente {
             nombre: account.holder.name.clone(),
             cuit_cuil: account.holder.cuit.to_string(),
             saldo: Importe::of(balance.available),
-            available_balance: balance.available.to_string(),
-            held_balance: balance.held.to_string(),
-            total_balance: balance.total().to_string(),
-            fecha_ultimo_movimiento: position.last_movement_at.map(|at| at.to_string()),
+            available_balance: balance.available.into(),
+            held_balance: balance.held.into(),
+            total_balance: balance.total().into(),
+            fecha_ultimo_movimiento: position.last_movement_at.map(Into::into),
         }
     }
 }
@@ -175,15 +176,15 @@ pub(crate) struct SaldosPage {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SaldoClienteHistorico {
     /// The business day.
-    pub date: String,
+    pub date: Day,
     /// What could be spent.
     pub saldo: Importe,
     /// The same, as a string.
-    pub available_balance: String,
+    pub available_balance: Pesos,
     /// What was set apart.
-    pub held_balance: String,
+    pub held_balance: Pesos,
     /// The sum of both.
-    pub total_balance: String,
+    pub total_balance: Pesos,
     /// The CVU.
     pub cvu: String,
     /// The wallet account.
@@ -195,11 +196,11 @@ impl SaldoClienteHistorico {
     pub(crate) fn of(day: BusinessDay, view: &BalanceView) -> Self {
         let Balance { available, held } = view.balance;
         Self {
-            date: day.to_string(),
+            date: day.into(),
             saldo: Importe::of(available),
-            available_balance: available.to_string(),
-            held_balance: held.to_string(),
-            total_balance: view.balance.total().to_string(),
+            available_balance: available.into(),
+            held_balance: held.into(),
+            total_balance: view.balance.total().into(),
             cvu: view.cvu.to_string(),
             id_cuenta: view.account.0,
         }
@@ -215,7 +216,7 @@ pub(crate) struct Movimiento {
     /// The name of its type at that time.
     pub descripcion_tipo_comprobante: String,
     /// When it was posted.
-    pub fecha: String,
+    pub fecha: Instant,
     /// How much.
     pub importe: Importe,
     /// `1` where it adds to what can be spent, `-1` where money goes out or is set apart.
@@ -247,17 +248,17 @@ pub(crate) struct Movimiento {
     #[schema(value_type = LedgerTypeWord)]
     pub sentido_ledger: &'static str,
     /// What could be spent afterwards, as a string.
-    pub available_balance: String,
+    pub available_balance: Pesos,
     /// What was set apart afterwards.
-    pub held_balance: String,
+    pub held_balance: Pesos,
     /// The sum of both.
-    pub total_balance: String,
+    pub total_balance: Pesos,
     /// The business day on which it happened.
-    pub fecha_negocio: String,
+    pub fecha_negocio: Day,
     /// The banking day on which banks process it; null for a year whose holidays nobody has said.
-    pub fecha_proceso: Option<String>,
+    pub fecha_proceso: Option<Day>,
     /// The banking day after that.
-    pub fecha_publicacion: Option<String>,
+    pub fecha_publicacion: Option<Day>,
 }
 
 impl Movimiento {
@@ -272,11 +273,10 @@ impl Movimiento {
         let id = voucher.id(realm, *account);
         let Balance { available, held } = voucher.after;
         let day = voucher.at.business_day();
-        let written = |day: BusinessDay| day.to_string();
         Self {
             id_comprobante: id.to_string(),
             descripcion_tipo_comprobante: nombres::of_type(&voucher.type_code, &voucher.type_name),
-            fecha: voucher.at.to_string(),
+            fecha: voucher.at.into(),
             importe: Importe::of(voucher.amount),
             sentido: sentido(voucher.direction),
             signo: signo(voucher.direction),
@@ -290,12 +290,12 @@ impl Movimiento {
             fecha_externa: voucher.external_date_as_sent(),
             contraparte: voucher.other_side().map(Contraparte::from),
             sentido_ledger: voucher.direction.as_str(),
-            available_balance: available.to_string(),
-            held_balance: held.to_string(),
-            total_balance: voucher.after.total().to_string(),
-            fecha_negocio: written(day),
-            fecha_proceso: calendar.processed(day).ok().map(written),
-            fecha_publicacion: calendar.published(day).ok().map(written),
+            available_balance: available.into(),
+            held_balance: held.into(),
+            total_balance: voucher.after.total().into(),
+            fecha_negocio: day.into(),
+            fecha_proceso: calendar.processed(day).ok().map(Day::from),
+            fecha_publicacion: calendar.published(day).ok().map(Day::from),
         }
     }
 }

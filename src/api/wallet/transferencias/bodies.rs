@@ -9,6 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::wallet::importe::Importe;
+use caudal_http::bodies::texts::Instant;
 
 /// A transfer that was asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -28,12 +29,11 @@ pub(crate) struct Transferencia {
     /// The id on the rail; null while it has none.
     pub coelsa_id: Option<String>,
     /// When it was asked for.
-    pub fecha_inicio: String,
+    pub fecha_inicio: Instant,
     /// When it ended; null while it has not.
-    pub fecha_fin: Option<String>,
+    pub fecha_fin: Option<Instant>,
     /// When it was asked for.
-    #[schema(format = DateTime)]
-    pub fecha_negocio: String,
+    pub fecha_negocio: Instant,
     /// How much.
     pub importe: Importe,
     /// The CVU that sends.
@@ -84,9 +84,9 @@ impl Transferencia {
             estado_id: state.number(),
             origen_cuenta_id: account.0,
             coelsa_id: transfer.coelsa_id.clone(),
-            fecha_inicio: transfer.created_at.to_string(),
-            fecha_fin: (!open).then(|| transfer.updated_at.to_string()),
-            fecha_negocio: transfer.created_at.to_string(),
+            fecha_inicio: transfer.created_at.into(),
+            fecha_fin: (!open).then(|| transfer.updated_at.into()),
+            fecha_negocio: transfer.created_at.into(),
             importe: Importe::of(transfer.amount),
             cvu_origen: transfer.from.to_string(),
             referencia: transfer.description.clone(),
@@ -144,12 +144,12 @@ pub(crate) struct Operacion {
     /// The account whose operation it is.
     pub cuenta_id: u64,
     /// When it was asked for, or arrived.
-    pub fecha_creacion: String,
+    pub fecha_creacion: Instant,
     /// When it last changed.
-    pub fecha_actualizacion: String,
+    pub fecha_actualizacion: Instant,
     /// The same, as some clients write it.
     #[serde(rename = "fechaActualización")]
-    pub fecha_actualizacion_con_acento: String,
+    pub fecha_actualizacion_con_acento: Instant,
     /// How much.
     pub importe: Importe,
     /// The voucher that moved the money, or holds it.
@@ -185,9 +185,9 @@ impl Operacion {
                     estado_operacion_id: State::Approved.number(),
                     estado_operacion_nombre: State::Approved.name(),
                     cuenta_id: placed.account.0,
-                    fecha_creacion: at.to_string(),
-                    fecha_actualizacion: at.to_string(),
-                    fecha_actualizacion_con_acento: at.to_string(),
+                    fecha_creacion: at.into(),
+                    fecha_actualizacion: at.into(),
+                    fecha_actualizacion_con_acento: at.into(),
                     importe: Importe::of(voucher.amount),
                     comprobante_devolucion_id: None,
                     referencia: voucher.description.clone(),
@@ -215,9 +215,9 @@ fn sent(realm: RealmId, view: &TransferView) -> Operacion {
         estado_operacion_id: state.number(),
         estado_operacion_nombre: state.name(),
         cuenta_id: account.0,
-        fecha_creacion: transfer.created_at.to_string(),
-        fecha_actualizacion: transfer.updated_at.to_string(),
-        fecha_actualizacion_con_acento: transfer.updated_at.to_string(),
+        fecha_creacion: transfer.created_at.into(),
+        fecha_actualizacion: transfer.updated_at.into(),
+        fecha_actualizacion_con_acento: transfer.updated_at.into(),
         importe: Importe::of(transfer.amount),
         comprobante_id: voucher(realm, view),
         comprobante_devolucion_id: None,

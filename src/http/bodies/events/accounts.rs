@@ -9,10 +9,10 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::bodies::accounts::{
-    AccountSummary, BalanceBody, HolderBody, LimitsBody, SuspensionBody,
-};
+use crate::bodies::accounts::{AccountSummary, BalanceBody, HolderBody, SuspensionBody};
 use crate::bodies::kyc::KycBody;
+use crate::bodies::limits::LimitsBody;
+use crate::bodies::texts::Instant;
 use crate::bodies::words::{AccountStatusWord, CurrencyWord, EnrolmentWord};
 
 /// An account as it was right after an event: an `AccountResponse` with its own limits alone, for the
@@ -53,11 +53,11 @@ pub struct AccountEvent {
     /// The suspension, while suspended.
     pub suspension: Option<SuspensionBody>,
     /// When it was created.
-    pub created_at: String,
+    pub created_at: Instant,
     /// When it last changed.
-    pub updated_at: String,
+    pub updated_at: Instant,
     /// When it was closed.
-    pub closed_at: Option<String>,
+    pub closed_at: Option<Instant>,
     /// What it had; null while it has no CVU.
     pub balance: Option<BalanceBody>,
     /// Its limits.
@@ -87,7 +87,7 @@ pub struct EnrolmentBody {
     /// The fund; null while it was not said.
     pub fund: Option<String>,
     /// When it was asked for.
-    pub requested_at: String,
+    pub requested_at: Instant,
 }
 
 impl From<&Enrolment> for EnrolmentBody {
@@ -102,7 +102,7 @@ impl From<&Enrolment> for EnrolmentBody {
             },
             brokerage_account: enrolment.brokerage_account.as_str().to_owned(),
             fund: enrolment.fund.clone(),
-            requested_at: enrolment.requested_at.to_string(),
+            requested_at: enrolment.requested_at.into(),
         }
     }
 }
@@ -119,11 +119,11 @@ pub(super) fn account(
     let balance = cvu.clone().map(|cvu| BalanceBody {
         cvu,
         currency: summary.currency,
-        available: balance.available.to_string(),
-        held: balance.held.to_string(),
-        total: balance.total().to_string(),
+        available: balance.available.into(),
+        held: balance.held.into(),
+        total: balance.total().into(),
         sequence: movements,
-        as_of: at.to_string(),
+        as_of: at.into(),
     });
     AccountEvent {
         cvu,

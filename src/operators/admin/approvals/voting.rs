@@ -16,7 +16,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
-use super::{ApprovalBody, entry, number, shown};
+use super::{ApprovalBody, ApprovalInPath, entry, shown};
 use crate::admin::access::{Acting, Made, OPERATIONS};
 use crate::admin::people::{Operator, Outcome, Power};
 use crate::admin::{OperatorDesk, cases, keys, tenants};
@@ -52,7 +52,7 @@ async fn vote(
     approved: bool,
 ) -> Result<(Proposal, u64), ApiError> {
     let engine = &desk.door.engine;
-    let number = number(path)?;
+    let number = ApprovalInPath::read(path)?;
     let approval = engine.staff().approvals.numbered(number)?.clone();
     if approved && !may_still(&desk.door, &approval) {
         return Err(Rejection::ApprovalEnded.into());
@@ -83,7 +83,7 @@ async fn vote(
     path = "/admin/approvals/{id}/approve",
     operation_id = "approveRequest",
     tag = "People",
-    params(("id" = String, Path, description = "Its id")),
+    params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
 pub(crate) async fn approve(
@@ -122,7 +122,7 @@ pub(in crate::admin) async fn approved(
     path = "/admin/approvals/{id}/reject",
     operation_id = "rejectRequest",
     tag = "People",
-    params(("id" = String, Path, description = "Its id")),
+    params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
 pub(crate) async fn reject(

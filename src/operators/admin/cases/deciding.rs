@@ -23,10 +23,11 @@ use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
-use super::{CaseBody, no_case, of_suspense, of_transfer, of_unbooked};
+use super::{CaseBody, CaseInPath, no_case, of_suspense, of_transfer, of_unbooked};
 use crate::admin::OperatorDesk;
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
+use caudal_http::declared::{declared, id};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -179,7 +180,7 @@ impl ToSchema for Decision {
     path = "/admin/cases/{id}/decide",
     operation_id = "decideCase",
     tag = "Cases",
-    params(("id" = String, Path, description = "Its id")),
+    params(CaseInPath),
     request_body(content = Decision),
     responses((status = 200, body = CaseBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
@@ -194,7 +195,7 @@ pub(crate) async fn decide(
 
 /// Decides a case, at once or once a second person has approved.
 pub(crate) async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
-    let id = CaseId::parse(id).ok_or(Rejection::CaseNotFound)?;
+    let id = CaseInPath::read(id)?;
     settled(desk, id, acting, sent).await
 }
 
@@ -220,13 +221,19 @@ async fn settled(desk: &OperatorDesk, id: CaseId, acting: &Acting, sent: Body) -
     Ok(body.answer())
 }
 
+declared! {
+    /// Its id
+    TransferInPath = Path "id" as String
+        => TransferId: id(TransferId::parse, Rejection::TransferNotFound);
+}
+
 /// Decides about a transfer and answers the transfer.
 #[utoipa::path(
     post,
     path = "/admin/transfers/{id}/decide",
     operation_id = "decideTransfer",
     tag = "Cases",
-    params(("id" = String, Path, description = "Its id")),
+    params(TransferInPath),
     request_body(content = DecideTransfer),
     responses((status = 200, body = TransferBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
@@ -246,7 +253,7 @@ pub(crate) async fn transfer_decided(
     acting: &Acting,
     sent: Body,
 ) -> Answer {
-    let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
+    let id = TransferInPath::read(id)?;
     let VoucherId { realm, .. } = id.0;
     let decided = of_transfer_by(desk, acting, id, sent).await?;
     Ok(decided.map(|view| transfer(realm, &view)).answer())

@@ -10,6 +10,7 @@ use caudal_http::bodies::transfers::BankCallBody;
 use caudal_http::errors::ApiError;
 use caudal_http::words::Mistake;
 use caudal_ledger::accounts::Account;
+use caudal_ledger::limits::{LimitKind, Window};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_storage::SortOrder;
 
@@ -206,61 +207,19 @@ fn limits(visit: &Visit, view: &AccountView) -> Table {
         (Word::Used, true),
         (Word::Left, true),
     ];
-    let money = |text: Option<String>| tongue.maybe_money(text);
-    let count = |count: Option<u64>| tongue.maybe_count(count);
-    let none = || Cell::figure("");
-    let (set, source, left, used) = (it.effective, it.source, it.remaining, it.usage);
-    let rows = [
-        (
-            Word::MaxPerTransaction,
-            money(set.max_per_transaction),
-            source.max_per_transaction,
-            none(),
-            none(),
-        ),
-        (
-            Word::DailyAmount,
-            money(set.daily_amount),
-            source.daily_amount,
-            tongue.money(used.daily_amount),
-            money(left.daily_amount),
-        ),
-        (
-            Word::DailyCount,
-            count(set.daily_count),
-            source.daily_count,
-            tongue.count(used.daily_count),
-            count(left.daily_count),
-        ),
-        (
-            Word::MonthlyAmount,
-            money(set.monthly_amount),
-            source.monthly_amount,
-            tongue.money(used.monthly_amount),
-            money(left.monthly_amount),
-        ),
-        (
-            Word::MonthlyCount,
-            count(set.monthly_count),
-            source.monthly_count,
-            tongue.count(used.monthly_count),
-            count(left.monthly_count),
-        ),
-        (
-            Word::MaxBalance,
-            money(set.max_balance),
-            source.max_balance,
-            none(),
-            money(left.max_balance),
-        ),
-    ];
-    let rows = rows.map(|(word, value, source, used, left)| {
+    let rows = LimitKind::ALL.map(|kind| {
+        let used = kind.is_counted().then(|| *it.usage.0.get(kind));
+        let left = it
+            .remaining
+            .0
+            .get(kind)
+            .filter(|_| kind.window() != Window::Transaction);
         vec![
-            Cell::text(visit.say(word)),
-            value,
-            tongue.state(source),
-            used,
-            left,
+            Cell::text(visit.say(Word::limit(kind))),
+            tongue.maybe_quantity(*it.effective.0.get(kind)),
+            tongue.state(it.source.0.get(kind).as_str()),
+            tongue.maybe_quantity(used),
+            tongue.maybe_quantity(left),
         ]
     });
     Table::new(tongue, Word::Limits, Word::NothingHere, &columns).with(rows)

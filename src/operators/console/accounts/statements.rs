@@ -12,7 +12,7 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_http::errors::ApiError;
 use caudal_http::query::Query;
-use caudal_http::statements::response::{Source, period};
+use caudal_http::statements::response::{Source, StatementParams};
 use caudal_http::statements::{Format, file_name};
 use caudal_ledger::statements::Period;
 
@@ -66,12 +66,12 @@ pub(crate) async fn file(
 }
 
 fn asked(visit: &Visit, mut query: Query) -> Result<(Period, Format), ApiError> {
-    let period = period(visit.engine().now().business_day(), &mut query);
     let formats = FORMATS.map(|(word, format, _)| (word, format));
     // The form's first format, if none is chosen.
-    let format = query.choice("format", &formats);
-    let format = format.or_else(|| formats.first().map(|(_, format)| *format));
-    query.finish(period.zip(format))
+    let [(_, first), ..] = formats;
+    let format = query.choice("format", &formats).unwrap_or(first);
+    let sent = StatementParams::read(query, visit.engine().now().business_day())?;
+    Ok((sent.into(), format))
 }
 
 async fn given(

@@ -10,7 +10,11 @@ async fn a_parameter_that_an_operation_does_not_have_is_refused() {
         ("POST", "/admin/tenants?dryRun=true", "which has none"),
         ("DELETE", "/admin/keys/key_1?force=true", "which has none"),
         ("GET", "/admin/cases?kinds=transfer", "did you mean kind?"),
-        ("GET", "/admin/cases?colour=red", "which has kind, mode"),
+        (
+            "GET",
+            "/admin/cases?colour=red",
+            "which has kind, tenant, mode, limit, offset",
+        ),
     ] {
         let method = method.parse().unwrap();
         let (status, body) = send(house.request(method, path)).await;

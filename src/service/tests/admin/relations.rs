@@ -291,3 +291,23 @@ async fn a_new_base_url_never_receives_a_secret_of_another_one() {
     assert!(trap.accept().is_err(), "somebody called");
     house.service.stop().await.unwrap();
 }
+
+#[actix_web::test]
+async fn a_relation_has_a_kind_and_an_unknown_one_is_refused() {
+    let house = House::open();
+    let path = format!("/admin/tenants/{}", house.tenant().await);
+    let relate = async |kind: Value| {
+        let change = json!({"bank": {"test": {"kind": kind}}});
+        house.patch(&path, change).await
+    };
+    assert_eq!(house.relation(&path, "test").await["kind"], "api_bank");
+    for kind in [json!("another_bank"), json!(null), json!(1)] {
+        let (status, body) = relate(kind).await;
+        assert_eq!(status, 400, "{body}");
+        assert_eq!(body["errors"][0]["field"], "bank.test.kind", "{body}");
+    }
+    let (status, body) = relate(json!("api_bank")).await;
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(house.relation(&path, "test").await["kind"], "api_bank");
+    house.service.stop().await.unwrap();
+}

@@ -1,0 +1,174 @@
+//! Holds: opened, confirmed or released, found.
+
+use std::sync::Arc;
+
+use caudal_ledger::balance::Direction;
+use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
+use caudal_ledger::ids::{HoldId, VoucherId};
+use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::{EndedHold, Rejection};
+use caudal_ledger::vouchers::{Outcome, Voucher};
+use caudal_storage::StoreError;
+
+use super::{AccountContext, AccountOrder, Desk, HoldView, Question, Target};
+use crate::failure::Failure;
+use crate::orders::{Order, TicketOf};
+use crate::records::reads;
+use crate::scribe::{Shared, Write};
+
+/// Sets money of an account apart until the hold is confirmed, released, or expired.
+pub struct PlaceHold {
+    /// The account whose money is set apart.
+    pub target: Target,
+    /// The amount in centavos, the tenant's own id, and how long the hold lasts.
+    pub order: OpenHold,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+impl Order for PlaceHold {
+    type Outcome = Outcome<HoldView>;
+}
+
+impl AccountOrder for PlaceHold {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        let Self { order, dry_run, .. } = self;
+        let existing = match desk.existing(Direction::Hold, &order.external_id) {
+            Ok(existing) => existing,
+            Err(why) => return desk.scribe.fail(why, ticket.reply),
+        };
+        let settings = desk.shared.settings();
+        let context = desk.context(&settings, desk.now());
+        let seen = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
+        let decided = desk.account.decide_hold(&order, seen, &context);
+        let mut page = Ok(Write::default());
+        let outcome = match decided {
+            Err(rejection) => Err(rejection.into()),
+            // The hold as it was opened, as in its first answer.
+            Ok(Outcome::Replayed(vouchers)) => desk.opened(&vouchers).map(Outcome::Replayed),
+            Ok(Outcome::Recorded(vouchers)) => {
+                let view = desk.opened(&vouchers);
+                if !dry_run {
+                    let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
+                    page = desk.record(&vouchers);
+                }
+                view.map(Outcome::Recorded)
+            }
+        };
+        desk.scribe.finish_if(page, outcome, ticket);
+    }
+}
+
+/// Confirms or releases a hold, in part or the rest.
+pub struct StepHold {
+    /// The hold, which names its account.
+    pub id: HoldId,
+    /// Whether it is confirmed or released: whether the money leaves or returns.
+    pub step: HoldStep,
+    /// The amount in centavos; the rest when `None`.
+    pub amount: Option<Amount>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+impl Order for StepHold {
+    type Outcome = HoldView;
+}
+
+impl AccountOrder for StepHold {
+    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+        let number = self.id.0.sequence;
+        let open = desk.account.holds.get(&number);
+        let Some(mut hold) = open.filter(|hold| hold.tag == self.id.0.tag).cloned() else {
+            let why = desk.no_open_hold(self.id);
+            return desk.scribe.end(Err(why), ticket);
+        };
+        let settings = desk.shared.settings();
+        let context = desk.context(&settings, desk.now());
+        let decided = desk
+            .account
+            .decide_step(number, self.step, self.amount, &context);
+        let mut page = Ok(Write::default());
+        let outcome = match decided {
+            Err(rejection) => Err(rejection.into()),
+            Ok(vouchers) => {
+                let account = desk.account.number;
+                vouchers
+                    .iter()
+                    .filter(|v| Hold::of_step(v) == Some(number))
+                    .for_each(|v| hold.apply(v));
+                if !self.dry_run {
+                    let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
+                    page = desk.record(&vouchers);
+                }
+                Ok(HoldView { account, hold })
+            }
+        };
+        desk.scribe.finish_if(page, outcome, ticket);
+    }
+}
+
+/// Asks for an open hold; `None` when it is not open.
+pub struct FindHold(pub HoldId);
+
+impl Question for FindHold {
+    type Answer = Option<Hold>;
+
+    fn target(&self) -> Target {
+        Target::Account(self.0.0.account)
+    }
+
+    fn answer(&self, desk: &Desk) -> Result<Option<Hold>, Failure> {
+        Ok(desk.account.holds.get(&self.0.0.sequence).cloned())
+    }
+}
+
+impl Desk {
+    fn opened(&self, vouchers: &[Voucher]) -> Result<HoldView, Failure> {
+        let hold = vouchers.iter().find_map(Hold::opened);
+        Ok(HoldView {
+            account: self.account.number,
+            hold: hold.ok_or(Failure::Bug)?,
+        })
+    }
+
+    /// Why an id has no open hold: the hold has ended, or it never existed.
+    fn no_open_hold(&self, id: HoldId) -> Failure {
+        let hold = match self.ended_hold(id) {
+            Ok(Some(hold)) => hold,
+            Ok(None) => return Rejection::HoldNotFound.into(),
+            Err(why) => return why.into(),
+        };
+        let ended = EndedHold {
+            id,
+            status: hold.status(),
+            at: hold.ended_at,
+        };
+        let ended = Some(Box::new(ended));
+        Rejection::HoldNotOpen { ended }.into()
+    }
+
+    /// A hold of the account that is not open, with its last step.
+    fn ended_hold(
+        &self,
+        HoldId(VoucherId { sequence, tag, .. }): HoldId,
+    ) -> Result<Option<Hold>, StoreError> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let kept = reads::money::hold(store.as_ref(), *realm, self.account.number, sequence)?;
+        let unsettled = || self.unsettled.iter().map(|voucher| &**voucher);
+        let opened = || {
+            let mut opened = unsettled().filter_map(Hold::opened);
+            opened.find(|hold| hold.sequence == sequence)
+        };
+        let Some(mut hold) = kept.or_else(opened).filter(|hold| hold.tag == tag) else {
+            return Ok(None);
+        };
+        if hold.remaining().is_some() {
+            // The index does not show the end of the hold yet.
+            unsettled()
+                .filter(|step| Hold::of_step(step) == Some(sequence))
+                .for_each(|step| hold.apply(step));
+        }
+        Ok(Some(hold))
+    }
+}
