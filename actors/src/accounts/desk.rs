@@ -22,6 +22,8 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, Transfer, TransferFact};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Fact, Row, StoreError, StreamId};
+use foldhash::HashMap;
+use serde::Serialize;
 
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::meter::Meter;
@@ -53,17 +55,14 @@ pub struct Desk {
     pub(super) meter: Arc<Meter>,
     /// How much of the account its row at rest has; see [`Self::rest`].
     pub(super) left: Left,
-    bank_tail: Option<Tail>,
-    transfers_tail: Option<Tail>,
-    suspense_tail: Option<Tail>,
+    /// The ends of the streams other than movements and profile, by kind, as far as they are known.
+    tails: HashMap<u8, Tail>,
     /// How many client ids were skipped before the one that was drawn last.
     pub(super) redraws: u32,
     /// How many of these the bank has refused.
     pub(super) refused_ids: u32,
     /// The claim of the drawn client id, until the bank has answered.
     pub(super) claimed: Option<ClaimGuard>,
-    cases_tail: Option<Tail>,
-    unbooked_tail: Option<Tail>,
     /// The caller who waits for the bank's answer about the profile.
     pub(super) waiter: Option<Ticket<AccountView>>,
     /// The number of the enrolment for whose first answer a caller waits, and the caller's ticket.
@@ -90,14 +89,10 @@ impl Desk {
             account,
             unsettled: VecDeque::new(),
             sent: VecDeque::new(),
-            bank_tail: None,
-            transfers_tail: None,
-            suspense_tail: None,
+            tails: HashMap::default(),
             redraws: 0,
             refused_ids: 0,
             claimed: None,
-            cases_tail: None,
-            unbooked_tail: None,
             waiter: None,
             fund_waiter: None,
         }
@@ -270,25 +265,28 @@ impl Desk {
         if movements.transfers.is_empty() {
             return Ok(page);
         }
-        let stream = self.stream(TRANSFERS);
-        let mut tail = self.tail(self.transfers_tail, stream)?;
-        let now = self.shared.clock.now();
         for record in &movements.transfers {
-            page.entries.push(tail.next(stream, now, record)?);
-            self.account.apply_transfer(record, tail.at);
+            let entry = self.next_entry(TRANSFERS, record)?;
+            self.account
+                .apply_transfer(record, Timestamp::from_millis(entry.at));
+            page.entries.push(entry);
             if let TransferFact::Requested(transfer) = &record.fact {
                 self.sent.push_back(transfer.clone());
             }
         }
-        self.transfers_tail = Some(tail);
         Ok(page)
     }
 
-    fn tail(&self, known: Option<Tail>, stream: StreamId) -> Result<Tail, StoreError> {
-        match known {
-            Some(tail) => Ok(tail),
-            None => Tail::read(self.shared.store.as_ref(), stream),
-        }
+    /// The next entry of the account's stream of a kind other than movements and profile.
+    fn next_entry<R: Serialize>(&mut self, kind: u8, record: &R) -> Result<Entry, StoreError> {
+        let stream = self.stream(kind);
+        let mut tail = match self.tails.get(&kind) {
+            Some(tail) => *tail,
+            None => Tail::read(self.shared.store.as_ref(), stream)?,
+        };
+        let entry = tail.next(stream, self.shared.clock.now(), record)?;
+        self.tails.insert(kind, tail);
+        Ok(entry)
     }
 
     /// Applies facts of the profile and gives their entries.
@@ -315,42 +313,23 @@ impl Desk {
     /// # Errors
     /// As [`Self::record_all`].
     pub(super) fn write_bank(&mut self, calls: &[BankCall]) -> Result<Vec<Entry>, StoreError> {
-        let stream = self.stream(BANK);
-        let mut tail = self.tail(self.bank_tail, stream)?;
-        let now = self.shared.clock.now();
-        let mut entries = Vec::with_capacity(calls.len());
-        for call in calls {
-            entries.push(tail.next(stream, now, call)?);
-        }
-        self.bank_tail = Some(tail);
-        Ok(entries)
+        let calls = calls.iter();
+        calls.map(|call| self.next_entry(BANK, call)).collect()
     }
 
     /// The entry of money that this account could not take.
     pub(super) fn write_suspense(&mut self, suspense: &Suspense) -> Result<Entry, StoreError> {
-        let stream = self.stream(SUSPENSE);
-        let mut tail = self.tail(self.suspense_tail, stream)?;
-        let entry = tail.next(stream, self.shared.clock.now(), suspense)?;
-        self.suspense_tail = Some(tail);
-        Ok(entry)
+        self.next_entry(SUSPENSE, suspense)
     }
 
     /// The entry of a bank's report about this account that cannot be booked.
     pub(super) fn write_unbooked(&mut self, fact: &UnbookedFact) -> Result<Entry, StoreError> {
-        let stream = self.stream(UNBOOKED);
-        let mut tail = self.tail(self.unbooked_tail, stream)?;
-        let entry = tail.next(stream, self.shared.clock.now(), fact)?;
-        self.unbooked_tail = Some(tail);
-        Ok(entry)
+        self.next_entry(UNBOOKED, fact)
     }
 
     /// The entry of a person's decision about money in suspense that was credited to this account.
     pub(super) fn write_case(&mut self, fact: &CaseFact) -> Result<Entry, StoreError> {
-        let stream = self.stream(CASES);
-        let mut tail = self.tail(self.cases_tail, stream)?;
-        let entry = tail.next(stream, self.shared.clock.now(), fact)?;
-        self.cases_tail = Some(tail);
-        Ok(entry)
+        self.next_entry(CASES, fact)
     }
 
     /// Releases the holds whose time is over. Every turn begins with this, so nothing is ever decided while money is
