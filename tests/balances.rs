@@ -70,6 +70,7 @@ async fn the_closing_balance_of_a_day_is_that_after_its_last_movement() {
                 crate::support::wait_until("the actor is gone", crate::support::SOON, async || {
                     service
                         .engine()
+                        .operators()
                         .passivate(realm, target)
                         .await
                         .unwrap()

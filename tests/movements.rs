@@ -105,7 +105,10 @@ async fn enable(service: &TestService, cvu: &str, enabled: bool) {
         Target::Cvu(Cvu::parse(cvu).unwrap()),
         ProfileOrder::SetEnabled(enabled),
     );
-    let changed = engine.change(realm, target, order, None, asker).await;
+    let changed = engine
+        .ledger()
+        .change(realm, target, order, None, asker)
+        .await;
     changed.unwrap();
 }
 

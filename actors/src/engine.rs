@@ -1,5 +1,8 @@
 //! The one door to the actors: finds the realm's supervisor, asks, and waits for the answer.
 //!
+//! **Shape.** Four facades over one core: [`Ledger`] for orders, [`Queries`] for reads, [`Operators`] for the
+//! administration, [`Lifecycle`] for rest and waking. Whoever has the [`Engine`] takes the one that it needs.
+//!
 //! **Bounds.** A caller waits [`DEADLINE`] for an answer, or [`BANK_DEADLINE`] if the bank is asked. After that the
 //! outcome is unknown to the caller, who finds it by the idempotency key or the external id.
 //!
@@ -94,8 +97,8 @@ pub struct Asker<T> {
     pub admitted: Option<Arc<Admitted>>,
 }
 
-/// All of the actors, and the door to them.
-pub struct Engine {
+/// What the facades share.
+struct Core {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     keys: Keys,
@@ -118,11 +121,88 @@ pub struct Engine {
     turning: tokio::sync::Mutex<()>,
 }
 
-impl std::fmt::Debug for Engine {
+impl std::fmt::Debug for Core {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine")
+        f.debug_struct("Core")
             .field("store", &self.store)
             .finish_non_exhaustive()
+    }
+}
+
+/// All of the actors, and the door to them: four facades over one core.
+#[derive(Debug)]
+pub struct Engine(Arc<Core>);
+
+/// Orders about accounts and their money, and what the bank reports about them.
+#[derive(Clone, Copy, Debug)]
+pub struct Ledger<'a>(&'a Arc<Core>);
+
+/// Reads: accounts, movements, lists, events, statements, the treasury, and what the bank says about them.
+#[derive(Clone, Copy, Debug)]
+pub struct Queries<'a>(&'a Arc<Core>);
+
+/// The administration: tenants, people, cases, webhooks, and the actors themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct Operators<'a>(&'a Arc<Core>);
+
+/// Rest, waking and stop of the realms and of all of it, and the clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Lifecycle<'a>(&'a Arc<Core>);
+
+impl Engine {
+    /// The present time, by the service's clock.
+    pub fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    /// The key of a public id, if it was ever issued, even if it no longer works.
+    pub fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
+        self.0.key(id)
+    }
+
+    /// Tenants, keys and settings as of the last change.
+    pub fn platform(&self) -> Arc<Platform> {
+        self.0.platform()
+    }
+
+    /// What each realm has in flight: every request of a tenant has to be let in there.
+    pub fn in_flight(&self) -> &InFlight {
+        self.0.in_flight()
+    }
+
+    /// How many accounts of all realms are in memory, and how many may be.
+    pub fn residency(&self) -> &Residency {
+        self.0.residency()
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        self.0.store()
+    }
+
+    /// Whether nothing acts here, or soon nothing will, because another node owns the log.
+    pub fn is_at_rest(&self) -> bool {
+        self.0.is_at_rest()
+    }
+
+    /// Orders about accounts and their money, and what the bank reports about them.
+    pub const fn ledger(&self) -> Ledger<'_> {
+        Ledger(&self.0)
+    }
+
+    /// Reads: accounts, movements, lists, events, statements, the treasury, and what the bank says about them.
+    pub const fn queries(&self) -> Queries<'_> {
+        Queries(&self.0)
+    }
+
+    /// The administration: tenants, people, cases, webhooks, and the actors themselves.
+    pub const fn operators(&self) -> Operators<'_> {
+        Operators(&self.0)
+    }
+
+    /// Rest, waking and stop of the realms and of all of it, and the clock.
+    pub const fn lifecycle(&self) -> Lifecycle<'_> {
+        Lifecycle(&self.0)
     }
 }
 
@@ -181,7 +261,7 @@ struct Supervised {
     kept: Kept,
 }
 
-impl Drop for Engine {
+impl Drop for Core {
     /// Stops the threads that the engine has started; nobody can ask their actors any more.
     fn drop(&mut self) {
         for thread in self.realms.arbiters.iter().chain(&self.realms.couriers) {
@@ -272,7 +352,7 @@ impl Engine {
         let platform = RwLock::new(realms.ministry(loaded, Arc::clone(&published)));
         let staff = RwLock::new(realms.office()?);
         let treasury = RwLock::new(realms.treasury());
-        Ok(Self {
+        let core = Core {
             store,
             clock,
             keys,
@@ -288,36 +368,39 @@ impl Engine {
             list_rows: options.list_rows,
             treasury,
             turning: tokio::sync::Mutex::default(),
-        })
+        };
+        Ok(Self(Arc::new(core)))
     }
+}
 
+impl Core {
     /// The present time, by the service's clock.
-    pub fn now(&self) -> Timestamp {
+    fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
     /// The key of a public id, if it was ever issued, even if it no longer works.
-    pub fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
+    fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
         self.keys.get(id).map(|known| Arc::clone(known.value()))
     }
 
     /// Tenants, keys and settings as of the last change.
-    pub fn platform(&self) -> Arc<Platform> {
+    fn platform(&self) -> Arc<Platform> {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What each realm has in flight: every request of a tenant has to be let in there.
-    pub const fn in_flight(&self) -> &InFlight {
+    const fn in_flight(&self) -> &InFlight {
         &self.in_flight
     }
 
     /// How many accounts of all realms are in memory, and how many may be.
-    pub fn residency(&self) -> &Residency {
+    fn residency(&self) -> &Residency {
         &self.realms.residency
     }
 
     /// The store.
-    pub fn store(&self) -> &Arc<dyn Store> {
+    fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
@@ -375,9 +458,22 @@ impl Engine {
         wait(answer, deadline).await
     }
 
+    async fn instruct(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
+        if self.is_at_rest() {
+            return Err(Failure::ShuttingDown);
+        }
+        let (reply, answer) = Reply::new();
+        let platform = self.platform.read();
+        let platform = platform.unwrap_or_else(PoisonError::into_inner).clone();
+        platform.tell(PlatformMessage(order, reply))?;
+        wait(answer, DEADLINE).await
+    }
+}
+
+impl Ledger<'_> {
     /// Registers an account and, with `open`, gets it a CVU; the answer then waits for the bank.
     pub async fn register(
-        &self,
+        self,
         realm: RealmId,
         registration: Registration,
         open: bool,
@@ -389,13 +485,13 @@ impl Engine {
             open,
             alias,
         };
-        self.order(realm, order, asker).await
+        self.0.order(realm, order, asker).await
     }
 
     /// Changes the profile of an account. With `if_match` only if the profile has one of these
     /// versions.
     pub async fn change(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         order: ProfileOrder,
@@ -407,23 +503,25 @@ impl Engine {
             order,
             if_match,
         };
-        self.order(realm, order, asker).await
+        self.0.order(realm, order, asker).await
     }
+}
 
+impl Queries<'_> {
     /// An account as it is. The answer waits until all that it shows is on disk.
     ///
     /// # Errors
     /// Those of every door, and `AccountNotFound`.
-    pub async fn view(&self, realm: RealmId, target: Target) -> Result<AccountView, Failure> {
-        self.ask(realm, ViewAccount(target)).await
+    pub async fn view(self, realm: RealmId, target: Target) -> Result<AccountView, Failure> {
+        self.0.ask(realm, ViewAccount(target)).await
     }
 
     /// The balance of an account as it is, in centavos.
     ///
     /// # Errors
     /// Those of every door, `AccountNotFound`, and `AccountWithoutCvu`.
-    pub async fn balance(&self, realm: RealmId, target: Target) -> Result<BalanceView, Failure> {
-        self.ask(realm, ReadBalance(target)).await
+    pub async fn balance(self, realm: RealmId, target: Target) -> Result<BalanceView, Failure> {
+        self.0.ask(realm, ReadBalance(target)).await
     }
 
     /// The balance of an account after the last movement up to and including an instant.
@@ -431,47 +529,38 @@ impl Engine {
     /// # Errors
     /// As [`Self::balance`].
     pub async fn balance_at(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         at: Timestamp,
     ) -> Result<BalanceView, Failure> {
-        self.ask(realm, ReadBalanceAt(target, at)).await
+        self.0.ask(realm, ReadBalanceAt(target, at)).await
     }
 
     /// The answers that an idempotency key keeps, at most 20.
     ///
     /// # Errors
     /// Those of every door, and [`Failure::KeyUnknown`] when it keeps none.
-    pub async fn answers(&self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
+    pub async fn answers(self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
         let key = key.to_owned();
         let read = move |store: &dyn Index| reads::answers(store, realm, &key, ANSWERS_MAX);
-        let answers = self.scan(realm, Cost::Page, read).await?;
+        let answers = self.0.scan(realm, Cost::Page, read).await?;
         if answers.is_empty() {
             Err(Failure::KeyUnknown)
         } else {
             Ok(answers)
         }
     }
+}
 
+impl Operators<'_> {
     /// Decides an order about the platform. Returns the platform after it.
     ///
     /// # Errors
     /// Those of every door, and [`Failure::ClockInDoubt`].
-    pub async fn administer(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
-        self.certain()?;
-        self.instruct(order).await
-    }
-
-    async fn instruct(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
-        if self.is_at_rest() {
-            return Err(Failure::ShuttingDown);
-        }
-        let (reply, answer) = Reply::new();
-        let platform = self.platform.read();
-        let platform = platform.unwrap_or_else(PoisonError::into_inner).clone();
-        platform.tell(PlatformMessage(order, reply))?;
-        wait(answer, DEADLINE).await
+    pub async fn administer(self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
+        self.0.certain()?;
+        self.0.instruct(order).await
     }
 }
 

@@ -86,7 +86,7 @@ const TENANT: &str = "tnt_1";
 /// Makes a tenant and two types.
 async fn furnish(engine: &Engine) {
     let create = PlatformOrder::CreateTenant(NewTenant::plain(TENANT));
-    engine.administer(create).await.unwrap();
+    engine.operators().administer(create).await.unwrap();
     for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
         let order = CreateVoucherType {
             code: TypeCode::parse(code).unwrap(),
@@ -95,7 +95,7 @@ async fn furnish(engine: &Engine) {
             description: None,
             category: None,
         };
-        let created = engine.create_type(REALM, order, plain()).await;
+        let created = engine.ledger().create_type(REALM, order, plain()).await;
         created.unwrap();
     }
 }
@@ -157,19 +157,21 @@ impl World {
             admitted: None,
         };
         self.engine
+            .ledger()
             .register(REALM, registration(), true, alias, asker)
             .await
     }
 
     async fn post(&self, code: &str, centavos: i64, id: &str) -> Answered<Outcome<Placed>> {
         self.engine
+            .ledger()
             .post(REALM, adjustment(1, code, centavos, id), plain())
             .await
     }
 
     async fn balance(&self) -> i64 {
         let account = Target::Account(AccountNo(1));
-        let view = self.engine.balance(REALM, account).await.unwrap();
+        let view = self.engine.queries().balance(REALM, account).await.unwrap();
         view.balance.total().centavos()
     }
 
@@ -336,6 +338,7 @@ async fn an_external_id_is_one_over_all_accounts_of_the_realm() {
     value(world.post("IN", 100, "a").await);
     let other = world
         .engine
+        .ledger()
         .post(REALM, adjustment(2, "IN", 100, "a"), plain())
         .await;
     let Err(Failure::Rejected(Rejection::ExternalIdReused { fields, .. })) = other else {
@@ -355,7 +358,16 @@ async fn a_refused_commit_leaves_nothing_and_the_account_is_loaded_again() {
     let again = value(world.post("IN", 1, "b").await);
     assert!(matches!(again, Outcome::Recorded(_)));
     assert_eq!(world.balance().await, 101);
-    assert_eq!(world.engine.report(REALM).await.unwrap().restarts, 1);
+    assert_eq!(
+        world
+            .engine
+            .operators()
+            .report(REALM)
+            .await
+            .unwrap()
+            .restarts,
+        1
+    );
     world.verified().await;
 }
 
@@ -399,10 +411,11 @@ async fn if_match_lets_only_the_version_pass_that_was_read() {
         reason: "why".into(),
         code: SuspensionCode::Other,
     };
-    let view = world.engine.view(REALM, target).await.unwrap();
+    let view = world.engine.queries().view(REALM, target).await.unwrap();
     let version = view.account.profile_seq;
     let stale = world
         .engine
+        .ledger()
         .change(REALM, target, suspend(), Some(vec![version - 1]), plain())
         .await;
     assert_eq!(stale, Err(Failure::Stale));
@@ -411,6 +424,7 @@ async fn if_match_lets_only_the_version_pass_that_was_read() {
     value(
         world
             .engine
+            .ledger()
             .change(REALM, target, suspend(), Some(vec![version]), plain())
             .await,
     );
@@ -428,15 +442,37 @@ async fn an_idle_actor_can_go_and_comes_back_the_same() {
     let target = Target::Account(AccountNo(1));
     let before = world
         .engine
+        .operators()
         .observe(REALM, target)
         .await
         .unwrap()
         .unwrap()
         .account;
-    assert!(world.engine.passivate(REALM, target).await.unwrap());
-    assert_eq!(world.engine.observe(REALM, target).await.unwrap(), None);
+    assert!(
+        world
+            .engine
+            .operators()
+            .passivate(REALM, target)
+            .await
+            .unwrap()
+    );
     assert_eq!(
-        world.engine.view(REALM, target).await.unwrap().account,
+        world
+            .engine
+            .operators()
+            .observe(REALM, target)
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(
+        world
+            .engine
+            .queries()
+            .view(REALM, target)
+            .await
+            .unwrap()
+            .account,
         before
     );
     let (on_disk, _) =

@@ -330,7 +330,11 @@ async fn live(
     history: &History,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let Some(live) = engine.observe(at.0, Target::Account(at.1)).await? else {
+    let Some(live) = engine
+        .operators()
+        .observe(at.0, Target::Account(at.1))
+        .await?
+    else {
         return Ok(());
     };
     report.actors += 1;

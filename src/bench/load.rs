@@ -327,7 +327,7 @@ impl Run {
             at: Instant::now(),
             cpu: machine::cpu(),
             busy: machine::busy(),
-            stats: self.engine.stats(),
+            stats: self.engine.operators().stats(),
             memory: machine::memory(),
         }
     }

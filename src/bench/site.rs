@@ -265,7 +265,12 @@ impl Site {
             external_date: None,
             dry_run: false,
         };
-        match self.engine.post(self.realm, order, asker()).await? {
+        match self
+            .engine
+            .ledger()
+            .post(self.realm, order, asker())
+            .await?
+        {
             Given::Value(Outcome::Recorded(_)) => Ok(()),
             other => bail!("not recorded: {other:?}"),
         }
@@ -281,7 +286,7 @@ impl Site {
             watch.abort();
         }
         let engine = self.engine;
-        Ok(web::block(move || engine.close()).await??)
+        Ok(web::block(move || engine.lifecycle().close()).await??)
     }
 }
 
@@ -301,10 +306,10 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         ..NewTenant::plain(id)
     };
     let create = PlatformOrder::CreateTenant(new);
-    engine.administer(create).await?;
+    engine.operators().administer(create).await?;
     let issued = keyring.issue(id, Mode::Test, None)?;
     let issue = PlatformOrder::IssueKey(issued.record);
-    engine.administer(issue).await?;
+    engine.operators().administer(issue).await?;
     let created = engine.platform().tenants.get(id).map(|tenant| tenant.test);
     let realm = created.context("a tenant is not there")?;
     let order = CreateVoucherType {
@@ -314,7 +319,7 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         description: None,
         category: None,
     };
-    engine.create_type(realm, order, asker()).await?;
+    engine.ledger().create_type(realm, order, asker()).await?;
     Ok((realm, issued.text))
 }
 
@@ -350,7 +355,9 @@ fn registration(number: u64) -> anyhow::Result<Registration> {
 async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Result<Vec<String>> {
     let one = |number: u64| async move {
         let registration = registration(number)?;
-        let opened = engine.register(realm, registration, true, None, asker());
+        let opened = engine
+            .ledger()
+            .register(realm, registration, true, None, asker());
         let cvu = match opened.await {
             Ok(Given::Value(view)) => view.account.cvu,
             Ok(Given::Kept { .. }) => None,

@@ -393,7 +393,7 @@ mod tests {
             .identify(&second.test_key, &service.engine)
             .unwrap();
         let order = caudal_actors::platform::PlatformOrder::RevokeKey(test.key);
-        service.engine.administer(order).await.unwrap();
+        service.engine.operators().administer(order).await.unwrap();
         service.stop().await.unwrap();
 
         let (service, third) = start(args(&dir)).await.unwrap();

@@ -134,7 +134,7 @@ impl Keyring {
             return None;
         }
         let mac = self.mac(secret);
-        let people = engine.staff().people;
+        let people = engine.operators().staff().people;
         let known = people.with_credential(id);
         // An unknown id costs the same comparison as a known one.
         let kept = known.map_or(Digest::default(), |person| person.credential.mac);

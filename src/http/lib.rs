@@ -151,7 +151,7 @@ impl Door {
     pub fn ready(&self) -> Result<(), Unready> {
         let elsewhere = !self.is_owners() && self.waits().is_none();
         if !elsewhere {
-            if self.engine.clock_doubt().is_some() {
+            if self.engine.lifecycle().clock_doubt().is_some() {
                 return Err(Unready::Clock);
             }
             self.engine.store().ready()?;

@@ -107,7 +107,7 @@ fn root(
     if enabled {
         return Ok(Some(Arc::new(RootKey::new(key))));
     }
-    match engine.staff().people.working().any(acts) {
+    match engine.operators().staff().people.working().any(acts) {
         true => Ok(None),
         false => Err(StartError::Setting(
             "admin_key_enabled is false, and nobody has a credential with which to act: start with it, add an \
@@ -278,7 +278,7 @@ impl Parts {
             nodes.end();
         }
         let closed = if gracefully {
-            self.door.engine.close()
+            self.door.engine.lifecycle().close()
         } else {
             Ok(())
         };

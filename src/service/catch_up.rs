@@ -28,7 +28,7 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
     rt::spawn(async move {
         let mut first = true;
         loop {
-            for on in engine.collectors().values() {
+            for on in engine.queries().collectors().values() {
                 for mode in [Mode::Live, Mode::Test] {
                     if panics(turn(&engine, (on, mode), first)).await {
                         tracing::error!(
@@ -53,7 +53,7 @@ async fn turn(engine: &Engine, (on, mode): (&OnCollector, Mode), first: bool) {
     let yesterday = (first || early).then(|| today.before());
     for day in yesterday.into_iter().chain([today]) {
         let id = format!("catch-up-{}", Timestamp::millis(now));
-        match engine.catch_up((on, mode), day, &id).await {
+        match engine.ledger().catch_up((on, mode), day, &id).await {
             Ok(0) => {}
             Ok(missed) => tracing::warn!(
                 mode = mode.as_str(),
@@ -149,7 +149,7 @@ mod tests {
         };
         let engine = Engine::start(store, Arc::new(Noon), Arc::new(banks), options).unwrap();
         let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_1"));
-        engine.administer(create).await.unwrap();
+        engine.operators().administer(create).await.unwrap();
         let reading = start(Arc::new(engine), Duration::from_secs(60));
         rt::time::sleep(Duration::from_secs(90)).await;
         reading.abort();

@@ -162,7 +162,7 @@ async fn look_at_platform(door: &Door, node: &Node) {
         if node.member().owns() || !door.engine.is_at_rest() {
             continue;
         }
-        let Err(why) = door.engine.look_again() else {
+        let Err(why) = door.engine.lifecycle().look_again() else {
             continue;
         };
         if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
@@ -260,7 +260,7 @@ impl Here {
         if !node.member().owns() {
             return Ok(());
         }
-        self.door.engine.wake().await?;
+        self.door.engine.lifecycle().wake().await?;
         node.serve(true);
         Ok(())
     }
@@ -270,7 +270,7 @@ impl Here {
         let (door, node) = (&self.door, &self.node);
         node.serve(false);
         door.gate.interrupt();
-        while let Err(why) = door.engine.rest().await {
+        while let Err(why) = door.engine.lifecycle().rest().await {
             tracing::error!(%why, "the realms do not come to rest");
             tokio::time::sleep(AGAIN).await;
         }

@@ -331,7 +331,7 @@ async fn what_was_accepted_before_a_stop_is_there_after_it() {
     let service = start(&dir);
     for cvu in accepted {
         let cvu = caudal_ledger::cvu::Cvu::parse(&cvu).unwrap();
-        assert!(service.engine.locate(cvu).await.is_ok());
+        assert!(service.engine.operators().locate(cvu).await.is_ok());
     }
     let report = caudal_actors::verify::engine(&service.engine)
         .await

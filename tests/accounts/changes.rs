@@ -172,7 +172,12 @@ async fn usage_counts_what_goes_out_and_inherits_from_psp_and_platform() {
         PlatformOrder::ChangeTenant(crate::support::service::TENANT.to_owned(), change),
     ];
     for order in orders {
-        service.engine().administer(order).await.unwrap();
+        service
+            .engine()
+            .operators()
+            .administer(order)
+            .await
+            .unwrap();
     }
     service.a.credit(&cvu, "100.00").await;
     service.a.debit(&cvu, "30.00").await;

@@ -250,14 +250,17 @@ impl Rig {
     /// Enables or disables the first account, as the wallet's clients do.
     pub async fn enable(&self, enabled: bool) {
         let cvu = Cvu::parse(&self.cvu).unwrap();
-        let (realm, account) = self.engine().locate(cvu).await.unwrap();
+        let (realm, account) = self.engine().operators().locate(cvu).await.unwrap();
         let (target, order) = (Target::Account(account), ProfileOrder::SetEnabled(enabled));
         let asker = Asker {
             keyed: None,
             request_id: "enable".to_owned(),
             admitted: None,
         };
-        let changed = self.engine().change(realm, target, order, None, asker);
+        let changed = self
+            .engine()
+            .ledger()
+            .change(realm, target, order, None, asker);
         assert!(changed.await.is_ok());
     }
 

@@ -110,7 +110,7 @@ impl Site {
         post(&client, &cvu, 1, &mut acked).await;
         // the last half second may not have a witness yet
         wait_until("the witness has seen it", SOON, async || {
-            let stats = service.engine.stats();
+            let stats = service.engine.operators().stats();
             (stats.witness_commit == stats.last_commit).then_some(())
         })
         .await;

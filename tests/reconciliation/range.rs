@@ -33,7 +33,9 @@ async fn told(service: &TestService, cvu: &str, number: usize, at: Timestamp) {
         at,
     };
     let engine = service.engine();
-    let reply = engine.notice(BTreeSet::from([RealmId(2)]), notice, "past");
+    let reply = engine
+        .ledger()
+        .notice(BTreeSet::from([RealmId(2)]), notice, "past");
     reply.await.unwrap();
 }
 

@@ -317,9 +317,13 @@ impl TestService {
     pub async fn catch_up(&self) {
         let engine = self.engine();
         let today = engine.now().business_day();
-        for on in engine.collectors().values() {
+        for on in engine.queries().collectors().values() {
             for mode in [Mode::Live, Mode::Test] {
-                engine.catch_up((on, mode), today, "test").await.ok();
+                engine
+                    .ledger()
+                    .catch_up((on, mode), today, "test")
+                    .await
+                    .ok();
             }
         }
     }
@@ -341,6 +345,7 @@ impl TestService {
             ..TenantChange::default()
         };
         self.engine()
+            .operators()
             .administer(PlatformOrder::ChangeTenant(TENANT.to_owned(), change))
             .await
             .unwrap();

@@ -214,6 +214,7 @@ async fn after_kill(
         bail!("a load without a tenant");
     };
     engine
+        .queries()
         .balance(*realm, Target::Account(AccountNo(1)))
         .await?;
     let ready_nanos = nanos(begun.elapsed());
@@ -226,7 +227,7 @@ async fn after_kill(
         .map(|(realm, tally)| (*realm, tally))
         .collect();
     let ledger = audit::ledger(engine.store().as_ref(), &known)?;
-    actix_web::web::block(move || engine.close()).await??;
+    actix_web::web::block(move || engine.lifecycle().close()).await??;
     let disk_bytes = disk_bytes(&folder);
     let disk_bytes_of_voucher = scaled(disk_bytes, 1, ledger.vouchers);
     report.figure("the store on the disk", disk_bytes, Unit::Mebibytes);

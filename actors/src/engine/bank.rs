@@ -12,7 +12,7 @@ use caudal_ledger::transfers::Destination;
 use super::bank_reads::key_of;
 use super::money::{Heard, not_found};
 use super::read_slots::{Books, Cost};
-use super::{Asker, DEADLINE, Engine, Realms, value};
+use super::{Asker, Core, DEADLINE, Ledger, Operators, Queries, Realms, value};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
@@ -81,23 +81,85 @@ impl Realms {
     }
 }
 
-impl Engine {
+impl Core {
     /// The bank of a realm, for calls that concern no account.
     pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
         self.realms.bank(realm)
     }
 
+    pub(super) fn journal(&self, realm: RealmId, calls: Vec<BankCall>) {
+        self.realms.journal(realm, calls);
+    }
+}
+
+impl Queries<'_> {
     /// The collector accounts of realms, each with the realms on it. Realms without a bank are left out.
-    pub fn collectors(&self) -> Arc<Collectors> {
-        self.realms.collectors()
+    pub fn collectors(self) -> Arc<Collectors> {
+        self.0.realms.collectors()
     }
 
+    /// The collector account of a realm; empty without a bank.
+    pub fn collector(self, realm: RealmId) -> Collector {
+        let bank = self.0.realms.relation(realm);
+        let bank = bank.and_then(|bank| bank.now().ok());
+        bank.map_or_else(Collector::default, |bank| bank.collector())
+    }
+
+    /// The CBU of a realm's collector account; `None` without a bank.
+    pub fn collector_of(self, realm: RealmId) -> Option<String> {
+        let bank = self.0.realms.relation(realm)?.now().ok()?;
+        Some(bank.collector().cbu)
+    }
+
+    /// The bank that sent a notice, and the realms for which the notice counts: all whose bank says that it sent it.
+    /// `None` when none does.
+    pub fn sender(self, notice: &RawNotice<'_>) -> Option<(Arc<RealmBank>, Voice)> {
+        let known = self.0.realms.supervisors.iter();
+        let senders = known.filter(|known| known.value().bank.verify(notice));
+        let senders: BTreeMap<_, _> = senders
+            .map(|known| (*known.key(), Arc::clone(&known.value().bank)))
+            .collect();
+        let bank = Arc::clone(senders.values().next()?);
+        let realms: BTreeSet<RealmId> = senders.into_keys().collect();
+        Some((bank, realms.into()))
+    }
+
+    /// Looks up the holder behind a CBU, CVU or alias. The answer may have been kept for a moment.
+    ///
+    /// # Errors
+    /// [`Failure::BankReadsLimited`] while too much is looked up; the bank's refusal or failure.
+    pub async fn lookup(
+        self,
+        realm: RealmId,
+        whom: Destination,
+        request_id: &str,
+    ) -> Result<Found, Failure> {
+        let (key, kept) = ((realm, key_of(&whom)), &self.0.bank_reads.lookups);
+        let known = || Ok::<_, Failure>(kept.get(&key, self.0.bank(realm)?.changes()));
+        if let Some(found) = known()? {
+            return Ok(found);
+        }
+        let _slot = self.0.bank_reads.take(realm).await?;
+        if let Some(found) = known()? {
+            return Ok(found);
+        }
+        let bank = self.0.bank(realm)?;
+        let changes = bank.changes();
+        let reply = bank.lookup(&whom, request_id).await;
+        self.0.journal(realm, reply.calls);
+        let found = reply.result.map_err(Failure::of_question)?;
+        kept.put(key, changes, 1, found.clone());
+        Ok(found)
+    }
+}
+
+impl Operators<'_> {
     /// Checks that a relation leads to a bank that can be asked.
     ///
     /// # Errors
     /// Why it does not.
-    pub fn has_bank(&self, relation: &Relation) -> Result<(), NoBank> {
-        (self.realms.outside.banks)(relation).map(|_| ())
+    pub fn has_bank(self, relation: &Relation) -> Result<(), NoBank> {
+        (self.0.realms.outside.banks)(relation).map(|_| ())
     }
 
     /// Checks that a realm may have another relation. The relation must be usable, and a realm with accounts must stay
@@ -105,16 +167,16 @@ impl Engine {
     ///
     /// # Errors
     /// Why it may not.
-    pub fn may_relate(&self, relation: &Relation) -> Result<(), NotRelated> {
-        let made = (self.realms.outside.banks)(relation);
+    pub fn may_relate(self, relation: &Relation) -> Result<(), NotRelated> {
+        let made = (self.0.realms.outside.banks)(relation);
         let place = made.as_ref().map(|bank| bank.place());
-        let Some(known) = self.realms.relation(relation.realm) else {
+        let Some(known) = self.0.realms.relation(relation.realm) else {
             return made.map(|_| ()).map_err(NotRelated::NoBank);
         };
         let before = known.now().map(|bank| bank.place());
         // A relation that can no longer be used may be corrected.
         if before.is_ok() && before != place.clone().map_err(Clone::clone) {
-            let totals = reads::totals(self.store.as_ref(), relation.realm);
+            let totals = reads::totals(self.0.store.as_ref(), relation.realm);
             let totals = totals.map_err(|why| NotRelated::Failed(why.into()))?;
             if totals.census.everyone() > 0 {
                 return Err(match made {
@@ -125,69 +187,13 @@ impl Engine {
         }
         made.map(|_| ()).map_err(NotRelated::NoBank)
     }
+}
 
-    /// The collector account of a realm; empty without a bank.
-    pub fn collector(&self, realm: RealmId) -> Collector {
-        let bank = self.realms.relation(realm);
-        let bank = bank.and_then(|bank| bank.now().ok());
-        bank.map_or_else(Collector::default, |bank| bank.collector())
-    }
-
-    /// The CBU of a realm's collector account; `None` without a bank.
-    pub fn collector_of(&self, realm: RealmId) -> Option<String> {
-        let bank = self.realms.relation(realm)?.now().ok()?;
-        Some(bank.collector().cbu)
-    }
-
-    /// The bank that sent a notice, and the realms for which the notice counts: all whose bank says that it sent it.
-    /// `None` when none does.
-    pub fn sender(&self, notice: &RawNotice<'_>) -> Option<(Arc<RealmBank>, Voice)> {
-        let known = self.realms.supervisors.iter();
-        let senders = known.filter(|known| known.value().bank.verify(notice));
-        let senders: BTreeMap<_, _> = senders
-            .map(|known| (*known.key(), Arc::clone(&known.value().bank)))
-            .collect();
-        let bank = Arc::clone(senders.values().next()?);
-        let realms: BTreeSet<RealmId> = senders.into_keys().collect();
-        Some((bank, realms.into()))
-    }
-
-    pub(super) fn journal(&self, realm: RealmId, calls: Vec<BankCall>) {
-        self.realms.journal(realm, calls);
-    }
-
-    /// Looks up the holder behind a CBU, CVU or alias. The answer may have been kept for a moment.
-    ///
-    /// # Errors
-    /// [`Failure::BankReadsLimited`] while too much is looked up; the bank's refusal or failure.
-    pub async fn lookup(
-        &self,
-        realm: RealmId,
-        whom: Destination,
-        request_id: &str,
-    ) -> Result<Found, Failure> {
-        let (key, kept) = ((realm, key_of(&whom)), &self.bank_reads.lookups);
-        let known = || Ok::<_, Failure>(kept.get(&key, self.bank(realm)?.changes()));
-        if let Some(found) = known()? {
-            return Ok(found);
-        }
-        let _slot = self.bank_reads.take(realm).await?;
-        if let Some(found) = known()? {
-            return Ok(found);
-        }
-        let bank = self.bank(realm)?;
-        let changes = bank.changes();
-        let reply = bank.lookup(&whom, request_id).await;
-        self.journal(realm, reply.calls);
-        let found = reply.result.map_err(Failure::of_question)?;
-        kept.put(key, changes, 1, found.clone());
-        Ok(found)
-    }
-
+impl Ledger<'_> {
     /// Takes in a notice of a bank that speaks only for these realms. Every notice may come again, late, or before the
     /// transfer that it is about.
     pub async fn notice(
-        &self,
+        self,
         voice: impl Into<Voice>,
         notice: Notice,
         request_id: &str,
@@ -195,7 +201,7 @@ impl Engine {
         let voice = voice.into();
         let (asked, about) = (voice.clone(), notice.clone());
         let find = move |books: &Books| books.place_of(&asked, &about);
-        let found = self.look(RealmId(0), Cost::Point, find).await?;
+        let found = self.0.look(RealmId(0), Cost::Point, find).await?;
         let Some((realm, place)) = found else {
             return Ok(Heard::Ignored);
         };
@@ -211,7 +217,7 @@ impl Engine {
     }
 
     async fn hear(
-        &self,
+        self,
         realm: RealmId,
         voice: &Voice,
         request_id: &str,
@@ -220,7 +226,7 @@ impl Engine {
         if !voice.speaks_for(realm) {
             return Err(Rejection::TransferNotFound.into());
         }
-        if let Ok(bank) = self.bank(realm) {
+        if let Ok(bank) = self.0.bank(realm) {
             bank.has_changed();
         }
         let asker = Asker {
@@ -229,7 +235,7 @@ impl Engine {
             admitted: None,
         };
         let send = |realm: &Mailbox<_>, ticket| report.send(realm, ticket);
-        let answered = self.ordered(realm, DEADLINE, asker, send).await;
+        let answered = self.0.ordered(realm, DEADLINE, asker, send).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 }

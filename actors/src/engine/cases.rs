@@ -17,7 +17,7 @@ use caudal_storage::{Index, StoreError};
 
 use super::money::{TransferView, not_found};
 use super::read_slots::Cost;
-use super::{Asker, Engine, value};
+use super::{Asker, Operators, Queries, value};
 use crate::accounts::DecideTransfer;
 use crate::failure::Failure;
 use crate::realms::{CreditSuspense, DismissUnbooked, RealmOrder, ReturnSuspense, Target};
@@ -53,35 +53,36 @@ pub struct CaseFigures {
 /// A case with its realm.
 pub type RealmCase = (RealmId, Case);
 
-impl Engine {
+impl Operators<'_> {
     /// The open cases of some realms and kinds, longest waiting first, and their total number.
     ///
     /// # Errors
     /// When the store cannot be read, or no turn to read comes in time.
     pub async fn cases(
-        &self,
+        self,
         realms: Vec<RealmId>,
         kinds: Vec<CaseKind>,
         (offset, limit): (usize, usize),
     ) -> Result<(Vec<RealmCase>, u64), Failure> {
         // Under no realm: operators do not take turns from tenants.
-        self.look(RealmId(0), Cost::Page, move |books| {
-            Ok(cases(
-                books.store.as_ref(),
-                &realms,
-                &kinds,
-                (offset, limit),
-            )?)
-        })
-        .await
+        self.0
+            .look(RealmId(0), Cost::Page, move |books| {
+                Ok(cases(
+                    books.store.as_ref(),
+                    &realms,
+                    &kinds,
+                    (offset, limit),
+                )?)
+            })
+            .await
     }
 
     /// Money in suspense, with the decisions about it.
     ///
     /// # Errors
     /// When there is no such case.
-    pub fn suspense_case(&self, id: SuspenseId) -> Result<Parked, Failure> {
-        let found = reads::cases::parked(self.store.as_ref(), id.realm, id.place)?;
+    pub fn suspense_case(self, id: SuspenseId) -> Result<Parked, Failure> {
+        let found = reads::cases::parked(self.0.store.as_ref(), id.realm, id.place)?;
         let found = found.filter(|parked| parked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
@@ -90,8 +91,8 @@ impl Engine {
     ///
     /// # Errors
     /// When there is no such case.
-    pub fn unbooked_case(&self, id: UnbookedId) -> Result<Unbooked, Failure> {
-        let found = reads::cases::unbooked(self.store.as_ref(), id.realm, id.place)?;
+    pub fn unbooked_case(self, id: UnbookedId) -> Result<Unbooked, Failure> {
+        let found = reads::cases::unbooked(self.0.store.as_ref(), id.realm, id.place)?;
         let found = found.filter(|unbooked| unbooked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
@@ -101,7 +102,7 @@ impl Engine {
     /// # Errors
     /// When there is no such case, or it was booked or dismissed before.
     pub async fn dismiss_unbooked(
-        &self,
+        self,
         id: UnbookedId,
         decision: Decision,
         request_id: String,
@@ -115,7 +116,7 @@ impl Engine {
         };
         let place = id.place;
         let order = DismissUnbooked { place, decision };
-        value(self.order(id.realm, order, asker).await)
+        value(self.0.order(id.realm, order, asker).await)
     }
 
     /// A transfer as a case, with its last calls to the bank, oldest first.
@@ -123,7 +124,7 @@ impl Engine {
     /// # Errors
     /// When there is no such transfer.
     pub async fn transfer_case(
-        &self,
+        self,
         id: TransferId,
     ) -> Result<(Case, Vec<(Timestamp, BankCall)>), Failure> {
         let VoucherId {
@@ -132,10 +133,10 @@ impl Engine {
             sequence,
             ..
         } = id.0;
-        let (view, calls) = self.transfer_of(realm, id).await?;
+        let (view, calls) = Queries(self.0).transfer_of(realm, id).await?;
         let place = Place { account, sequence };
         let kind = CaseKind::Transfer;
-        let since = reads::cases::since(self.store.as_ref(), realm, kind, place)?;
+        let since = reads::cases::since(self.0.store.as_ref(), realm, kind, place)?;
         Ok((Case::Transfer(Box::new(view), since), calls))
     }
 
@@ -144,7 +145,7 @@ impl Engine {
     /// # Errors
     /// When it is not open, or is not in `audit` and nobody insists.
     pub async fn decide_transfer(
-        &self,
+        self,
         id: TransferId,
         verdict: (Verdict, bool),
         decision: Decision,
@@ -160,7 +161,7 @@ impl Engine {
             request_id,
             admitted: None,
         };
-        let answered = self.order(id.0.realm, order, asker).await;
+        let answered = self.0.order(id.0.realm, order, asker).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 
@@ -169,7 +170,7 @@ impl Engine {
     /// # Errors
     /// When there is no such case, it cannot be decided now, or the account cannot take it.
     pub async fn credit_suspense(
-        &self,
+        self,
         id: SuspenseId,
         target: Target,
         decision: Decision,
@@ -188,7 +189,7 @@ impl Engine {
     /// # Errors
     /// When there is no such case, it cannot be decided now, or the sender is unknown.
     pub async fn return_suspense(
-        &self,
+        self,
         id: SuspenseId,
         decision: Decision,
         request_id: String,
@@ -199,7 +200,7 @@ impl Engine {
     }
 
     async fn decide_suspense(
-        &self,
+        self,
         id: SuspenseId,
         request_id: String,
         order: impl RealmOrder<Outcome = Parked>,
@@ -211,15 +212,15 @@ impl Engine {
             request_id,
             admitted: None,
         };
-        value(self.order(id.realm, order, asker).await)
+        value(self.0.order(id.realm, order, asker).await)
     }
 
     /// The figures of a realm's business that waits for a person.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn case_figures(&self, realm: RealmId) -> Result<CaseFigures, Failure> {
-        let store = self.store.as_ref();
+    pub fn case_figures(self, realm: RealmId) -> Result<CaseFigures, Failure> {
+        let store = self.0.store.as_ref();
         let oldest = |kind| {
             let first = reads::cases::open(store, realm, kind, 1)?;
             Ok::<_, Failure>(first.first().map(|(since, _)| *since))

@@ -6,7 +6,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::BusinessDay;
 
-use super::Engine;
+use super::Ledger;
 use super::money::Heard;
 use super::read_slots::{Books, Cost};
 use crate::banks::{OnCollector, Voice};
@@ -14,29 +14,29 @@ use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Notice};
 use crate::realms::lookout;
 
-impl Engine {
+impl Ledger<'_> {
     /// Takes in the movements that the bank lists for a collector account on a day and that no notice has reported:
     /// money that arrived, transfers that ended or came back, and money that left by an order that the ledger does not
     /// know. Returns how many of them were news.
     pub async fn catch_up(
-        &self,
+        self,
         (on, mode): (&OnCollector, Mode),
         day: BusinessDay,
         request_id: &str,
     ) -> Result<usize, Failure> {
         let mut realms = on.realms_of(mode);
-        realms.retain(|realm| self.realms.is_served(*realm));
+        realms.retain(|realm| self.0.realms.is_served(*realm));
         let Some(any) = realms.first().copied() else {
             return Ok(0);
         };
-        let bank = self.bank(any)?;
+        let bank = self.0.bank(any)?;
         let voice = Voice::from(realms);
         let reply = bank.movements(day, request_id).await;
         let mut calls = Some(reply.calls);
         let mut missed = 0_usize;
         let list = reply.result.map_err(Failure::of_question)?;
         if let Some(calls) = calls.take_if(|_| !list.unreadable.is_empty()) {
-            self.journal(any, calls);
+            self.0.journal(any, calls);
         }
         self.unreadable(&voice, any, &list.unreadable, request_id)
             .await;
@@ -47,10 +47,10 @@ impl Engine {
             let news = listed.into_iter().map(|it| books.news(&asked, it));
             news.filter_map(Result::transpose).collect()
         };
-        let news: Vec<(RealmId, Notice)> = self.look(any, Cost::Scan, look).await?;
+        let news: Vec<(RealmId, Notice)> = self.0.look(any, Cost::Scan, look).await?;
         for (realm, notice) in news {
             if let Some(calls) = calls.take() {
-                self.journal(realm, calls);
+                self.0.journal(realm, calls);
             }
             match self.notice(voice.clone(), notice, request_id).await {
                 Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
@@ -64,11 +64,11 @@ impl Engine {
     }
 }
 
-impl Engine {
+impl Ledger<'_> {
     /// Has each unreadable line of a bank's list kept as a case: by the realm that it names, else by the first one on
     /// the collector account. What cannot be kept now is kept when the list is read again.
     pub(super) async fn unreadable(
-        &self,
+        self,
         voice: &Voice,
         first: RealmId,
         lines: &[UnreadableLine],
@@ -78,7 +78,7 @@ impl Engine {
             let line = Box::new(line.clone());
             let (asked, about) = (voice.clone(), line.clone());
             let find = move |books: &Books| books.keeper_of(&asked, first, &about);
-            let kept = match self.look(RealmId(0), Cost::Point, find).await {
+            let kept = match self.0.look(RealmId(0), Cost::Point, find).await {
                 Ok(Some(realm)) => {
                     let notice = Notice::Unreadable { realm, line };
                     self.notice(voice.clone(), notice, request_id).await

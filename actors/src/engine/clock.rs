@@ -8,7 +8,7 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{CommitNo, Store, StoreError};
 
-use super::Engine;
+use super::{Core, Lifecycle};
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 use crate::ports::{Doubt, Known};
@@ -16,18 +16,10 @@ use crate::ports::{Doubt, Known};
 /// How many of the last commits are checked for their time.
 const COMMITS: u64 = 64;
 
-impl Engine {
+impl Lifecycle<'_> {
     /// Why the machine's clock is not believed; `None` while it is.
-    pub fn clock_doubt(&self) -> Option<Doubt> {
-        self.clock.doubt()
-    }
-
-    /// Refuses while the clock is in doubt.
-    pub(super) fn certain(&self) -> Result<(), Failure> {
-        match self.clock.doubt() {
-            None => Ok(()),
-            Some(_) => Err(Failure::ClockInDoubt),
-        }
+    pub fn clock_doubt(self) -> Option<Doubt> {
+        self.0.clock.doubt()
     }
 
     /// Believes the machine's clock as it stands, because a person confirms it. Returns the doubt that this ends, if
@@ -35,12 +27,8 @@ impl Engine {
     ///
     /// # Errors
     /// When the store takes no writes; the clock then stays in doubt.
-    pub async fn confirm_clock(
-        &self,
-        by: String,
-        reason: String,
-    ) -> Result<Option<Doubt>, Failure> {
-        let Some(doubt) = self.clock.doubt() else {
+    pub async fn confirm_clock(self, by: String, reason: String) -> Result<Option<Doubt>, Failure> {
+        let Some(doubt) = self.0.clock.doubt() else {
             return Ok(None);
         };
         let word = ClockWord {
@@ -51,11 +39,21 @@ impl Engine {
         };
         // If another node writes the platform, the confirmation is in that node's audit log, and this node asks again
         // at its next start.
-        if !self.is_at_rest() {
-            self.instruct(PlatformOrder::ConfirmClock(word)).await?;
+        if !self.0.is_at_rest() {
+            self.0.instruct(PlatformOrder::ConfirmClock(word)).await?;
         }
-        self.clock.confirm();
+        self.0.clock.confirm();
         Ok(Some(doubt))
+    }
+}
+
+impl Core {
+    /// Refuses while the clock is in doubt.
+    pub(super) fn certain(&self) -> Result<(), Failure> {
+        match self.clock.doubt() {
+            None => Ok(()),
+            Some(_) => Err(Failure::ClockInDoubt),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! kinds scans at most [`LOOKS_MAX`] numbers: it may be short, even empty, and still tell where to continue.
 //!
 //! **An id is more than its number.** If an older copy of the store was put back, a number may belong to another event
-//! than the one a reader knows. [`Engine::event_place`] refuses such a place: a reader that continued from it would
+//! than the one a reader knows. [`Queries::event_place`] refuses such a place: a reader that continued from it would
 //! miss the events that took the numbers before it. A page that was read while the realm got another history is
 //! refused, too ([`Engine::still`]).
 
@@ -15,7 +15,7 @@ use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::Engine;
+use super::Queries;
 use super::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::reads;
@@ -36,13 +36,13 @@ pub struct EventPage {
     pub more: bool,
 }
 
-impl Engine {
+impl Queries<'_> {
     /// The events of a realm after a number, of the wanted kinds, at most `limit`.
     ///
     /// # Errors
     /// Those of every reading door.
     pub async fn events(
-        &self,
+        self,
         realm: RealmId,
         after: u64,
         kinds: EventKinds,
@@ -50,21 +50,22 @@ impl Engine {
     ) -> Result<EventPage, Failure> {
         let cost = Cost::scan_if(kinds != EventKinds::EVERY);
         let read = move |store: &dyn Index| page(store, realm, after, kinds, limit);
-        self.scan(realm, cost, read).await
+        self.0.scan(realm, cost, read).await
     }
 
     /// The newest events of one account, newest first, at most `limit`, among the newest [`LOOKS_MAX`] of its realm;
     /// and whether older events were left unscanned.
     pub async fn account_events(
-        &self,
+        self,
         realm: RealmId,
         account: AccountNo,
         limit: usize,
     ) -> Result<(Vec<Event>, bool), Failure> {
-        self.scan(realm, Cost::Scan, move |store| {
-            of_account(store, (realm, account), limit)
-        })
-        .await
+        self.0
+            .scan(realm, Cost::Scan, move |store| {
+                of_account(store, (realm, account), limit)
+            })
+            .await
     }
 
     /// The events of a realm from about one instant until another, oldest first, at most `limit`. Around the first
@@ -73,15 +74,16 @@ impl Engine {
     /// # Errors
     /// Those of every reading door.
     pub async fn events_between(
-        &self,
+        self,
         realm: RealmId,
         (from, until): (Timestamp, Timestamp),
         limit: usize,
     ) -> Result<Vec<Event>, Failure> {
-        self.scan(realm, Cost::Page, move |store| {
-            between(store, realm, (from, until), limit)
-        })
-        .await
+        self.0
+            .scan(realm, Cost::Page, move |store| {
+                between(store, realm, (from, until), limit)
+            })
+            .await
     }
 
     /// The number of an id, if the log of its realm has exactly this event; `None` if it has another event of that
@@ -89,9 +91,9 @@ impl Engine {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn event_place(&self, id: EventId) -> Result<Option<u64>, Failure> {
+    pub async fn event_place(self, id: EventId) -> Result<Option<u64>, Failure> {
         let read = move |store: &dyn Index| self::id(store, id.realm, id.number);
-        let known = self.scan(id.realm, Cost::Point, read).await?;
+        let known = self.0.scan(id.realm, Cost::Point, read).await?;
         Ok((known == Some(id)).then_some(id.number))
     }
 
@@ -100,20 +102,20 @@ impl Engine {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn event_id(&self, realm: RealmId, number: u64) -> Result<Option<EventId>, Failure> {
-        Ok(id(self.store.as_ref(), realm, number)?)
+    pub fn event_id(self, realm: RealmId, number: u64) -> Result<Option<EventId>, Failure> {
+        Ok(id(self.0.store.as_ref(), realm, number)?)
     }
 
     /// The number of the last event of a realm; 0 when there is none.
-    pub fn last_event(&self, realm: RealmId) -> Result<u64, Failure> {
-        Ok(reads::totals(self.store.as_ref(), realm)?.events)
+    pub fn last_event(self, realm: RealmId) -> Result<u64, Failure> {
+        Ok(reads::totals(self.0.store.as_ref(), realm)?.events)
     }
 
     /// Waits until a realm has an event after a number, with no time limit.
-    pub async fn event_after(&self, realm: RealmId, number: u64) -> Result<(), Failure> {
-        let found = self.realms.supervisors.get(&realm);
+    pub async fn event_after(self, realm: RealmId, number: u64) -> Result<(), Failure> {
+        let found = self.0.realms.supervisors.get(&realm);
         let published = found.map(|known| Arc::clone(&known.published));
-        let published = published.ok_or_else(|| self.realms.absent(realm))?;
+        let published = published.ok_or_else(|| self.0.realms.absent(realm))?;
         loop {
             let next = published.notified();
             tokio::pin!(next);

@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
 use super::starting::{Ahead, Started};
-use super::{Engine, Realms, Supervised};
+use super::{Core, Lifecycle, Queries, Realms, Supervised};
 use crate::banks::Relation;
 use crate::failure::Failure;
 use crate::lanes::Lane;
@@ -365,27 +365,27 @@ async fn drained(lane: &Lane) {
     }
 }
 
-impl Engine {
+impl Lifecycle<'_> {
     /// Retires a realm: later orders are refused ([`Failure::ShuttingDown`], nothing was done). When this returns,
     /// nothing of the realm acts any more: no commit, no call to the bank, no webhook. Lists can still be read.
     ///
     /// # Errors
     /// When there is no such realm, or the engine stops.
-    pub async fn retire(&self, realm: RealmId) -> Result<(), Failure> {
-        self.kept(realm)?.wish(Wish::Retire).await
+    pub async fn retire(self, realm: RealmId) -> Result<(), Failure> {
+        self.0.kept(realm)?.wish(Wish::Retire).await
     }
 
     /// Resumes a realm that rests, from the store; does nothing if it does not rest.
     ///
     /// # Errors
     /// When there is no such realm, or it cannot be loaded.
-    pub async fn resume(&self, realm: RealmId) -> Result<(), Failure> {
-        self.kept(realm)?.wish(Wish::Resume).await
+    pub async fn resume(self, realm: RealmId) -> Result<(), Failure> {
+        self.0.kept(realm)?.wish(Wish::Resume).await
     }
 
     /// The realms whose supervisor fell within the last minute, or is not back yet.
-    pub fn down(&self) -> Vec<Down> {
-        let known = self.realms.supervisors.iter();
+    pub fn down(self) -> Vec<Down> {
+        let known = self.0.realms.supervisors.iter();
         let standings = known.map(|known| (*known.key(), known.value().kept.standing()));
         let fallen = standings.filter(|(_, standing)| !standing.is_calm());
         let down = fallen.map(|(realm, standing)| Down {
@@ -395,13 +395,17 @@ impl Engine {
         });
         down.collect()
     }
+}
 
+impl Queries<'_> {
     /// How many claims the realm's orders under way hold.
     #[cfg(test)]
-    pub(crate) fn claims_of(&self, realm: RealmId) -> usize {
-        self.realms.claims.held(realm)
+    pub(crate) fn claims_of(self, realm: RealmId) -> usize {
+        self.0.realms.claims.held(realm)
     }
+}
 
+impl Core {
     pub(super) fn kept(&self, realm: RealmId) -> Result<Kept, Failure> {
         let known = self.realms.supervisors.get(&realm);
         let kept = known.map(|known| known.value().kept.clone());

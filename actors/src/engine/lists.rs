@@ -25,7 +25,7 @@ use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Index, StoreError};
 use chrono::NaiveDate;
 
-use super::Engine;
+use super::Queries;
 use super::read_slots::Cost;
 use crate::accounts::Placed;
 use crate::failure::Failure;
@@ -217,10 +217,10 @@ fn mentions(realm: RealmId, account: AccountNo, voucher: &Voucher, text: &str) -
     texts.into_iter().flatten().any(has) || other.is_some_and(|other| other.mentions(has))
 }
 
-impl Engine {
+impl Queries<'_> {
     /// Movements of an account, as of now.
     pub async fn movements(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         filter: VoucherFilter,
@@ -229,60 +229,63 @@ impl Engine {
     ) -> Result<Listing<Placed>, Failure> {
         let head = self.balance(realm, target).await?;
         let cost = Cost::scan_if(!filter.is_range(sort));
-        let bound = self.list_rows;
-        self.look(realm, cost, move |books| {
-            let range = Range {
-                first: 1,
-                last: head.sequence,
-            };
-            let store = &books.store;
-            let look = Look {
-                page: &page,
-                bound,
-                cost: (VOUCHER, VOUCHER),
-                rows: None,
-            };
-            let of = (realm, head.account);
-            movements(store.as_ref(), of, range, &filter, sort, &look)
-        })
-        .await
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, cost, move |books| {
+                let range = Range {
+                    first: 1,
+                    last: head.sequence,
+                };
+                let store = &books.store;
+                let look = Look {
+                    page: &page,
+                    bound,
+                    cost: (VOUCHER, VOUCHER),
+                    rows: None,
+                };
+                let of = (realm, head.account);
+                movements(store.as_ref(), of, range, &filter, sort, &look)
+            })
+            .await
     }
 
     /// Adjustments and internal transfers of the whole realm.
     pub async fn internal(
-        &self,
+        self,
         realm: RealmId,
         filter: VoucherFilter,
         sort: VoucherSort,
         page: ListPage,
     ) -> Result<Listing<Placed>, Failure> {
         let cost = Cost::scan_if(!filter.is_everything(sort));
-        let bound = self.list_rows;
-        self.look(realm, cost, move |books| {
-            let store = &books.store;
-            internal::list(store.as_ref(), realm, &filter, sort, (&page, bound))
-        })
-        .await
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, cost, move |books| {
+                let store = &books.store;
+                internal::list(store.as_ref(), realm, &filter, sort, (&page, bound))
+            })
+            .await
     }
 
     /// All vouchers of the realm, in the order in which they were posted.
     pub async fn vouchers(
-        &self,
+        self,
         realm: RealmId,
         filter: VoucherFilter,
         page: ListPage,
     ) -> Result<Listing<Placed>, Failure> {
-        let bound = self.list_rows;
-        self.look(realm, Cost::Scan, move |books| {
-            let store = &books.store;
-            realm::list(store.as_ref(), realm, &filter, (&page, bound))
-        })
-        .await
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, Cost::Scan, move |books| {
+                let store = &books.store;
+                realm::list(store.as_ref(), realm, &filter, (&page, bound))
+            })
+            .await
     }
 
     /// Accounts, without their movements.
     pub async fn accounts(
-        &self,
+        self,
         realm: RealmId,
         filter: AccountFilter,
         sort: AccountSort,
@@ -290,12 +293,13 @@ impl Engine {
     ) -> Result<Listing<Account>, Failure> {
         let skips = sort != AccountSort::CreatedAt && page.offset > SCAN_PAGE;
         let cost = Cost::scan_if(filter.text.is_some() || skips);
-        let bound = self.list_rows;
-        self.look(realm, cost, move |books| {
-            let store = &books.store;
-            accounts::accounts(store.as_ref(), realm, &filter, sort, (&page, bound))
-        })
-        .await
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, cost, move |books| {
+                let store = &books.store;
+                accounts::accounts(store.as_ref(), realm, &filter, sort, (&page, bound))
+            })
+            .await
     }
 }
 

@@ -17,7 +17,7 @@ use caudal_storage::{Index, SortOrder, StoreError};
 use super::lists::look::{ACCOUNT, Look, SINGLE, VOUCHER};
 use super::lists::{Cursor, ListPage, Listing, Mark, Range};
 use super::read_slots::Cost;
-use super::{Asker, Engine};
+use super::{Asker, Ledger, Queries};
 use crate::accounts::{BatchMode, FindHold, FindTransfer, MakeTransfer, PlaceHold, StepHold};
 use crate::failure::Failure;
 use crate::realms::{Adjustment, Batch, QuoteFees, Target};
@@ -66,10 +66,10 @@ impl TransferFilter {
     }
 }
 
-impl Engine {
+impl Ledger<'_> {
     /// Opens a hold, or says what would happen.
     pub async fn open_hold(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         order: OpenHold,
@@ -81,12 +81,12 @@ impl Engine {
             order,
             dry_run,
         };
-        self.order(realm, order, asker).await
+        self.0.order(realm, order, asker).await
     }
 
     /// Confirms or releases a part of a hold, or the rest of it when no amount is given.
     pub async fn step_hold(
-        &self,
+        self,
         realm: RealmId,
         id: HoldId,
         step: HoldStep,
@@ -100,64 +100,13 @@ impl Engine {
             amount,
             dry_run,
         };
-        let answered = self.order(realm, order, asker).await;
+        let answered = self.0.order(realm, order, asker).await;
         answered.map_err(|why| not_found(why, Rejection::HoldNotFound))
-    }
-
-    /// A hold as it is, open or not.
-    pub async fn hold(&self, realm: RealmId, id: HoldId) -> Result<HoldView, Failure> {
-        let (account, sequence) = (id.0.account, id.0.sequence);
-        if id.0.realm != realm {
-            return Err(Rejection::HoldNotFound.into());
-        }
-        let open = self
-            .ask(realm, FindHold(id))
-            .await
-            .map_err(|why| not_found(why, Rejection::HoldNotFound))?;
-        let hold = match open {
-            Some(open) => open,
-            // The answer came when everything that the account had done was on disk, so the index has the hold.
-            None => {
-                let read =
-                    move |store: &dyn Index| reads::money::hold(store, realm, account, sequence);
-                let found = self.scan(realm, Cost::Point, read).await?;
-                found.ok_or(Rejection::HoldNotFound)?
-            }
-        };
-        if hold.tag != id.0.tag {
-            return Err(Rejection::HoldNotFound.into());
-        }
-        Ok(HoldView { account, hold })
-    }
-
-    /// The holds of an account, in the order of their opening.
-    pub async fn holds(
-        &self,
-        realm: RealmId,
-        target: Target,
-        status: Option<HoldStatus>,
-        page: ListPage,
-    ) -> Result<Listing<HoldView>, Failure> {
-        // This releases expired holds, and waits for everything in flight.
-        let now = self.balance(realm, target).await?;
-        let bound = self.list_rows;
-        self.look(realm, Cost::Scan, move |books| {
-            let store = &books.store;
-            let look = Look {
-                page: &page,
-                bound,
-                cost: (ACCOUNT, ACCOUNT),
-                rows: None,
-            };
-            let of = (now.account, now.sequence);
-            holds(store.as_ref(), realm, of, status, &look)
-        })
-        .await
     }
 
     /// Makes a transfer, inside the realm or through the bank, or says what would happen.
     pub async fn transfer(
-        &self,
+        self,
         realm: RealmId,
         from: Target,
         order: Send,
@@ -169,12 +118,79 @@ impl Engine {
             order,
             dry_run,
         };
-        self.order(realm, order, asker).await
+        self.0.order(realm, order, asker).await
+    }
+
+    /// Posts many adjustments: each for itself, or all of them or nothing. The outcomes have the order of the items. If
+    /// an item of an atomic batch failed, nothing was posted; a dry run never posts anything.
+    pub async fn batch(
+        self,
+        realm: RealmId,
+        items: Vec<Adjustment>,
+        mode: BatchMode,
+        asker: Asker<Vec<ItemOutcome>>,
+    ) -> Answered<Vec<ItemOutcome>> {
+        self.0.order(realm, Batch { items, mode }, asker).await
+    }
+}
+
+impl Queries<'_> {
+    /// A hold as it is, open or not.
+    pub async fn hold(self, realm: RealmId, id: HoldId) -> Result<HoldView, Failure> {
+        let (account, sequence) = (id.0.account, id.0.sequence);
+        if id.0.realm != realm {
+            return Err(Rejection::HoldNotFound.into());
+        }
+        let open = self
+            .0
+            .ask(realm, FindHold(id))
+            .await
+            .map_err(|why| not_found(why, Rejection::HoldNotFound))?;
+        let hold = match open {
+            Some(open) => open,
+            // The answer came when everything that the account had done was on disk, so the index has the hold.
+            None => {
+                let read =
+                    move |store: &dyn Index| reads::money::hold(store, realm, account, sequence);
+                let found = self.0.scan(realm, Cost::Point, read).await?;
+                found.ok_or(Rejection::HoldNotFound)?
+            }
+        };
+        if hold.tag != id.0.tag {
+            return Err(Rejection::HoldNotFound.into());
+        }
+        Ok(HoldView { account, hold })
+    }
+
+    /// The holds of an account, in the order of their opening.
+    pub async fn holds(
+        self,
+        realm: RealmId,
+        target: Target,
+        status: Option<HoldStatus>,
+        page: ListPage,
+    ) -> Result<Listing<HoldView>, Failure> {
+        // This releases expired holds, and waits for everything in flight.
+        let now = self.balance(realm, target).await?;
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, Cost::Scan, move |books| {
+                let store = &books.store;
+                let look = Look {
+                    page: &page,
+                    bound,
+                    cost: (ACCOUNT, ACCOUNT),
+                    rows: None,
+                };
+                let of = (now.account, now.sequence);
+                holds(store.as_ref(), realm, of, status, &look)
+            })
+            .await
     }
 
     /// A transfer as it is, with its last calls to the bank, oldest first.
     pub async fn transfer_of(
-        &self,
+        self,
         realm: RealmId,
         id: TransferId,
     ) -> Result<(TransferView, Vec<(Timestamp, BankCall)>), Failure> {
@@ -182,6 +198,7 @@ impl Engine {
             return Err(Rejection::TransferNotFound.into());
         }
         let open = self
+            .0
             .ask(realm, FindTransfer(id))
             .await
             .map_err(|why| not_found(why, Rejection::TransferNotFound))?;
@@ -198,7 +215,7 @@ impl Engine {
             let calls = reads::money::transfer_calls(store, realm, place, CALLS_MAX)?;
             Ok((kept, calls))
         };
-        let (kept, calls) = self.scan(realm, Cost::Point, read).await?;
+        let (kept, calls) = self.0.scan(realm, Cost::Point, read).await?;
         let transfer = open.or(kept).filter(|found| found.tag == id.0.tag);
         let transfer = transfer.ok_or(Rejection::TransferNotFound)?;
         let account = id.0.account;
@@ -207,19 +224,19 @@ impl Engine {
 
     /// The id of the transfer that holds an external id.
     pub async fn transfer_by_external(
-        &self,
+        self,
         realm: RealmId,
         id: ExternalId,
     ) -> Result<TransferId, Failure> {
         let read = move |store: &dyn Index| reads::money::transfer_by_external(store, realm, &id);
-        let found = self.scan(realm, Cost::Point, read).await?;
+        let found = self.0.scan(realm, Cost::Point, read).await?;
         let (account, transfer) = found.ok_or(Rejection::TransferNotFound)?;
         Ok(transfer.id(realm, account))
     }
 
     /// The transfers of a realm, in the order of their requests.
     pub async fn transfers(
-        &self,
+        self,
         realm: RealmId,
         filter: TransferFilter,
         page: ListPage,
@@ -233,23 +250,24 @@ impl Engine {
         };
         let point = filter == TransferFilter::default() || filter.external_id.is_some();
         let cost = Cost::scan_if(!point);
-        let bound = self.list_rows;
-        self.look(realm, cost, move |books| {
-            let store = &books.store;
-            let look = Look {
-                page: &page,
-                bound,
-                cost: (SINGLE, SINGLE),
-                rows: None,
-            };
-            transfers(store.as_ref(), realm, &filter, from, &look)
-        })
-        .await
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, cost, move |books| {
+                let store = &books.store;
+                let look = Look {
+                    page: &page,
+                    bound,
+                    cost: (SINGLE, SINGLE),
+                    rows: None,
+                };
+                transfers(store.as_ref(), realm, &filter, from, &look)
+            })
+            .await
     }
 
     /// The fees of a movement of a type.
     pub async fn quote(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         code: TypeCode,
@@ -260,19 +278,7 @@ impl Engine {
             code,
             amount,
         };
-        self.ask(realm, question).await
-    }
-
-    /// Posts many adjustments: each for itself, or all of them or nothing. The outcomes have the order of the items. If
-    /// an item of an atomic batch failed, nothing was posted; a dry run never posts anything.
-    pub async fn batch(
-        &self,
-        realm: RealmId,
-        items: Vec<Adjustment>,
-        mode: BatchMode,
-        asker: Asker<Vec<ItemOutcome>>,
-    ) -> Answered<Vec<ItemOutcome>> {
-        self.order(realm, Batch { items, mode }, asker).await
+        self.0.ask(realm, question).await
     }
 }
 

@@ -13,7 +13,7 @@ use caudal_ledger::tenants::{Mode, Platform, Serving, Tenant};
 use caudal_storage::{Checks, Index, Stats, Store, StoreError};
 
 use super::read_slots::{Books, Cost};
-use super::{ANSWERS_MAX, Engine};
+use super::{ANSWERS_MAX, Lifecycle, Operators};
 use crate::accounts::{Observe, Observed, Placed};
 use crate::failure::Failure;
 use crate::realms::{FindVouchersOf, PassivateAccount, RealmReport, ReportActors, Target};
@@ -25,11 +25,11 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// The pause before asking again for the outcome of a fact.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-impl Engine {
+impl Operators<'_> {
     /// The store's figures, with the commits that wait in the lanes.
-    pub fn stats(&self) -> Stats {
-        let stats = self.store.stats();
-        let lanes = self.realms.supervisors.iter();
+    pub fn stats(self) -> Stats {
+        let stats = self.0.store.stats();
+        let lanes = self.0.realms.supervisors.iter();
         let waiting = lanes.map(|known| known.value().lane.waiting());
         let waiting = waiting.fold(0, usize::saturating_add);
         let queued = u64::try_from(waiting).unwrap_or(u64::MAX);
@@ -40,42 +40,22 @@ impl Engine {
     }
 
     /// The state and findings of the store's background checks.
-    pub fn checks(&self) -> Checks {
-        self.store.checks()
-    }
-
-    /// Makes everything durable and stops the store. Later orders fail. Commits that still wait in a lane after
-    /// [`DRAIN`] fail, too, with nothing done.
-    pub fn close(&self) -> Result<(), Failure> {
-        let (done, ended) = std::sync::mpsc::channel();
-        for known in &self.realms.supervisors {
-            let done = done.clone();
-            let lane = &known.value().lane;
-            lane.barrier(Box::new(move |_| {
-                // Nobody listens any more if that took too long.
-                done.send(()).ok();
-            }));
-        }
-        drop(done);
-        let since = Instant::now();
-        while let Some(left) = DRAIN.checked_sub(since.elapsed())
-            && ended.recv_timeout(left).is_ok()
-        {}
-        Ok(self.store.close()?)
+    pub fn checks(self) -> Checks {
+        self.0.store.checks()
     }
 
     /// Changes a tenant. A realm that is to be closed is retired before the closing fact is written, so that nothing of
     /// the realm follows that fact.
     ///
     /// # Errors
-    /// As [`Engine::administer`]; the realms are then served as before.
+    /// As [`Operators::administer`]; the realms are then served as before.
     pub async fn change_tenant(
-        &self,
+        self,
         tenant: &Tenant,
         change: TenantChange,
     ) -> Result<Arc<Platform>, Failure> {
-        let _turning = self.turning.lock().await;
-        let platform = self.platform();
+        let _turning = self.0.turning.lock().await;
+        let platform = self.0.platform();
         let mut closing = vec![Mode::Live, Mode::Test];
         closing.retain(|mode| {
             let (wanted, realm) = (
@@ -83,11 +63,11 @@ impl Engine {
                 tenant.realm(*mode),
             );
             // A realm that another node serves is closed there when the fact reaches that node.
-            wanted && platform.is_open(realm) && !self.is_at_rest()
+            wanted && platform.is_open(realm) && !self.0.is_at_rest()
         });
         let done = async {
             for mode in &closing {
-                self.retire(tenant.realm(*mode)).await?;
+                Lifecycle(self.0).retire(tenant.realm(*mode)).await?;
             }
             let turns = [Mode::Live, Mode::Test]
                 .iter()
@@ -103,10 +83,10 @@ impl Engine {
         if done.is_err() {
             // If the closing fact was written all the same, it closes the realm again.
             let all = closing.iter().map(|mode| tenant.realm(*mode));
-            let open = |realm: &RealmId| self.platform().is_open(*realm) && !self.is_at_rest();
+            let open = |realm: &RealmId| self.0.platform().is_open(*realm) && !self.0.is_at_rest();
             for realm in all.filter(open) {
                 // If the realm cannot be loaded, its keeper logs that and tries again.
-                drop(self.resume(realm).await);
+                drop(Lifecycle(self.0).resume(realm).await);
             }
         }
         done
@@ -115,19 +95,20 @@ impl Engine {
     /// Decides an order about the platform, and waits until its outcome is known: its fact may still come into force,
     /// and nothing may act before that is known. An order is decided after those before it, so the answer to a repeat
     /// tells what became of the first.
-    async fn administered_surely(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
+    async fn administered_surely(self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
         let mut done = self.administer(order.clone()).await;
         let unknown = matches!(done, Err(Failure::OutcomeUnknown));
-        while unknown && !matches!(done, Ok(_) | Err(Failure::Rejected(_))) && !self.is_at_rest() {
+        while unknown && !matches!(done, Ok(_) | Err(Failure::Rejected(_))) && !self.0.is_at_rest()
+        {
             tokio::time::sleep(ASK_AGAIN).await;
-            done = self.instruct(order.clone()).await;
+            done = self.0.instruct(order.clone()).await;
         }
         done
     }
 
     /// The state of a realm's actors.
-    pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
-        self.ask(realm, ReportActors).await
+    pub async fn report(self, realm: RealmId) -> Result<RealmReport, Failure> {
+        self.0.ask(realm, ReportActors).await
     }
 
     /// The vouchers of a realm that a request wrote, oldest first, at most `limit`. Only the newest vouchers are
@@ -136,52 +117,77 @@ impl Engine {
     /// # Errors
     /// When the realm is not served here; those of every reading door.
     pub async fn wrote(
-        &self,
+        self,
         realm: RealmId,
         request_id: &str,
         limit: usize,
     ) -> Result<Vec<Placed>, Failure> {
         let question = FindVouchersOf(request_id.to_owned());
-        let mut places = self.ask(realm, question).await?;
+        let mut places = self.0.ask(realm, question).await?;
         places.truncate(limit);
         if places.is_empty() {
             return Ok(Vec::new());
         }
-        self.scan(realm, Cost::Page, move |store| wrote(store, realm, places))
+        self.0
+            .scan(realm, Cost::Page, move |store| wrote(store, realm, places))
             .await
     }
 
     /// The live state of an account's actor, if it is resident.
     pub async fn observe(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
     ) -> Result<Option<Observed>, Failure> {
-        self.ask(realm, Observe(target)).await
+        self.0.ask(realm, Observe(target)).await
     }
 
     /// Sends an account's actor away if it is idle. Returns whether it is gone.
-    pub async fn passivate(&self, realm: RealmId, target: Target) -> Result<bool, Failure> {
-        self.ask(realm, PassivateAccount(target)).await
+    pub async fn passivate(self, realm: RealmId, target: Target) -> Result<bool, Failure> {
+        self.0.ask(realm, PassivateAccount(target)).await
     }
 
     /// The account as it is on disk, with its last calls to the bank.
     pub async fn on_disk(
-        &self,
+        self,
         realm: RealmId,
         account: AccountNo,
     ) -> Result<(Account, Vec<BankCall>), Failure> {
-        self.look(realm, Cost::Scan, move |books| {
-            on_disk(books.store.as_ref(), realm, account)
-        })
-        .await
+        self.0
+            .look(realm, Cost::Scan, move |books| {
+                on_disk(books.store.as_ref(), realm, account)
+            })
+            .await
     }
 
     /// The realm and account of a CVU, in whichever tenant: for operators.
-    pub async fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
+    pub async fn locate(self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
         // A CVU has no known realm before it is found.
-        self.look(RealmId(0), Cost::Point, move |books| books.locate(cvu))
+        self.0
+            .look(RealmId(0), Cost::Point, move |books| books.locate(cvu))
             .await
+    }
+}
+
+impl Lifecycle<'_> {
+    /// Makes everything durable and stops the store. Later orders fail. Commits that still wait in a lane after
+    /// [`DRAIN`] fail, too, with nothing done.
+    pub fn close(self) -> Result<(), Failure> {
+        let (done, ended) = std::sync::mpsc::channel();
+        for known in &self.0.realms.supervisors {
+            let done = done.clone();
+            let lane = &known.value().lane;
+            lane.barrier(Box::new(move |_| {
+                // Nobody listens any more if that took too long.
+                done.send(()).ok();
+            }));
+        }
+        drop(done);
+        let since = Instant::now();
+        while let Some(left) = DRAIN.checked_sub(since.elapsed())
+            && ended.recv_timeout(left).is_ok()
+        {}
+        Ok(self.0.store.close()?)
     }
 }
 

@@ -42,7 +42,7 @@ pub struct EngineOptions {
     /// The most that one page of a list scans, in rows of the index.
     pub list_rows: u64,
     /// Whether the engine begins stopped, because another node owns the log
-    /// ([`Engine::wake`](crate::engine::Engine::wake)).
+    /// ([`Lifecycle::wake`](crate::engine::Lifecycle::wake)).
     pub rests: bool,
 }
 

@@ -14,7 +14,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, Store, StoreError};
 
 use super::read_slots::Cost;
-use super::{DEADLINE, Engine, Realms, wait};
+use super::{Core, DEADLINE, Operators, Realms, wait};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::people::{MAILBOX, Published, Staff, StaffActor, StaffMessage, StaffOrder, Written};
@@ -116,23 +116,25 @@ impl Office {
     }
 }
 
-impl Engine {
+impl Core {
     pub(super) fn office(&self) -> Office {
         let staff = self.staff.read();
         staff.unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
 
+impl Operators<'_> {
     /// The people and their pending approvals, as of the last durable change.
-    pub fn staff(&self) -> Staff {
-        self.office().now()
+    pub fn staff(self) -> Staff {
+        self.0.office().now()
     }
 
     async fn instruct_staff(
-        &self,
+        self,
         order: StaffOrder,
         entry: Option<AuditEntry>,
     ) -> Result<Written, Failure> {
-        if self.is_at_rest() {
+        if self.0.is_at_rest() {
             return Err(Failure::ShuttingDown);
         }
         let (reply, answer) = Reply::new();
@@ -141,7 +143,7 @@ impl Engine {
             entry,
             reply,
         };
-        self.office().mailbox.tell(message)?;
+        self.0.office().mailbox.tell(message)?;
         wait(answer, DEADLINE).await
     }
 
@@ -149,7 +151,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of every door; the clock may be in doubt.
-    pub async fn audit(&self, entry: AuditEntry) -> Result<u64, Failure> {
+    pub async fn audit(self, entry: AuditEntry) -> Result<u64, Failure> {
         let written = self.instruct_staff(StaffOrder::Nothing, Some(entry));
         Ok(written.await?.entry)
     }
@@ -158,8 +160,8 @@ impl Engine {
     ///
     /// # Errors
     /// Those of every door, and refusals by the rules of people.
-    pub async fn manage(&self, order: PeopleOrder) -> Result<Staff, Failure> {
-        self.certain()?;
+    pub async fn manage(self, order: PeopleOrder) -> Result<Staff, Failure> {
+        self.0.certain()?;
         let written = self.instruct_staff(StaffOrder::People(order), None);
         Ok(written.await?.staff)
     }
@@ -169,11 +171,11 @@ impl Engine {
     /// # Errors
     /// Those of every door, and refusals by the rules of approvals.
     pub async fn approve(
-        &self,
+        self,
         order: ApprovalOrder,
         entry: Option<AuditEntry>,
     ) -> Result<Decided, Failure> {
-        self.certain()?;
+        self.0.certain()?;
         let order = StaffOrder::Approval(order);
         let written = self.instruct_staff(order, entry).await?;
         Ok(Decided {
@@ -187,10 +189,10 @@ impl Engine {
     ///
     /// # Errors
     /// Those of every reading door.
-    pub async fn audit_page(&self, query: AuditQuery) -> Result<AuditPage, Failure> {
+    pub async fn audit_page(self, query: AuditQuery) -> Result<AuditPage, Failure> {
         let cost = Cost::scan_if(query.filter != AuditFilter::default());
         let read = move |store: &dyn Index| page(store, &query);
-        self.scan(RealmId(0), cost, read).await
+        self.0.scan(RealmId(0), cost, read).await
     }
 }
 

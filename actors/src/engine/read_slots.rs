@@ -13,7 +13,7 @@ use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::{DEADLINE, Engine, Realms};
+use super::{Core, DEADLINE, Realms};
 use crate::failure::Failure;
 
 /// How many point reads run at the same time.
@@ -97,7 +97,7 @@ pub(super) struct Books {
     pub realms: Arc<Realms>,
 }
 
-impl Engine {
+impl Core {
     /// Reads rows off the serving threads, when its turn comes.
     pub(super) async fn scan<T: Send + 'static>(
         &self,

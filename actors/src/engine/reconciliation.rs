@@ -20,9 +20,9 @@ use caudal_ledger::reconciliation::{Agreement, Judged, Listed, Ours, judge, othe
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::ReferenceType;
 
-use super::Engine;
 use super::money::TransferView;
 use super::read_slots::{Books, Cost};
+use super::{Ledger, Queries};
 use crate::accounts::Placed;
 use crate::banks::Voice;
 use crate::failure::Failure;
@@ -99,10 +99,10 @@ fn begun(ours: &[Reconciled]) -> impl Iterator<Item = BusinessDay> {
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
 
-impl Engine {
+impl Queries<'_> {
     /// Compares the bank's list of a business day with the ledger, both ways.
     pub async fn reconcile(
-        &self,
+        self,
         realm: RealmId,
         day: BusinessDay,
         request_id: &str,
@@ -113,7 +113,7 @@ impl Engine {
 
     /// The same, with the bank's lists that are already known.
     async fn compare(
-        &self,
+        self,
         realm: RealmId,
         day: BusinessDay,
         lists: &mut Lists,
@@ -131,8 +131,8 @@ impl Engine {
             let ours = books.of_the_day(realm, day, &seen)?;
             Ok((found, seen, ours))
         };
-        let (mut found, mut seen, mut ours) = self.look(realm, Cost::Scan, compare).await?;
-        for other in other_days(day, self.now().business_day(), begun(&ours)) {
+        let (mut found, mut seen, mut ours) = self.0.look(realm, Cost::Scan, compare).await?;
+        for other in other_days(day, self.0.now().business_day(), begun(&ours)) {
             if ours.is_empty() {
                 break;
             }
@@ -145,7 +145,7 @@ impl Engine {
                 }
                 Ok(seen)
             };
-            seen = self.look(realm, Cost::Scan, compare).await?;
+            seen = self.0.look(realm, Cost::Scan, compare).await?;
             ours.retain(|it| place(it).is_none_or(|place| !seen.contains(&place)));
         }
         for it in &mut ours {
@@ -160,24 +160,24 @@ impl Engine {
 
     /// The bank's list of a day. It may have been kept for a moment.
     async fn listed_by_bank(
-        &self,
+        self,
         realm: RealmId,
         day: BusinessDay,
         request_id: &str,
     ) -> Result<Arc<DayList>, Failure> {
-        let kept = &self.bank_reads.lists;
-        let known = || Ok::<_, Failure>(kept.get(&(realm, day), self.bank(realm)?.changes()));
+        let kept = &self.0.bank_reads.lists;
+        let known = || Ok::<_, Failure>(kept.get(&(realm, day), self.0.bank(realm)?.changes()));
         if let Some(listed) = known()? {
             return Ok(listed);
         }
-        let _slot = self.bank_reads.take(realm).await?;
+        let _slot = self.0.bank_reads.take(realm).await?;
         if let Some(listed) = known()? {
             return Ok(listed);
         }
-        let bank = self.bank(realm)?;
+        let bank = self.0.bank(realm)?;
         let changes = bank.changes();
         let reply = bank.movements(day, request_id).await;
-        self.journal(realm, reply.calls);
+        self.0.journal(realm, reply.calls);
         let listed = reply.result.map_err(Failure::of_question)?;
         if !listed.unreadable.is_empty() {
             let collectors = self.collectors();
@@ -186,7 +186,8 @@ impl Engine {
             let realms = sharing.unwrap_or_else(|| BTreeSet::from([realm]));
             let first = realms.first().copied().unwrap_or(realm);
             let voice = Voice::from(realms);
-            self.unreadable(&voice, first, &listed.unreadable, request_id)
+            Ledger(self.0)
+                .unreadable(&voice, first, &listed.unreadable, request_id)
                 .await;
         }
         let listed = Arc::new(listed);

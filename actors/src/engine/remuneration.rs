@@ -7,7 +7,7 @@
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::remuneration::{Enrol, FundPosition};
 
-use super::{Asker, Engine};
+use super::{Asker, Ledger, Queries};
 use crate::accounts::enrolment::{FundSaid, Word};
 use crate::accounts::{EnrolAccount, EnrolmentView, FundAnswered, ReadEnrolment};
 use crate::failure::Failure;
@@ -24,36 +24,39 @@ pub struct RemunerationView {
     pub position: Option<FundPosition>,
 }
 
-impl Engine {
+impl Ledger<'_> {
     /// Enrols an account in remuneration, and waits for the fund's first answer. Without one the enrolment is pending,
     /// and the fund is asked again.
     pub async fn enrol(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         order: Enrol,
         asker: Asker<EnrolmentView>,
     ) -> Answered<EnrolmentView> {
-        self.order(realm, EnrolAccount { target, order }, asker)
+        self.0
+            .order(realm, EnrolAccount { target, order }, asker)
             .await
     }
+}
 
+impl Queries<'_> {
     /// The enrolment of an account and its position, as the fund reports them now. If the fund's state differs from
     /// ours, ours becomes the fund's.
     pub async fn remuneration(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         request_id: &str,
     ) -> Result<RemunerationView, Failure> {
-        let view = self.ask(realm, ReadEnrolment(target)).await?;
+        let view = self.0.ask(realm, ReadEnrolment(target)).await?;
         let open = view.enrolment.as_ref().filter(|it| !it.state.is_final());
         let Some(number) = open.map(|it| it.number) else {
             let position = None;
             return Ok(RemunerationView { view, position });
         };
-        let _slot = self.bank_reads.take(realm).await?;
-        let bank = self.bank(realm)?;
+        let _slot = self.0.bank_reads.take(realm).await?;
+        let bank = self.0.bank(realm)?;
         let reply = bank.fund_position(&view.reference, request_id).await;
         let (word, position) = match reply.result {
             Ok(Some(answered)) => (Word::Answered(answered.word), answered.position),
@@ -65,7 +68,7 @@ impl Engine {
             calls: reply.calls,
         };
         let account = view.account;
-        let view = match self.ask(realm, FundAnswered(account, said)).await {
+        let view = match self.0.ask(realm, FundAnswered(account, said)).await {
             Ok(now) => now,
             // A read that cannot write down the fund's answer still shows the known state.
             Err(why) => {

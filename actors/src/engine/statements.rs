@@ -14,7 +14,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::Engine;
+use super::Queries;
 use super::read_slots::Cost;
 use crate::failure::Failure;
 use crate::realms::Target;
@@ -46,55 +46,58 @@ impl Pin {
     }
 }
 
-impl Engine {
+impl Queries<'_> {
     /// Finds the vouchers of an account's statement.
     ///
     /// # Errors
     /// Those of every door, and of a query for the account's balance.
     pub async fn statement_pin(
-        &self,
+        self,
         realm: RealmId,
         target: Target,
         period: Period,
     ) -> Result<Pin, Failure> {
         // before the account is asked: see the order above
-        let is_final = period.is_final(self.now());
+        let is_final = period.is_final(self.0.now());
         let head = self.balance(realm, target).await?;
         let account = head.account;
         let stream = account_stream(realm, account, LEDGER);
-        self.scan(realm, Cost::Point, move |store| {
-            let up_to = |at: Timestamp| {
-                let found = store.seq_at(stream, at.millis())?;
-                Ok::<_, StoreError>(found.map_or(0, |seq| seq.min(head.sequence)))
-            };
-            let before = period.before().map_or(Ok(0), up_to)?;
-            let last = up_to(period.end())?.max(before);
-            Ok(Pin {
-                account,
-                period,
-                is_final,
-                before,
-                last,
+        self.0
+            .scan(realm, Cost::Point, move |store| {
+                let up_to = |at: Timestamp| {
+                    let found = store.seq_at(stream, at.millis())?;
+                    Ok::<_, StoreError>(found.map_or(0, |seq| seq.min(head.sequence)))
+                };
+                let before = period.before().map_or(Ok(0), up_to)?;
+                let last = up_to(period.end())?.max(before);
+                Ok(Pin {
+                    account,
+                    period,
+                    is_final,
+                    before,
+                    last,
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// The statement of the pinned vouchers, recounted.
     ///
     /// # Errors
     /// Those of every door; [`Failure::Damaged`] when the vouchers do not add up.
-    pub async fn statement(&self, realm: RealmId, pin: Pin) -> Result<Statement, Failure> {
+    pub async fn statement(self, realm: RealmId, pin: Pin) -> Result<Statement, Failure> {
         let tenant = self.tenant_of(realm).ok_or(Rejection::TenantNotFound)?;
-        self.look(realm, Cost::Scan, move |books| {
-            let until = pin.period.end();
-            let called = reads::statements::tenant_name_at(books.store.as_ref(), &tenant.0, until)?;
-            let provider = called.unwrap_or(tenant.1);
-            let store = &books.store;
-            let of = named(store.as_ref(), realm, pin, provider)?;
-            Ok(recounted(store.as_ref(), realm, pin, of)?)
-        })
-        .await
+        self.0
+            .look(realm, Cost::Scan, move |books| {
+                let until = pin.period.end();
+                let called =
+                    reads::statements::tenant_name_at(books.store.as_ref(), &tenant.0, until)?;
+                let provider = called.unwrap_or(tenant.1);
+                let store = &books.store;
+                let of = named(store.as_ref(), realm, pin, provider)?;
+                Ok(recounted(store.as_ref(), realm, pin, of)?)
+            })
+            .await
     }
 
     /// Lines of a statement from a sequence on, at most `limit`.
@@ -102,22 +105,23 @@ impl Engine {
     /// # Errors
     /// Those of every door.
     pub async fn statement_lines(
-        &self,
+        self,
         realm: RealmId,
         pin: Pin,
         from: u64,
         limit: usize,
     ) -> Result<Vec<Voucher>, Failure> {
         let ends = (from, pin.last);
-        self.scan(realm, Cost::Page, move |store| {
-            reads::vouchers(store, realm, pin.account, ends, SortOrder::Ascending, limit)
-        })
-        .await
+        self.0
+            .scan(realm, Cost::Page, move |store| {
+                reads::vouchers(store, realm, pin.account, ends, SortOrder::Ascending, limit)
+            })
+            .await
     }
 
     /// The id and the present name of the tenant that has a realm.
-    fn tenant_of(&self, realm: RealmId) -> Option<(String, String)> {
-        let platform = self.platform();
+    fn tenant_of(self, realm: RealmId) -> Option<(String, String)> {
+        let platform = self.0.platform();
         let mut tenants = platform.tenants.values();
         let found = tenants.find(|tenant| tenant.live == realm || tenant.test == realm)?;
         Some((found.id.clone(), found.name.clone()))

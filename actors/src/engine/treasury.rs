@@ -24,7 +24,7 @@ use caudal_storage::{Index, StoreError};
 use super::lists::look::{ACCOUNT, BALANCE, Left, Look};
 use super::lists::{AccountFilter, ListPage, Listing, Range, directory, listed, rows};
 use super::read_slots::{Books, Cost};
-use super::{DEADLINE, Engine, Realms, wait};
+use super::{DEADLINE, Queries, Realms, wait};
 use crate::banks::OnCollector;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
@@ -119,22 +119,22 @@ impl Realms {
     }
 }
 
-impl Engine {
+impl Queries<'_> {
     /// The present treasury of a realm.
-    pub async fn treasury(&self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
+    pub async fn treasury(self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
         self.take(Whose::Realm(realm), request_id).await
     }
 
     /// The treasury of all realms on a collector account together: for operators.
     pub async fn treasury_of(
-        &self,
+        self,
         on: Arc<OnCollector>,
         request_id: &str,
     ) -> Result<Snapshot, Failure> {
         self.take(Whose::Collector(on), request_id).await
     }
 
-    async fn take(&self, whose: Whose, request_id: &str) -> Result<Snapshot, Failure> {
+    async fn take(self, whose: Whose, request_id: &str) -> Result<Snapshot, Failure> {
         let (reply, answer) = Reply::new();
         let message = TakeSnapshot {
             whose,
@@ -146,42 +146,48 @@ impl Engine {
     }
 
     /// The treasury's actor; a new one if the last has died.
-    fn treasurer(&self) -> Mailbox<Treasury> {
-        let known = self.treasury.read().unwrap_or_else(PoisonError::into_inner);
+    fn treasurer(self) -> Mailbox<Treasury> {
+        let known = self
+            .0
+            .treasury
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         if known.connected() {
             return known.clone();
         }
         drop(known);
         let mut known = self
+            .0
             .treasury
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        if !known.connected() && self.store.ready().is_ok() {
-            *known = self.realms.treasury();
+        if !known.connected() && self.0.store.ready().is_ok() {
+            *known = self.0.realms.treasury();
         }
         known.clone()
     }
 
     /// The positions of clients, in the order of their registration. Closed accounts without money are left out.
     pub async fn positions(
-        &self,
+        self,
         realm: RealmId,
         filter: PositionFilter,
         page: ListPage,
     ) -> Result<Listing<Position>, Failure> {
         let cost = Cost::scan_if(!filter.is_everyone());
-        let bound = self.list_rows;
-        self.look(realm, cost, move |books| {
-            let store = &books.store;
-            positions(store.as_ref(), realm, &filter, (&page, bound))
-        })
-        .await
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, cost, move |books| {
+                let store = &books.store;
+                positions(store.as_ref(), realm, &filter, (&page, bound))
+            })
+            .await
     }
 
     /// The position of a client.
-    pub async fn position(&self, realm: RealmId, target: Target) -> Result<Position, Failure> {
+    pub async fn position(self, realm: RealmId, target: Target) -> Result<Position, Failure> {
         let read = move |books: &Books| position(books.store.as_ref(), realm, target);
-        self.look(realm, Cost::Point, read).await
+        self.0.look(realm, Cost::Point, read).await
     }
 }
 

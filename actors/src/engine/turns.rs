@@ -2,7 +2,7 @@
 //!
 //! **Shape.** On a node at rest there are no realms: no supervisor, no courier, nothing that asks the bank. Lists are
 //! read from the rows of this node. The platform and the people are written where the realms act, and nowhere else. Every
-//! other node reads tenants, keys and settings from the facts that were applied there ([`Engine::look_again`]). To wake
+//! other node reads tenants, keys and settings from the facts that were applied there ([`Lifecycle::look_again`]). To wake
 //! is to load everything from the store, as a start does.
 //!
 //! **Order.** A node that wakes owns the log and has read it to its end. The log is given away or taken again only after
@@ -25,7 +25,7 @@ use caudal_ledger::tenants::Platform;
 use caudal_storage::StoreError;
 
 use super::following::LoadedAhead;
-use super::{Engine, Realms, clock};
+use super::{Core, Lifecycle, Realms, clock};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, Published};
@@ -125,27 +125,22 @@ impl Realms {
     }
 }
 
-impl Engine {
+impl Lifecycle<'_> {
     /// Stops everything until [`Self::wake`]. When this returns, no commit, no call to the bank and no webhook follows;
     /// orders are refused with nothing done.
     ///
     /// # Errors
     /// When a realm does not come to rest; another call tries again.
-    pub async fn rest(&self) -> Result<(), Failure> {
-        let _turn = self.realms.waking.lock().await;
-        *self.realms.resting() = true;
-        let all = self.realms.supervisors.iter().map(|it| *it.key());
+    pub async fn rest(self) -> Result<(), Failure> {
+        let _turn = self.0.realms.waking.lock().await;
+        *self.0.realms.resting() = true;
+        let all = self.0.realms.supervisors.iter().map(|it| *it.key());
         for realm in all.collect::<Vec<_>>() {
             self.retire(realm).await?;
-            self.realms.supervisors.remove(&realm);
+            self.0.realms.supervisors.remove(&realm);
         }
-        self.realms.count_collectors();
+        self.0.realms.count_collectors();
         Ok(())
-    }
-
-    /// Whether nothing acts here, or soon nothing will, because another node owns the log.
-    pub fn is_at_rest(&self) -> bool {
-        *self.realms.resting()
     }
 
     /// Lets everything act again, from the store. If the engine has threads of its own, the realms are loaded off the
@@ -153,18 +148,52 @@ impl Engine {
     ///
     /// # Errors
     /// When the platform or a realm cannot be read from the store.
-    pub async fn wake(self: &Arc<Self>) -> Result<(), Failure> {
-        let turn = Arc::clone(&self.realms.waking).lock_owned().await;
-        if self.realms.arbiters.is_empty() {
-            return self.woken();
+    pub async fn wake(self) -> Result<(), Failure> {
+        let turn = Arc::clone(&self.0.realms.waking).lock_owned().await;
+        if self.0.realms.arbiters.is_empty() {
+            return self.0.woken();
         }
-        let engine = Arc::clone(self);
+        let engine = Arc::clone(self.0);
         let woken = tokio::task::spawn_blocking(move || {
             // It finishes even if the caller has gone, and the realms stop only after that.
             let _turn = turn;
             engine.woken()
         });
         woken.await.map_err(|_| Failure::Bug)?
+    }
+
+    /// Follows the changes that another node has made to tenants, keys and people. Returns whether there were any. If
+    /// the platform is written here, there is nothing to follow.
+    ///
+    /// # Errors
+    /// When the platform or the people cannot be read from the store.
+    pub fn look_again(self) -> Result<bool, StoreError> {
+        let store = &self.0.store;
+        // Each sequence only grows, so the sum changes whenever one of them does.
+        let mut heads = 0_u64;
+        for stream in [PLATFORM_STREAM, PEOPLE_STREAM, APPROVALS_STREAM] {
+            let head = store.head(stream)?;
+            heads = heads.strict_add(head.map_or(0, |head| head.seq));
+        }
+        if self.0.seen.load(Ordering::Acquire) == heads || !self.0.is_at_rest() {
+            return Ok(false);
+        }
+        let turn = self.0.realms.publishes();
+        let (platform, _) = PlatformActor::load(store.as_ref())?;
+        if let Err(why) = self.0.taken_up(&Arc::new(platform), &turn) {
+            tracing::error!(%why, "what another node has changed could not be taken up");
+        }
+        drop(turn);
+        self.0.office().look_again(store.as_ref())?;
+        self.0.seen.store(heads, Ordering::Release);
+        Ok(true)
+    }
+}
+
+impl Core {
+    /// Whether nothing acts here, or soon nothing will, because another node owns the log.
+    pub(super) fn is_at_rest(&self) -> bool {
+        *self.realms.resting()
     }
 
     fn woken(&self) -> Result<(), Failure> {
@@ -189,32 +218,5 @@ impl Engine {
     fn taken_up(&self, platform: &Arc<Platform>, turn: &MutexGuard<'_, ()>) -> Result<(), Failure> {
         let state = (&self.keys, &self.realms, &self.state);
         taken_up(state, platform, LoadedAhead::new(), turn)
-    }
-
-    /// Follows the changes that another node has made to tenants, keys and people. Returns whether there were any. If
-    /// the platform is written here, there is nothing to follow.
-    ///
-    /// # Errors
-    /// When the platform or the people cannot be read from the store.
-    pub fn look_again(&self) -> Result<bool, StoreError> {
-        let store = &self.store;
-        // Each sequence only grows, so the sum changes whenever one of them does.
-        let mut heads = 0_u64;
-        for stream in [PLATFORM_STREAM, PEOPLE_STREAM, APPROVALS_STREAM] {
-            let head = store.head(stream)?;
-            heads = heads.strict_add(head.map_or(0, |head| head.seq));
-        }
-        if self.seen.load(Ordering::Acquire) == heads || !self.is_at_rest() {
-            return Ok(false);
-        }
-        let turn = self.realms.publishes();
-        let (platform, _) = PlatformActor::load(store.as_ref())?;
-        if let Err(why) = self.taken_up(&Arc::new(platform), &turn) {
-            tracing::error!(%why, "what another node has changed could not be taken up");
-        }
-        drop(turn);
-        self.office().look_again(store.as_ref())?;
-        self.seen.store(heads, Ordering::Release);
-        Ok(true)
     }
 }

@@ -12,7 +12,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, StoreError};
 
 use super::read_slots::Cost;
-use super::{Asker, Engine};
+use super::{Asker, Ledger, Queries};
 use crate::accounts::Placed;
 use crate::failure::Failure;
 use crate::realms::{Adjustment, CreateType, ListTypes, RemoveType, ToggleType};
@@ -20,63 +20,66 @@ use crate::records::projection::Place;
 use crate::records::{REALM, reads, realm_stream};
 use crate::reply::Answered;
 
-impl Engine {
+impl Ledger<'_> {
     /// Posts an adjustment, or says what would happen; a repeat gets the outcome of the first.
     pub async fn post(
-        &self,
+        self,
         realm: RealmId,
         order: Adjustment,
         asker: Asker<Outcome<Placed>>,
     ) -> Answered<Outcome<Placed>> {
-        self.order(realm, order, asker).await
-    }
-
-    /// All present and former voucher types of a realm; for a realm that another node serves, those known here.
-    ///
-    /// # Errors
-    /// Those of every door.
-    pub async fn voucher_types(&self, realm: RealmId) -> Result<VoucherTypes, Failure> {
-        if self.is_at_rest() {
-            return self
-                .scan(realm, Cost::Page, move |store| types(store, realm))
-                .await;
-        }
-        self.ask(realm, ListTypes).await
+        self.0.order(realm, order, asker).await
     }
 
     /// Creates a voucher type.
     pub async fn create_type(
-        &self,
+        self,
         realm: RealmId,
         order: CreateVoucherType,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, CreateType(order), asker).await
+        self.0.order(realm, CreateType(order), asker).await
     }
 
     /// Switches a voucher type on or off.
     pub async fn toggle_type(
-        &self,
+        self,
         realm: RealmId,
         code: TypeCode,
         active: bool,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, ToggleType(code, active), asker).await
+        self.0.order(realm, ToggleType(code, active), asker).await
     }
 
     /// Removes a voucher type. Returns the type as it was.
     pub async fn remove_type(
-        &self,
+        self,
         realm: RealmId,
         code: TypeCode,
         asker: Asker<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.order(realm, RemoveType(code), asker).await
+        self.0.order(realm, RemoveType(code), asker).await
+    }
+}
+
+impl Queries<'_> {
+    /// All present and former voucher types of a realm; for a realm that another node serves, those known here.
+    ///
+    /// # Errors
+    /// Those of every door.
+    pub async fn voucher_types(self, realm: RealmId) -> Result<VoucherTypes, Failure> {
+        if self.0.is_at_rest() {
+            return self
+                .0
+                .scan(realm, Cost::Page, move |store| types(store, realm))
+                .await;
+        }
+        self.0.ask(realm, ListTypes).await
     }
 
     /// A voucher by its id.
-    pub async fn voucher(&self, realm: RealmId, id: VoucherId) -> Result<Placed, Failure> {
+    pub async fn voucher(self, realm: RealmId, id: VoucherId) -> Result<Placed, Failure> {
         if id.realm != realm {
             return Err(Rejection::VoucherNotFound.into());
         }
@@ -85,7 +88,7 @@ impl Engine {
             sequence: id.sequence,
         };
         let read = move |store: &dyn Index| reads::voucher(store, realm, place);
-        let voucher = self.scan(realm, Cost::Point, read).await?;
+        let voucher = self.0.scan(realm, Cost::Point, read).await?;
         let voucher = voucher.filter(|found| found.tag == id.tag);
         let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
         Ok(Placed {
@@ -96,14 +99,14 @@ impl Engine {
 
     /// The adjustment that holds an external id; if both directions have one, the newer.
     pub async fn voucher_by_external(
-        &self,
+        self,
         realm: RealmId,
         id: &ExternalId,
         direction: Option<Direction>,
     ) -> Result<Placed, Failure> {
         let id = id.clone();
         let read = move |store: &dyn Index| by_external(store, realm, &id, direction);
-        let found = self.scan(realm, Cost::Point, read).await?;
+        let found = self.0.scan(realm, Cost::Point, read).await?;
         Ok(found.ok_or(Rejection::VoucherNotFound)?)
     }
 }

@@ -7,7 +7,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::lists::{AccountFilter, AccountSort, ListPage, Listing};
 use super::read_slots::Cost;
-use super::{Asker, DEADLINE, Engine, value, wait};
+use super::{Asker, DEADLINE, Ledger, Queries, value, wait};
 use crate::accounts::{AccountView, BalanceView, ReadBalance};
 use crate::failure::Failure;
 use crate::realms::Target;
@@ -19,10 +19,10 @@ const BALANCES_AT_ONCE: usize = 16;
 /// The most accounts of one CUIT that are listed.
 pub(super) const OF_CUIT_MAX: usize = 1000;
 
-impl Engine {
+impl Ledger<'_> {
     /// Gets a CVU for a wallet account; the view tells whether the account had none before.
     pub async fn get_cvu(
-        &self,
+        self,
         realm: RealmId,
         number: AccountNo,
         name: Option<String>,
@@ -38,28 +38,31 @@ impl Engine {
         self.change(realm, Target::Account(number), order, None, asker)
             .await
     }
+}
 
+impl Queries<'_> {
     /// Accounts whose holder has a CUIT, in the order of their registration, without their
     /// movements; at most [`OF_CUIT_MAX`].
     pub async fn accounts_of_cuit(
-        &self,
+        self,
         realm: RealmId,
         cuit: Cuit,
     ) -> Result<Vec<Account>, Failure> {
-        self.scan(realm, Cost::Page, move |store| {
-            let numbers = reads::accounts_of_cuit(store, realm, cuit, OF_CUIT_MAX)?;
-            let found: Result<Vec<_>, _> = numbers
-                .into_iter()
-                .map(|number| reads::profile(store, realm, number))
-                .collect();
-            Ok(found?.into_iter().flatten().collect())
-        })
-        .await
+        self.0
+            .scan(realm, Cost::Page, move |store| {
+                let numbers = reads::accounts_of_cuit(store, realm, cuit, OF_CUIT_MAX)?;
+                let found: Result<Vec<_>, _> = numbers
+                    .into_iter()
+                    .map(|number| reads::profile(store, realm, number))
+                    .collect();
+                Ok(found?.into_iter().flatten().collect())
+            })
+            .await
     }
 
     /// Accounts with a CVU and their balances, as of now, in the order of their registration.
     pub async fn balances(
-        &self,
+        self,
         realm: RealmId,
         filter: AccountFilter,
         page: ListPage,
@@ -72,7 +75,7 @@ impl Engine {
             let mut asked = Vec::with_capacity(some.len());
             for account in some {
                 let target = Target::Account(account.number);
-                asked.push(self.asked(realm, ReadBalance(target))?);
+                asked.push(self.0.asked(realm, ReadBalance(target))?);
             }
             for answer in asked {
                 items.push(value(wait(answer, DEADLINE).await)?);

@@ -10,7 +10,7 @@ use caudal_storage::{Index, SortOrder, StoreError};
 use super::events::id;
 use super::lists::{Cursor, ListPage, Listing};
 use super::read_slots::Cost;
-use super::{Asker, Engine};
+use super::{Asker, Operators, Queries};
 use crate::failure::Failure;
 use crate::ports::webhooks::Sent;
 use crate::realms::{OrderWebhook, TryWebhook};
@@ -46,15 +46,16 @@ pub struct DeliveryView {
     pub delivery: Delivery,
 }
 
-impl Engine {
+impl Queries<'_> {
     /// The webhooks of a realm.
-    pub async fn webhooks(&self, realm: RealmId) -> Result<Vec<WebhookView>, Failure> {
-        self.scan(realm, Cost::Page, move |store| {
-            let found = reads::webhooks::webhooks(store, realm)?;
-            let views = found.into_iter();
-            views.map(|webhook| shown(store, realm, webhook)).collect()
-        })
-        .await
+    pub async fn webhooks(self, realm: RealmId) -> Result<Vec<WebhookView>, Failure> {
+        self.0
+            .scan(realm, Cost::Page, move |store| {
+                let found = reads::webhooks::webhooks(store, realm)?;
+                let views = found.into_iter();
+                views.map(|webhook| shown(store, realm, webhook)).collect()
+            })
+            .await
     }
 
     /// A webhook by its number in the realm, with its progress.
@@ -62,8 +63,8 @@ impl Engine {
     /// # Errors
     /// [`Rejection::WebhookNotFound`] when the realm has none of this number or it was removed; otherwise as every read
     /// of the index.
-    pub async fn webhook(&self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
-        let found = self.scan(realm, Cost::Point, move |store| {
+    pub async fn webhook(self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
+        let found = self.0.scan(realm, Cost::Point, move |store| {
             let found = reads::webhooks::webhook(store, realm, number)?;
             found
                 .map(|webhook| shown(store, realm, webhook))
@@ -72,33 +73,10 @@ impl Engine {
         Ok(found.await?.ok_or(Rejection::WebhookNotFound)?)
     }
 
-    /// Decides an order about a webhook; `number` is ignored for a new one.
-    pub async fn order_webhook(
-        &self,
-        realm: RealmId,
-        number: u64,
-        order: WebhookOrder,
-        asker: Asker<Webhook>,
-    ) -> Answered<Webhook> {
-        self.order(realm, OrderWebhook { number, order }, asker)
-            .await
-    }
-
-    /// Sends a webhook a test message, which is no event, under an id of its own, and answers how that went.
-    pub async fn try_webhook(
-        &self,
-        realm: RealmId,
-        number: u64,
-        id: String,
-        asker: Asker<Sent>,
-    ) -> Answered<Sent> {
-        self.order(realm, TryWebhook { number, id }, asker).await
-    }
-
     /// The deliveries to a webhook, in the order of events. With an ending, a page may scan only a part of the list,
     /// and `next` tells where to continue. There is no total.
     pub async fn deliveries(
-        &self,
+        self,
         realm: RealmId,
         number: u64,
         ending: Option<Ending>,
@@ -106,23 +84,24 @@ impl Engine {
     ) -> Result<Listing<DeliveryView>, Failure> {
         self.webhook(realm, number).await?;
         let cost = Cost::scan_if(ending.is_some());
-        self.scan(realm, cost, move |store| {
-            deliveries(store, realm, number, ending, &page)
-        })
-        .await
+        self.0
+            .scan(realm, cost, move |store| {
+                deliveries(store, realm, number, ending, &page)
+            })
+            .await
     }
 
     /// The delivery of one event to a webhook.
     ///
     /// # Errors
     /// When there is none with this id; those of every reading door.
-    pub async fn delivery(&self, id: DeliveryId) -> Result<DeliveryView, Failure> {
+    pub async fn delivery(self, id: DeliveryId) -> Result<DeliveryView, Failure> {
         let DeliveryId {
             webhook: WebhookId { realm, number },
             event,
             tag,
         } = id;
-        let found = self.scan(realm, Cost::Point, move |store| {
+        let found = self.0.scan(realm, Cost::Point, move |store| {
             // The deliveries of a removed webhook are still on disk.
             let delivery = match reads::webhooks::webhook(store, realm, number)? {
                 Some(_) => reads::webhooks::delivery(store, realm, number, event)?,
@@ -133,6 +112,32 @@ impl Engine {
         });
         let found = found.await?.filter(|found| found.event.tag == tag);
         Ok(found.ok_or(Rejection::DeliveryNotFound)?)
+    }
+}
+
+impl Operators<'_> {
+    /// Decides an order about a webhook; `number` is ignored for a new one.
+    pub async fn order_webhook(
+        self,
+        realm: RealmId,
+        number: u64,
+        order: WebhookOrder,
+        asker: Asker<Webhook>,
+    ) -> Answered<Webhook> {
+        self.0
+            .order(realm, OrderWebhook { number, order }, asker)
+            .await
+    }
+
+    /// Sends a webhook a test message, which is no event, under an id of its own, and answers how that went.
+    pub async fn try_webhook(
+        self,
+        realm: RealmId,
+        number: u64,
+        id: String,
+        asker: Asker<Sent>,
+    ) -> Answered<Sent> {
+        self.0.order(realm, TryWebhook { number, id }, asker).await
     }
 }
 

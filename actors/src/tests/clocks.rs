@@ -20,13 +20,20 @@ async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
     value(
         world
             .engine
+            .ledger()
             .change(REALM, target, order, None, plain())
             .await,
     );
     let code = TypeCode::parse("IN").unwrap();
-    value(world.engine.toggle_type(REALM, code, false, plain()).await);
+    value(
+        world
+            .engine
+            .ledger()
+            .toggle_type(REALM, code, false, plain())
+            .await,
+    );
     let change = TenantChange::default();
     let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
-    world.engine.administer(changed).await.unwrap();
+    world.engine.operators().administer(changed).await.unwrap();
     world.verified().await;
 }

@@ -198,6 +198,7 @@ impl Town {
         let made = self
             .harness
             .engine
+            .operators()
             .order_webhook(REALM, 0, order, plain())
             .await;
         value(made).number
@@ -223,10 +224,11 @@ impl Town {
                         },
                     };
                     let target = Target::Account(AccountNo(account));
-                    let changing = self
-                        .harness
-                        .engine
-                        .change(REALM, target, order, None, plain());
+                    let changing =
+                        self.harness
+                            .engine
+                            .ledger()
+                            .change(REALM, target, order, None, plain());
                     drop(changing.await);
                 }
                 _ => drop(self.harness.post(account, "IN", 10, &id).await),
@@ -238,13 +240,19 @@ impl Town {
     }
 
     fn last(&self) -> u64 {
-        self.harness.engine.last_event(REALM).unwrap()
+        self.harness.engine.queries().last_event(REALM).unwrap()
     }
 
     /// Waits until a webhook has sent everything.
     async fn caught_up(&self, number: u64) {
         for _ in 0..20_000 {
-            let view = self.harness.engine.webhook(REALM, number).await.unwrap();
+            let view = self
+                .harness
+                .engine
+                .queries()
+                .webhook(REALM, number)
+                .await
+                .unwrap();
             let main = view.progress.courses.first().unwrap();
             if view.progress.courses.len() == 1 && main.lanes.is_empty() && main.next > self.last()
             {
@@ -296,7 +304,13 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
         }
         // The dead one and the fickle one hold nobody up.
         later(Duration::from_secs(2)).await;
-        let view = town.harness.engine.webhook(REALM, healthy).await.unwrap();
+        let view = town
+            .harness
+            .engine
+            .queries()
+            .webhook(REALM, healthy)
+            .await
+            .unwrap();
         assert_eq!(view.progress.courses[0].next, town.last() + 1);
         town.receivers.calm.store(true, Ordering::Relaxed);
         town.caught_up(fickle).await;
@@ -306,7 +320,13 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
             kind == EventKind::VoucherCreated || kind.as_str().starts_with("hold.")
         });
         assert!(town.receivers.of(DEAD).is_empty());
-        let view = town.harness.engine.webhook(REALM, dead).await.unwrap();
+        let view = town
+            .harness
+            .engine
+            .queries()
+            .webhook(REALM, dead)
+            .await
+            .unwrap();
         assert_eq!((view.progress.delivered, view.progress.parked), (0, 0));
         rebuilt(&town).await;
         let got = u64::try_from(town.receivers.of(FICKLE).len()).unwrap();
@@ -340,7 +360,13 @@ async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise
     let number = town.webhook(GONE, None).await;
     value(town.harness.post(1, "IN", 1, "a").await);
     later(Duration::from_secs(2)).await;
-    let view = town.harness.engine.webhook(REALM, number).await.unwrap();
+    let view = town
+        .harness
+        .engine
+        .queries()
+        .webhook(REALM, number)
+        .await
+        .unwrap();
     assert_eq!(view.progress.stopped.unwrap().reason, StopReason::Gone);
     let tries = town.receivers.tries.load(Ordering::Relaxed);
     value(town.harness.post(1, "IN", 1, "b").await);
@@ -356,6 +382,7 @@ async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise
     let changed = town
         .harness
         .engine
+        .operators()
         .order_webhook(REALM, number, order, plain());
     value(changed.await);
     town.caught_up(number).await;
@@ -385,7 +412,13 @@ async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
     let day = town.receivers.tries.load(Ordering::Relaxed) - first;
     assert!((10..=400).contains(&day), "{day} tries in a day");
     later(Duration::from_hours(60)).await;
-    let view = town.harness.engine.webhook(REALM, number).await.unwrap();
+    let view = town
+        .harness
+        .engine
+        .queries()
+        .webhook(REALM, number)
+        .await
+        .unwrap();
     assert_eq!(
         view.progress.stopped.unwrap().reason,
         StopReason::Unreachable
@@ -393,6 +426,7 @@ async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
     let delivery = town
         .harness
         .engine
+        .queries()
         .delivery(delivery_id(&town, number, view.webhook.after + 1))
         .await
         .unwrap();
@@ -423,6 +457,7 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
     let ordered = town
         .harness
         .engine
+        .operators()
         .order_webhook(REALM, number, order, plain());
     value(ordered.await);
     // The order is on disk: a crash does not lose it.
@@ -440,6 +475,7 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
     let delivery = town
         .harness
         .engine
+        .queries()
         .delivery(delivery_id(&town, number, from + 11))
         .await
         .unwrap();
@@ -449,13 +485,24 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
         tag: Tag::NONE,
         ..delivery_id(&town, number, from + 11)
     };
-    let unknown = town.harness.engine.delivery(other).await.unwrap_err();
+    let unknown = town
+        .harness
+        .engine
+        .queries()
+        .delivery(other)
+        .await
+        .unwrap_err();
     assert_eq!(unknown, Rejection::DeliveryNotFound.into());
 }
 
 /// The id of the delivery of an event to a webhook.
 fn delivery_id(town: &Town, number: u64, event: u64) -> DeliveryId {
-    let found = town.harness.engine.event_id(REALM, event).unwrap();
+    let found = town
+        .harness
+        .engine
+        .queries()
+        .event_id(REALM, event)
+        .unwrap();
     DeliveryId {
         webhook: WebhookId {
             realm: REALM,
@@ -473,7 +520,13 @@ async fn as_many_tries_as_a_realm_may_have_are_under_way_and_no_more() {
     let of = |n: usize| {
         let harness = Rc::clone(&town.harness);
         let id = format!("evt_test_{n}");
-        actix::spawn(async move { harness.engine.try_webhook(REALM, number, id, plain()).await })
+        actix::spawn(async move {
+            harness
+                .engine
+                .operators()
+                .try_webhook(REALM, number, id, plain())
+                .await
+        })
     };
     let under_way: Vec<_> = (0..=TRIES_AT_ONCE).map(of).collect();
     let mut all = Vec::new();

@@ -44,11 +44,12 @@ async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
     harness.store.set_automatic(false);
     let mut first = Box::pin(harness.post(2, "IN", 5, "a"));
     goes_on(&mut first, || harness.store.pending() == 1).await;
-    let mut repeat = Box::pin(
-        harness
-            .engine
-            .batch(REALM, both(), harness::mode(true), plain()),
-    );
+    let mut repeat = Box::pin(harness.engine.ledger().batch(
+        REALM,
+        both(),
+        harness::mode(true),
+        plain(),
+    ));
     let soon = Duration::from_millis(20);
     assert!(
         tokio::time::timeout(soon, &mut repeat).await.is_err(),
@@ -76,7 +77,7 @@ async fn work(harness: Rc<Harness>, name: String) {
                     2 => harness.give((2, 3), 1, &id).await.err(),
                     _ => {
                         let items = (1..=3).map(|a| adjustment(a, "IN", 1, &format!("{id}-{a}")));
-                        let posted = harness.engine.batch(
+                        let posted = harness.engine.ledger().batch(
                             REALM,
                             items.collect(),
                             harness::mode(true),
@@ -132,7 +133,13 @@ async fn whichever_actor_dies_in_whichever_turn_nothing_is_lost_and_nothing_half
     assert_eq!(harness.disk(2), 1000 + rounds * (2 + 10 - 6 - 2));
     assert_eq!(harness.disk(3), 1000 + rounds * (2 + 2));
     harness.verified().await;
-    let restarts = harness.engine.report(REALM).await.unwrap().restarts;
+    let restarts = harness
+        .engine
+        .operators()
+        .report(REALM)
+        .await
+        .unwrap()
+        .restarts;
     println!(
         "dying actors: {deaths} deaths, {restarts} restarts, {} orders",
         rounds * 8
@@ -213,7 +220,7 @@ async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once(
         amount: Amount::from_centavos(40).unwrap(),
         reason: "closed".into(),
     };
-    let hear = |notice| harness.engine.notice(Mode::Live, notice, "r");
+    let hear = |notice| harness.engine.ledger().notice(Mode::Live, notice, "r");
     let ((first, second), ()) = tokio::join!(
         async {
             tokio::join!(hear(settled), async {

@@ -52,19 +52,21 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
     let harness = Harness::new(1, 1, 0, bank()).await;
     let engine = &harness.engine;
     let most = room(LIMIT);
-    let (waiting, refused) = crowd(most + 1000, |_| Box::pin(engine.voucher_types(REALM)));
+    let (waiting, refused) = crowd(most + 1000, |_| {
+        Box::pin(engine.queries().voucher_types(REALM))
+    });
     assert_eq!((waiting.len(), refused), (most, 1000), "the supervisor");
     for asking in waiting {
         asking.await.unwrap();
     }
-    let (waiting, refused) = crowd(3000, |_| Box::pin(engine.treasury(REALM, "r")));
+    let (waiting, refused) = crowd(3000, |_| Box::pin(engine.queries().treasury(REALM, "r")));
     assert_eq!((waiting.len(), refused), (1024, 1976), "the treasury");
     drop(waiting);
     let change = || PlatformOrder::ChangePlatform {
         limits: None,
         fees: None,
     };
-    let (waiting, refused) = crowd(1000, |_| Box::pin(engine.administer(change())));
+    let (waiting, refused) = crowd(1000, |_| Box::pin(engine.operators().administer(change())));
     assert_eq!((waiting.len(), refused), (256, 744), "the platform");
     drop(waiting);
     harness.verified().await;
@@ -83,7 +85,7 @@ async fn as_many_orders_as_may_be_in_flight_all_find_room_on_one_account() {
                 ..plain()
             };
             let order = adjustment(1, "IN", 1, &format!("flood-{n}"));
-            engine.post(REALM, order, asker).await.map(drop)
+            engine.ledger().post(REALM, order, asker).await.map(drop)
         })
     });
     assert_eq!((waiting.len(), refused), (limit, 0));
@@ -99,7 +101,7 @@ async fn as_many_orders_as_may_be_in_flight_all_find_room_on_one_account() {
     // It was not decided, because nobody was waiting for it any more.
     assert_eq!(harness.disk(1), i64::from(LIMIT.get()) - 1);
     assert_eq!(engine.in_flight().of(REALM).now, 0);
-    assert_eq!(engine.report(REALM).await.unwrap().queued, 0);
+    assert_eq!(engine.operators().report(REALM).await.unwrap().queued, 0);
     harness.verified().await;
 }
 
@@ -124,7 +126,7 @@ async fn the_largest_batches_find_room_in_front_of_a_disk_that_stands_still() {
             ..plain()
         };
         let mode = harness::mode(false);
-        batches.push(Box::pin(engine.batch(REALM, items, mode, asker)));
+        batches.push(Box::pin(engine.ledger().batch(REALM, items, mode, asker)));
     }
     assert_eq!(engine.in_flight().of(REALM).now, LIMIT.get());
     assert!(batches.iter_mut().all(|batch| ask(batch).is_none()));
@@ -191,17 +193,25 @@ async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leave
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
     // An atomic batch has the account's desk for many turns of the thread.
-    let mut batch: Asking<'_, _> = Box::pin(harness.engine.batch(
+    let mut batch: Asking<'_, _> = Box::pin(harness.engine.ledger().batch(
         REALM,
         items(9000),
         harness::mode(true),
         plain(),
     ));
     assert!(ask(&mut batch).is_none());
-    let queued = || async { harness.engine.report(REALM).await.unwrap().queued };
+    let queued = || async {
+        harness
+            .engine
+            .operators()
+            .report(REALM)
+            .await
+            .unwrap()
+            .queued
+    };
     let target = Target::Account(AccountNo(1));
     let probe = loop {
-        let mut probe: Asking<'_, _> = Box::pin(harness.engine.balance(REALM, target));
+        let mut probe: Asking<'_, _> = Box::pin(harness.engine.queries().balance(REALM, target));
         let mut turns = 0;
         while ask(&mut probe).is_none() && turns < 10 {
             tokio::task::yield_now().await;
@@ -238,7 +248,7 @@ async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked
     // Time passes only when nothing is left to do: no answer comes too late.
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
-    let mut batch: Asking<'_, _> = Box::pin(harness.engine.batch(
+    let mut batch: Asking<'_, _> = Box::pin(harness.engine.ledger().batch(
         REALM,
         items(5000),
         harness::mode(false),
@@ -250,7 +260,7 @@ async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked
     }
     drop(batch);
     let idle = || async {
-        let report = harness.engine.report(REALM).await.unwrap();
+        let report = harness.engine.operators().report(REALM).await.unwrap();
         report.queued == 0 && report.in_flight == 0
     };
     while !idle().await {
@@ -261,6 +271,7 @@ async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked
     let again = value(
         harness
             .engine
+            .ledger()
             .batch(REALM, items(5000), harness::mode(false), plain())
             .await,
     );
@@ -280,6 +291,7 @@ impl Harness {
         };
         let registration = registration();
         self.engine
+            .ledger()
             .register(REALM, registration, true, None, asker)
             .await
     }

@@ -244,7 +244,9 @@ async fn a_full_queue_behind_a_transfer_does_not_make_it_forgotten() {
     store.refuse.store(1, Ordering::Release);
     let order = sending(outside(), 100, "t");
     let target = Target::Account(AccountNo(1));
-    let sending = engine.transfer(REALM, target, order, false, plain());
+    let sending = engine
+        .ledger()
+        .transfer(REALM, target, order, false, plain());
     let flush = async {
         wait_until(|| store.inner.pending() >= 1).await;
         store.inner.set_automatic(true);
@@ -264,7 +266,11 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
     let engine = store.engine(&first.clock, &bank);
     store.inner.set_automatic(true);
     store.keeps.store(true, Ordering::Release);
-    let mut lost = Box::pin(engine.post(REALM, adjustment(2, "IN", 5, "lost"), plain()));
+    let mut lost = Box::pin(
+        engine
+            .ledger()
+            .post(REALM, adjustment(2, "IN", 5, "lost"), plain()),
+    );
     goes_on(&mut lost, || store.kept.lock().unwrap().is_some()).await;
     // All or nothing: a voucher of one account, and one that the other account is just writing.
     store.inner.set_automatic(false);
@@ -272,7 +278,9 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
         adjustment(1, "IN", 7, "new"),
         adjustment(2, "IN", 5, "lost"),
     ];
-    let both = engine.batch(REALM, items, harness::mode(true), plain());
+    let both = engine
+        .ledger()
+        .batch(REALM, items, harness::mode(true), plain());
     let flush = async {
         wait_until(|| store.inner.pending() == 1).await;
         let kept = store.kept.lock().unwrap().take();
@@ -305,20 +313,32 @@ async fn nothing_reads_the_store_where_requests_are_served() {
     *store.serving.lock().unwrap() = Some(std::thread::current().id());
     let first_voucher = super::harness::place(store.inner.as_ref(), 1, 1);
     let target = Target::Account(AccountNo(1));
-    engine.voucher(REALM, first_voucher).await.unwrap();
+    engine
+        .queries()
+        .voucher(REALM, first_voucher)
+        .await
+        .unwrap();
     let id = ExternalId::parse("first-1").unwrap();
-    engine.voucher_by_external(REALM, &id, None).await.unwrap();
-    engine.position(REALM, target).await.unwrap();
-    engine.locate(cvu(1)).await.unwrap();
-    engine.on_disk(REALM, AccountNo(1)).await.unwrap();
+    engine
+        .queries()
+        .voucher_by_external(REALM, &id, None)
+        .await
+        .unwrap();
+    engine.queries().position(REALM, target).await.unwrap();
+    engine.operators().locate(cvu(1)).await.unwrap();
+    engine
+        .operators()
+        .on_disk(REALM, AccountNo(1))
+        .await
+        .unwrap();
     let hold = held.hold.id(REALM, AccountNo(1));
-    engine.hold(REALM, hold).await.unwrap();
+    engine.queries().hold(REALM, hold).await.unwrap();
     let transfer = given.transfer.id(REALM, AccountNo(1));
-    engine.transfer_of(REALM, transfer).await.unwrap();
-    let unknown = engine.answers(REALM, "no-key").await;
+    engine.queries().transfer_of(REALM, transfer).await.unwrap();
+    let unknown = engine.queries().answers(REALM, "no-key").await;
     assert_eq!(unknown.unwrap_err(), Failure::KeyUnknown);
-    assert_eq!(engine.webhooks(REALM).await.unwrap(), []);
-    engine.webhook(REALM, 1).await.unwrap_err();
+    assert_eq!(engine.queries().webhooks(REALM).await.unwrap(), []);
+    engine.queries().webhook(REALM, 1).await.unwrap_err();
     let webhook = WebhookId {
         realm: REALM,
         number: 1,
@@ -328,7 +348,7 @@ async fn nothing_reads_the_store_where_requests_are_served() {
         event: 1,
         tag: Tag::NONE,
     };
-    engine.delivery(delivery).await.unwrap_err();
+    engine.queries().delivery(delivery).await.unwrap_err();
     let all = AccountFilter::default();
     let page = ListPage {
         order: SortOrder::Ascending,
@@ -336,10 +356,10 @@ async fn nothing_reads_the_store_where_requests_are_served() {
         offset: 0,
         cursor: None,
     };
-    let balances = engine.balances(REALM, all, page).await.unwrap();
+    let balances = engine.queries().balances(REALM, all, page).await.unwrap();
     let balances: Vec<_> = balances.items.iter().map(|it| it.account.0).collect();
     assert_eq!(balances, [1, 2]);
     let day = first.clock.peek().business_day();
-    engine.reconcile(REALM, day, "r").await.unwrap();
+    engine.queries().reconcile(REALM, day, "r").await.unwrap();
     assert_eq!(*store.blocked.lock().unwrap(), Vec::<&str>::new());
 }

@@ -138,9 +138,11 @@ impl Harness {
         let harness = Self::over(store, Arc::default(), bank);
         furnish(&harness.engine).await;
         for number in 1..=accounts {
-            let opened = harness
-                .engine
-                .register(REALM, registration(), true, None, plain());
+            let opened =
+                harness
+                    .engine
+                    .ledger()
+                    .register(REALM, registration(), true, None, plain());
             value(opened.await);
             if each > 0 {
                 let id = format!("first-{number}");
@@ -212,7 +214,7 @@ impl Harness {
         id: &str,
     ) -> Answered<Outcome<Placed>> {
         let order = adjustment(account, code, centavos, id);
-        self.engine.post(REALM, order, plain()).await
+        self.engine.ledger().post(REALM, order, plain()).await
     }
 
     pub(super) async fn send(
@@ -225,6 +227,7 @@ impl Harness {
         let target = Target::Account(AccountNo(from));
         let order = sending(to, centavos, id);
         self.engine
+            .ledger()
             .transfer(REALM, target, order, false, plain())
             .await
     }
@@ -249,6 +252,7 @@ impl Harness {
         let target = Target::Account(AccountNo(account));
         let order = holding(centavos, id, end);
         self.engine
+            .ledger()
             .open_hold(REALM, target, order, false, plain())
             .await
     }
@@ -256,7 +260,7 @@ impl Harness {
     pub(super) async fn balance(&self, account: u64) -> Balance {
         let target = Target::Account(AccountNo(account));
         loop {
-            match self.engine.balance(REALM, target).await {
+            match self.engine.queries().balance(REALM, target).await {
                 Ok(view) => return view.balance,
                 Err(Failure::Overloaded | Failure::OutcomeUnknown) => nap().await,
                 Err(why) => panic!("{why}"),

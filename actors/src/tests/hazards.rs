@@ -96,7 +96,11 @@ async fn order(harness: Rc<Harness>, n: u64, mut dice: Dice, since: Instant) -> 
                     .enumerate()
                     .map(|(at, (of, code))| adjustment(*of, code, 4, &format!("{id}-{at}")));
                 let (items, as_one) = (items.collect(), mode(true));
-                let given = harness.engine.batch(REALM, items, as_one, plain()).await;
+                let given = harness
+                    .engine
+                    .ledger()
+                    .batch(REALM, items, as_one, plain())
+                    .await;
                 let all = given
                     .and_then(|given| value(Ok(given)).into_iter().try_for_each(|it| it.map(drop)));
                 (all, Moved { sum: -4, out: 8 })
@@ -128,7 +132,12 @@ async fn hazards(harness: Rc<Harness>, mut dice: Dice, calm: Rc<Cell<bool>>) -> 
             _ => {
                 let target = Target::Account(AccountNo(1 + dice.roll(ACCOUNTS)));
                 // A busy account stays, and one with a busy supervisor is left alone.
-                harness.engine.passivate(REALM, target).await.ok();
+                harness
+                    .engine
+                    .operators()
+                    .passivate(REALM, target)
+                    .await
+                    .ok();
             }
         }
         hazards += 1;
@@ -148,7 +157,12 @@ async fn storm(seed: u64) {
         ..TenantChange::default()
     };
     let order_of = PlatformOrder::ChangeTenant(TENANT.into(), change);
-    harness.engine.administer(order_of).await.unwrap();
+    harness
+        .engine
+        .operators()
+        .administer(order_of)
+        .await
+        .unwrap();
     let disk = Disk::of(&harness.store);
     let calm = Rc::new(Cell::new(false));
     let danger = hazards(Rc::clone(&harness), Dice(seed), Rc::clone(&calm));
@@ -179,8 +193,12 @@ async fn storm(seed: u64) {
         Quantity::Money(Money::from_centavos(DAILY - moved.out))
     );
     harness.verified().await;
-    assert_eq!(harness.engine.claims_of(REALM), 0, "something is claimed");
-    let report = harness.engine.report(REALM).await.unwrap();
+    assert_eq!(
+        harness.engine.queries().claims_of(REALM),
+        0,
+        "something is claimed"
+    );
+    let report = harness.engine.operators().report(REALM).await.unwrap();
     assert_eq!((report.queued, report.in_flight), (0, 0));
     println!(
         "storm {seed}: {hazards} hazards, {} replaced, {} sent away, {} left",

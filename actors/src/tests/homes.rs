@@ -39,13 +39,15 @@ async fn two() -> (Engine, [RealmId; 2]) {
             ..NewTenant::plain(id)
         };
         let create = PlatformOrder::CreateTenant(new);
-        engine.administer(create).await.unwrap();
+        engine.operators().administer(create).await.unwrap();
     }
     (engine, [1, 3].map(|number| RealmId::of(shard, number)))
 }
 
 async fn opened(engine: &Engine, realm: RealmId) -> Cvu {
-    let opening = engine.register(realm, registration(), true, None, plain());
+    let opening = engine
+        .ledger()
+        .register(realm, registration(), true, None, plain());
     let view = value(opening.await);
     view.account.cvu.unwrap()
 }
@@ -62,7 +64,9 @@ fn received(id: &str, cvu: Cvu) -> Notice {
 }
 
 async fn parked(engine: &Engine, realm: RealmId) -> usize {
-    let cases = engine.cases(vec![realm], vec![CaseKind::Suspense], (0, 10));
+    let cases = engine
+        .operators()
+        .cases(vec![realm], vec![CaseKind::Suspense], (0, 10));
     let (cases, _) = cases.await.unwrap();
     cases
         .iter()
@@ -74,14 +78,15 @@ async fn parked(engine: &Engine, realm: RealmId) -> usize {
 async fn money_goes_to_the_realm_that_has_the_cvu_and_else_to_the_first_on_the_account() {
     let (engine, [first, second]) = two().await;
     let own = opened(&engine, second).await;
-    let hear = async |voice: Voice, notice| engine.notice(voice, notice, "r").await.unwrap();
-    assert_eq!(engine.locate(own).await.unwrap().0, second);
+    let hear =
+        async |voice: Voice, notice| engine.ledger().notice(voice, notice, "r").await.unwrap();
+    assert_eq!(engine.operators().locate(own).await.unwrap().0, second);
     assert_eq!(
         hear(Mode::Live.into(), received("a", own)).await,
         Heard::Done
     );
     let target = Target::Cvu(own);
-    let balance = engine.balance(second, target).await.unwrap();
+    let balance = engine.queries().balance(second, target).await.unwrap();
     assert_eq!(balance.balance.total().centavos(), 70);
     // Nobody has the CVU.
     let stray = Cvu::compose(crate::ports::obedient::PSP, 123_456_789_012).unwrap();

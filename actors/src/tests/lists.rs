@@ -205,7 +205,10 @@ async fn every_page_of_accounts_shows_each_once_whatever_is_between() {
                 for order in [SortOrder::Ascending, SortOrder::Descending] {
                     let numbers: Vec<_> = right.iter().map(|k| k.number).collect();
                     walked(order, &numbers, |page| async move {
-                        let listed = engine.accounts(REALM, filter.clone(), sort, page).await;
+                        let listed = engine
+                            .queries()
+                            .accounts(REALM, filter.clone(), sort, page)
+                            .await;
                         let listed = listed.unwrap();
                         let numbers = listed.items.iter().map(|account| account.number);
                         (numbers.collect(), listed.total, listed.next)
@@ -236,7 +239,10 @@ async fn every_page_of_positions_leaves_out_closed_accounts_without_money() {
                 ..PositionFilter::default()
             };
             walked(order, &right, |page| async move {
-                let listed = engine.positions(REALM, filter.clone(), page).await;
+                let listed = engine
+                    .queries()
+                    .positions(REALM, filter.clone(), page)
+                    .await;
                 let listed = listed.unwrap();
                 let numbers = listed.items.iter().map(|position| position.account.number);
                 (numbers.collect(), listed.total, listed.next)

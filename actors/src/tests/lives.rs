@@ -74,7 +74,10 @@ impl House {
             secret: vec![7],
         };
         let engine = &self.harness.engine;
-        engine.order_webhook(REALM, 0, create, plain()).await
+        engine
+            .operators()
+            .order_webhook(REALM, 0, create, plain())
+            .await
     }
 
     /// Everything that the realm has done to the outside world.
@@ -157,7 +160,7 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
         }
         let retiring = {
             let harness = Rc::clone(harness);
-            actix::spawn(async move { harness.engine.retire(REALM).await })
+            actix::spawn(async move { harness.engine.lifecycle().retire(REALM).await })
         };
         for _ in 0..20 {
             tokio::task::yield_now().await;
@@ -171,12 +174,16 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
         }
         retiring.await.unwrap().unwrap();
         assert_eq!(harness.store.pending(), 0, "a commit is under way");
-        assert_eq!(harness.engine.claims_of(REALM), 0, "something is claimed");
+        assert_eq!(
+            harness.engine.queries().claims_of(REALM),
+            0,
+            "something is claimed"
+        );
         harness.store.set_automatic(true);
         house.still().await;
         let refused = harness.post(1, "IN", 1, "later").await;
         assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
-        let bank = harness.engine.lookup(REALM, outside(), "r").await;
+        let bank = harness.engine.queries().lookup(REALM, outside(), "r").await;
         assert_eq!(bank.unwrap_err(), Failure::ShuttingDown);
         let mut ends = Vec::new();
         for asked in load.into_iter().chain(late) {
@@ -187,8 +194,8 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
             .filter(|(_, end, _)| *end == End::Nothing)
             .count();
         assert!(nothing >= 40, "those that came later were refused");
-        harness.engine.resume(REALM).await.unwrap();
-        harness.engine.resume(REALM).await.unwrap();
+        harness.engine.lifecycle().resume(REALM).await.unwrap();
+        harness.engine.lifecycle().resume(REALM).await.unwrap();
         let mut sum = i64::try_from(ACCOUNTS).unwrap() * EACH;
         for (n, before, adds) in ends {
             let (_, now, _) = order(Rc::clone(harness), n).await;
@@ -220,8 +227,8 @@ async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
     later(Duration::from_secs(30)).await;
     let asked = house.bank.called().len();
     assert!(asked > 3, "the bank is asked again and again");
-    harness.engine.retire(REALM).await.unwrap();
-    harness.engine.retire(REALM).await.unwrap();
+    harness.engine.lifecycle().retire(REALM).await.unwrap();
+    harness.engine.lifecycle().retire(REALM).await.unwrap();
     house.still().await;
     let arrived = caudal_ledger::transfers::CashIn {
         coelsa_id: "80V1JXON1874QG39Z64EL8".into(),
@@ -239,14 +246,22 @@ async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
         from: arrived.from.clone(),
         at: arrived.at,
     };
-    let heard = harness.engine.notice(REALM.mode(), notice(), "r").await;
+    let heard = harness
+        .engine
+        .ledger()
+        .notice(REALM.mode(), notice(), "r")
+        .await;
     assert_eq!(
         heard.unwrap_err(),
         Failure::ShuttingDown,
         "the bank tells it again"
     );
-    harness.engine.resume(REALM).await.unwrap();
-    let heard = harness.engine.notice(REALM.mode(), notice(), "r").await;
+    harness.engine.lifecycle().resume(REALM).await.unwrap();
+    let heard = harness
+        .engine
+        .ledger()
+        .notice(REALM.mode(), notice(), "r")
+        .await;
     assert_eq!(heard.unwrap(), crate::engine::money::Heard::Done);
     later(Duration::from_hours(1)).await;
     assert!(house.bank.called().len() > asked, "nobody goes on asking");
@@ -292,15 +307,15 @@ async fn a_supervisor_that_panics_is_replaced_and_the_next_order_works() {
     harness.store.set_automatic(true);
     assert_eq!(decided.await.unwrap().1, End::Recorded);
     later(Duration::from_millis(1)).await;
-    let [down] = harness.engine.down()[..] else {
-        panic!("{:?}", harness.engine.down());
+    let [down] = harness.engine.lifecycle().down()[..] else {
+        panic!("{:?}", harness.engine.lifecycle().down());
     };
     assert_eq!((down.realm, down.falls, down.served), (REALM, 1, true));
     assert_eq!(order(Rc::clone(harness), 4).await.1, End::Replayed);
     assert_eq!(order(Rc::clone(harness), 9).await.1, End::Recorded);
     value(house.hook("https://other.example/").await);
     later(Duration::from_mins(2)).await;
-    assert_eq!(harness.engine.down(), []);
+    assert_eq!(harness.engine.lifecycle().down(), []);
     assert_eq!(house.ear.seen.lock().unwrap().len(), 2);
     harness.verified().await;
 }
@@ -323,7 +338,7 @@ async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
             }
             nap().await;
         }
-        assert_eq!(harness.engine.down()[0].falls, fall);
+        assert_eq!(harness.engine.lifecycle().down()[0].falls, fall);
         pauses.push(since.elapsed());
     }
     assert!(pauses[0] < Duration::from_millis(100), "{pauses:?}");
@@ -333,9 +348,9 @@ async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
     // A realm that waits for its next life can be retired, and a retired one waits for nothing.
     harness.clock.arm(1);
     assert!(house.hook("https://other.example/").await.is_err());
-    harness.engine.retire(REALM).await.unwrap();
+    harness.engine.lifecycle().retire(REALM).await.unwrap();
     house.still().await;
-    harness.engine.resume(REALM).await.unwrap();
+    harness.engine.lifecycle().resume(REALM).await.unwrap();
     value(harness.post(1, "IN", 1, "last").await);
     harness.verified().await;
 }
@@ -368,14 +383,14 @@ async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
             .map(|n| actix::spawn(order(Rc::clone(&harness), n)))
             .collect();
         tokio::task::yield_now().await;
-        harness.engine.retire(REALM).await.unwrap();
+        harness.engine.lifecycle().retire(REALM).await.unwrap();
         // On another thread the mailbox of an account that has stopped may be dropped a moment later.
-        super::wait_until(|| harness.engine.claims_of(REALM) == 0).await;
+        super::wait_until(|| harness.engine.queries().claims_of(REALM) == 0).await;
         let commits = harness.store.stats().commits;
         let refused = harness.post(1, "IN", 1, "later").await;
         assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
         assert_eq!(harness.store.stats().commits, commits);
-        harness.engine.resume(REALM).await.unwrap();
+        harness.engine.lifecycle().resume(REALM).await.unwrap();
         for asked in load {
             let (n, before, _) = asked.await.unwrap();
             let (_, now, _) = order(Rc::clone(&harness), n).await;

@@ -91,29 +91,38 @@ async fn page(
     let text = Some("nobody".to_owned());
     let (target, sort) = (Target::Account(AccountNo(1)), VoucherSort::CreatedAt);
     let vouchers = match list {
-        "movements, type" => engine.movements(REALM, target, none, sort, page).await,
+        "movements, type" => {
+            engine
+                .queries()
+                .movements(REALM, target, none, sort, page)
+                .await
+        }
         "movements, text" => {
             let filter = VoucherFilter {
                 text,
                 ..VoucherFilter::default()
             };
-            engine.movements(REALM, target, filter, sort, page).await
+            engine
+                .queries()
+                .movements(REALM, target, filter, sort, page)
+                .await
         }
-        "internal, type" => engine.internal(REALM, none, sort, page).await,
+        "internal, type" => engine.queries().internal(REALM, none, sort, page).await,
         "internal, amount" => {
             let filter = VoucherFilter {
                 min: Some(i64::MAX),
                 ..VoucherFilter::default()
             };
-            engine.internal(REALM, filter, sort, page).await
+            engine.queries().internal(REALM, filter, sort, page).await
         }
-        "realm, type" => engine.vouchers(REALM, none, page).await,
+        "realm, type" => engine.queries().vouchers(REALM, none, page).await,
         "accounts, text" => {
             let filter = AccountFilter {
                 text,
                 ..AccountFilter::default()
             };
             let found = engine
+                .queries()
                 .accounts(REALM, filter, AccountSort::Alias, page)
                 .await;
             let found = found.unwrap();
@@ -124,7 +133,11 @@ async fn page(
                 min: Some(i64::MAX),
                 ..PositionFilter::default()
             };
-            let found = engine.positions(REALM, filter, page).await.unwrap();
+            let found = engine
+                .queries()
+                .positions(REALM, filter, page)
+                .await
+                .unwrap();
             return (found.items.len(), found.next, found.looked);
         }
     };
@@ -138,7 +151,7 @@ async fn a_filtered_page_reads_no_more_than_its_bound_and_goes_on_behind_it() {
         let (engine, counted) = engine(accounts).await;
         // Loads the account.
         let target = Target::Account(AccountNo(1));
-        engine.balance(REALM, target).await.unwrap();
+        engine.queries().balance(REALM, target).await.unwrap();
         for list in LISTS {
             let mut asked = ListPage {
                 order: SortOrder::Descending,
@@ -183,7 +196,10 @@ async fn the_search_reads_no_more_however_much_there_is_and_finds_what_is_sorted
         let other = *other.iter().find(|realm| **realm != REALM).unwrap();
         let realms = vec![other, REALM];
         counted.rows.store(0, Ordering::Relaxed);
-        let found = engine.find_accounts(realms.clone(), "nobody", 10).await;
+        let found = engine
+            .queries()
+            .find_accounts(realms.clone(), "nobody", 10)
+            .await;
         let found = found.unwrap();
         let read = counted.rows.load(Ordering::Relaxed);
         assert!(read <= BOUND + BESIDE, "{read} of {accounts}");
@@ -197,14 +213,22 @@ async fn the_search_reads_no_more_however_much_there_is_and_finds_what_is_sorted
         let text = cvu(1).to_string();
         let text = text.get(..21).unwrap();
         counted.rows.store(0, Ordering::Relaxed);
-        let found = engine.find_accounts(realms, text, 10).await.unwrap();
+        let found = engine
+            .queries()
+            .find_accounts(realms, text, 10)
+            .await
+            .unwrap();
         let read = counted.rows.load(Ordering::Relaxed);
         assert!(read <= BOUND + BESIDE, "{read} of {accounts}");
         let first = found[1].accounts.first().map(|it| it.number);
         assert_eq!(first, Some(AccountNo(1)), "of {accounts}");
         // The result is full: whether a scan would find more is not known.
         let text = cvu(1).to_string();
-        let found = engine.find_accounts(vec![REALM], &text, 1).await.unwrap();
+        let found = engine
+            .queries()
+            .find_accounts(vec![REALM], &text, 1)
+            .await
+            .unwrap();
         assert!(found[0].more && found[0].accounts.len() == 1);
     }
 }

@@ -44,6 +44,7 @@ async fn step(
     let id = HoldId(place(harness, 1, hold));
     harness
         .engine
+        .ledger()
         .step_hold(REALM, id, step, part, false, plain())
         .await
 }
@@ -101,11 +102,16 @@ async fn a_hold_is_opened_once_and_goes_in_parts() {
     assert_eq!(repeat, Outcome::Replayed(first));
     let read = harness
         .engine
+        .queries()
         .hold(REALM, HoldId(place(&harness, 1, 2)))
         .await;
     assert_eq!(read.as_ref(), Ok(&last));
     let target = Target::Account(AccountNo(1));
-    let listed = harness.engine.holds(REALM, target, None, EVERYTHING).await;
+    let listed = harness
+        .engine
+        .queries()
+        .holds(REALM, target, None, EVERYTHING)
+        .await;
     assert_eq!(listed.unwrap().items, [last]);
     harness.verified().await;
 }
@@ -121,7 +127,14 @@ async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
     // Nobody asks the account: the sweep of the realm finds the hold.
     value(harness.hold(1, 20, "b", soon(&harness)).await);
     let target = Target::Account(AccountNo(1));
-    assert!(harness.engine.passivate(REALM, target).await.unwrap());
+    assert!(
+        harness
+            .engine
+            .operators()
+            .passivate(REALM, target)
+            .await
+            .unwrap()
+    );
     harness.clock.jump(3_600_001);
     super::harness::later(Duration::from_secs(31)).await;
     let (account, _) =
@@ -140,6 +153,7 @@ async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
     assert_eq!(both(&harness, 1).await, (1000, 0));
     let ended = harness
         .engine
+        .queries()
         .hold(REALM, HoldId(place(&harness, 1, 6)))
         .await
         .unwrap();
@@ -169,13 +183,17 @@ async fn money_goes_to_another_account_once() {
     let alias = Destination::Alias(Alias::parse("otra.prueba").unwrap());
     let target = Target::Account(AccountNo(3));
     let order = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
-    let changed = harness.engine.change(REALM, target, order, None, plain());
+    let changed = harness
+        .engine
+        .ledger()
+        .change(REALM, target, order, None, plain());
     value(changed.await);
     value(harness.send(1, alias.clone(), 10, "by-alias").await);
     let itself = harness.send(3, alias, 10, "itself").await;
     assert_eq!(itself, Err(Failure::Rejected(Rejection::SameAccount)));
     let closing = harness
         .engine
+        .ledger()
         .change(REALM, target, ProfileOrder::Close, None, plain());
     value(closing.await);
     let closed = harness.give((1, 3), 10, "closed").await;
@@ -189,6 +207,7 @@ async fn money_goes_to_another_account_once() {
     assert_eq!(both(&harness, 2).await, (1100, 0));
     let listed = harness
         .engine
+        .queries()
         .transfers(REALM, TransferFilter::default(), EVERYTHING)
         .await;
     assert_eq!(listed.unwrap().total, 2);
@@ -207,7 +226,12 @@ async fn a_cursor_of_all_transfers_is_none_of_the_transfers_of_one_account() {
         ..EVERYTHING
     };
     let all = TransferFilter::default();
-    let listed = harness.engine.transfers(REALM, all, first).await.unwrap();
+    let listed = harness
+        .engine
+        .queries()
+        .transfers(REALM, all, first)
+        .await
+        .unwrap();
     assert_eq!(listed.items[0].account, AccountNo(1));
     let page = ListPage {
         cursor: listed.next,
@@ -218,7 +242,7 @@ async fn a_cursor_of_all_transfers_is_none_of_the_transfers_of_one_account() {
             from: Some(Target::Account(AccountNo(account))),
             ..TransferFilter::default()
         };
-        harness.engine.transfers(REALM, filter, page)
+        harness.engine.queries().transfers(REALM, filter, page)
     };
     for account in [1, 2] {
         assert_eq!(of(account).await.unwrap_err(), Failure::NotACursor);
@@ -239,6 +263,7 @@ async fn a_batch_is_posted_whole_or_each_for_itself() {
     let batch = |last, atomic| {
         harness
             .engine
+            .ledger()
             .batch(REALM, items(last), harness::mode(atomic), plain())
     };
     let sum = || async {
@@ -277,7 +302,11 @@ fn arrival(id: &str, account: u64) -> Notice {
 }
 
 async fn hear(harness: &Harness, notice: Notice) -> Result<Heard, Failure> {
-    harness.engine.notice(Mode::Live, notice, "r").await
+    harness
+        .engine
+        .ledger()
+        .notice(Mode::Live, notice, "r")
+        .await
 }
 
 #[actix::test]
@@ -327,7 +356,12 @@ async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie
     assert_eq!(hear(&harness, lie).await, Ok(Heard::Known));
     assert_eq!(both(&harness, 1).await, (900, 0));
     let today = harness.clock.peek().business_day();
-    let found = harness.engine.reconcile(REALM, today, "r").await.unwrap();
+    let found = harness
+        .engine
+        .queries()
+        .reconcile(REALM, today, "r")
+        .await
+        .unwrap();
     let found: Vec<_> = found.into_iter().map(|one| one.judged).collect();
     assert_eq!(found, [Agreement::MissingAtBank.into()]);
 }
@@ -339,6 +373,7 @@ async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
     let target = Target::Account(AccountNo(1));
     let sent = harness
         .engine
+        .ledger()
         .transfer(REALM, target, order, false, plain());
     value(sent.await);
     let back = Notice::Reversed {
@@ -385,6 +420,7 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
         let batch = || {
             harness
                 .engine
+                .ledger()
                 .batch(REALM, items(), harness::mode(atomic), counted("k"))
         };
         harness.store.refuse_next(StoreError::Overloaded);

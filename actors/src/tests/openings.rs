@@ -86,7 +86,7 @@ async fn an_opening_cut_off_by_a_crash_is_finished_after_the_restart() {
     let other = value(world.open(None, None).await);
     assert!(other.account.number > AccountNo(1));
     let first = Target::Account(AccountNo(1));
-    let first = world.engine.view(REALM, first).await.unwrap();
+    let first = world.engine.queries().view(REALM, first).await.unwrap();
     let by = Some(Owner {
         account: AccountNo(1),
         cvu: first.account.cvu,
@@ -134,6 +134,7 @@ async fn a_refused_alias_undoes_the_opening_and_is_kept_for_its_key() {
     );
     let gone = world
         .engine
+        .queries()
         .view(REALM, Target::Account(AccountNo(1)))
         .await;
     assert_eq!(gone, Err(Failure::Rejected(Rejection::AccountNotFound)));
@@ -157,6 +158,7 @@ async fn a_cvu_that_does_not_carry_its_client_id_opens_no_account() {
     );
     let gone = world
         .engine
+        .queries()
         .view(REALM, Target::Account(AccountNo(1)))
         .await;
     assert_eq!(gone, Err(Failure::Rejected(Rejection::AccountNotFound)));
@@ -175,10 +177,11 @@ async fn a_refused_change_of_alias_changes_nothing() {
     let order = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
     let refused = world
         .engine
+        .ledger()
         .change(REALM, target, order, None, plain())
         .await;
     assert_eq!(refused, Err(Failure::Bank(BankError::Refused(refusal))));
-    let view = world.engine.view(REALM, target).await.unwrap();
+    let view = world.engine.queries().view(REALM, target).await.unwrap();
     assert_eq!(view.account.alias, Alias::parse("ana.prueba").ok());
     assert_eq!(view.account.pending, None);
 }

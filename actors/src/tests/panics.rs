@@ -99,7 +99,11 @@ async fn service(bank: &Arc<Clumsy>) -> Rc<Harness> {
 async fn transfers(harness: &Harness) -> Vec<TransferView> {
     let page = super::money::EVERYTHING;
     let filter = TransferFilter::default();
-    let listed = harness.engine.transfers(REALM, filter, page).await;
+    let listed = harness
+        .engine
+        .queries()
+        .transfers(REALM, filter, page)
+        .await;
     listed.unwrap().items
 }
 
@@ -116,9 +120,15 @@ async fn returned(harness: &Harness) -> SuspenseId {
         },
         at: Timestamp::default(),
     };
-    harness.engine.notice(Mode::Live, stray, "r").await.unwrap();
+    harness
+        .engine
+        .ledger()
+        .notice(Mode::Live, stray, "r")
+        .await
+        .unwrap();
     let open = harness
         .engine
+        .operators()
         .cases(vec![REALM], vec![CaseKind::Suspense], (0, 10))
         .await;
     let (cases, _) = open.unwrap();
@@ -133,7 +143,10 @@ async fn returned(harness: &Harness) -> SuspenseId {
         bank_reference: None,
         forced: false,
     };
-    let decided = harness.engine.return_suspense(id, decision, "r".into());
+    let decided = harness
+        .engine
+        .operators()
+        .return_suspense(id, decision, "r".into());
     decided.await.unwrap();
     id
 }
@@ -155,7 +168,9 @@ async fn a_panic_while_the_bank_is_asked_costs_a_pause_and_nothing_else() {
         let harness = service(&bank).await;
         *bank.panics.lock().unwrap() = Some(operation);
         let engine = &harness.engine;
-        let opened = engine.register(REALM, registration(), true, None, plain());
+        let opened = engine
+            .ledger()
+            .register(REALM, registration(), true, None, plain());
         let opened = value(opened.await);
         assert!(opened.account.cvu.is_some(), "{operation}: {opened:?}");
         value(harness.send(1, outside(), 100, "away").await);
@@ -164,7 +179,7 @@ async fn a_panic_while_the_bank_is_asked_costs_a_pause_and_nothing_else() {
             fund: None,
         };
         let target = Target::Account(AccountNo(1));
-        value(engine.enrol(REALM, target, order, plain()).await);
+        value(engine.ledger().enrol(REALM, target, order, plain()).await);
         let id = returned(&harness).await;
         later(LONG).await;
         assert_eq!(*bank.panics.lock().unwrap(), None, "{operation} was asked");
@@ -174,13 +189,21 @@ async fn a_panic_while_the_bank_is_asked_costs_a_pause_and_nothing_else() {
             TransferStatus::Completed,
             "{operation}"
         );
-        let enrolled = engine.remuneration(REALM, target, "r").await.unwrap();
+        let enrolled = engine
+            .queries()
+            .remuneration(REALM, target, "r")
+            .await
+            .unwrap();
         let state = enrolled.view.enrolment.map(|it| it.state);
         assert_eq!(state, Some(EnrolmentState::Active), "{operation}");
-        let parked = engine.suspense_case(id).unwrap();
+        let parked = engine.operators().suspense_case(id).unwrap();
         let back = matches!(parked.state, ParkedState::Returned(_));
         assert!(back, "{operation}: {parked:?}");
-        assert_eq!(engine.down(), [], "{operation} took the realm along");
+        assert_eq!(
+            engine.lifecycle().down(),
+            [],
+            "{operation} took the realm along"
+        );
         assert_eq!(harness.balance(1).await.total().centavos(), EACH - 100);
         harness.verified().await;
     }
@@ -216,7 +239,14 @@ async fn an_account_that_dies_while_the_list_is_looked_through_keeps_no_transfer
         value(harness.send(1, outside(), 100, "away").await);
         wait_until(|| bank.asked.load(Ordering::Relaxed) > 0).await;
         let target = Target::Account(AccountNo(2));
-        assert!(harness.engine.passivate(REALM, target).await.unwrap());
+        assert!(
+            harness
+                .engine
+                .operators()
+                .passivate(REALM, target)
+                .await
+                .unwrap()
+        );
         harness.clock.arm(nth);
         let orders: Vec<_> = (0..2)
             .map(|n| {
@@ -241,7 +271,13 @@ async fn an_account_that_dies_while_the_list_is_looked_through_keeps_no_transfer
         assert_eq!(sent[0].transfer.status, TransferStatus::Completed, "{at}");
         let total = harness.balance(2).await.total().centavos();
         assert_eq!(total, EACH + ARRIVES + 2, "{at}");
-        replaced += harness.engine.report(REALM).await.unwrap().restarts;
+        replaced += harness
+            .engine
+            .operators()
+            .report(REALM)
+            .await
+            .unwrap()
+            .restarts;
         harness.verified().await;
     }
     assert!(replaced > 0, "no account was hit");

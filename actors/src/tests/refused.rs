@@ -13,7 +13,10 @@ async fn what_was_decided_on_a_change_is_written_with_it_or_not_at_all() {
     value(world.post("IN", 100, "first").await);
     let target = Target::Account(AccountNo(1));
     let change = |order| {
-        let change = world.engine.change(REALM, target, order, None, plain());
+        let change = world
+            .engine
+            .ledger()
+            .change(REALM, target, order, None, plain());
         Box::pin(change)
     };
     for refuses in [true, false] {
@@ -38,7 +41,7 @@ async fn what_was_decided_on_a_change_is_written_with_it_or_not_at_all() {
         }
         world.store.set_automatic(true);
         let (reactivated, posted) = (reactivated.await, posting.await);
-        let view = world.engine.view(REALM, target).await.unwrap();
+        let view = world.engine.queries().view(REALM, target).await.unwrap();
         let (status, left) = match refuses {
             true => {
                 assert_eq!(reactivated.unwrap_err(), Failure::ReadOnly);
@@ -67,16 +70,28 @@ async fn a_voucher_is_written_with_its_type_or_not_at_all() {
         for refuses in [true, false] {
             let code = format!("NEW{n}");
             world.store.set_automatic(false);
-            let mut created = Box::pin(world.engine.create_type(REALM, credit(&code), plain()));
+            let mut created = Box::pin(world.engine.ledger().create_type(
+                REALM,
+                credit(&code),
+                plain(),
+            ));
             goes_on(&mut created, || world.store.pending() == 1).await;
             let item = adjustment(1, &code, 10, &format!("late-{n}"));
             // On its own, or in a batch.
             let posted = async {
                 let Some(atomic) = way else {
-                    return world.engine.post(REALM, item, plain()).await.map(drop);
+                    return world
+                        .engine
+                        .ledger()
+                        .post(REALM, item, plain())
+                        .await
+                        .map(drop);
                 };
                 let items = vec![item];
-                let batch = world.engine.batch(REALM, items, mode(atomic), plain());
+                let batch = world
+                    .engine
+                    .ledger()
+                    .batch(REALM, items, mode(atomic), plain());
                 let outcomes = batch.await.map(|given| match given {
                     Given::Value(outcomes) => outcomes,
                     Given::Kept { .. } => panic!("kept"),
@@ -126,7 +141,7 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
                 request_id: "r".into(),
                 admitted: None,
             };
-            Box::pin(world.engine.batch(REALM, items, mode(true), asker))
+            Box::pin(world.engine.ledger().batch(REALM, items, mode(true), asker))
         };
         let answered = |again: bool, answer: Answered<Vec<ItemOutcome>>| match answer {
             Ok(Given::Kept {
@@ -135,7 +150,11 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
             other => panic!("{other:?}"),
         };
         world.store.set_automatic(false);
-        let mut created = Box::pin(world.engine.create_type(REALM, credit("NEW"), plain()));
+        let mut created = Box::pin(world.engine.ledger().create_type(
+            REALM,
+            credit("NEW"),
+            plain(),
+        ));
         goes_on(&mut created, || world.store.pending() == 1).await;
         let mut refused = batch();
         goes_on(&mut refused, || world.store.pending() == 2).await;

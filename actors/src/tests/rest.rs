@@ -101,10 +101,10 @@ async fn step(harness: &Harness, n: u64, dice: &mut Dice) {
                     code: SuspensionCode::Other,
                 },
             };
-            let changed = engine.change(REALM, target, order, None, plain());
+            let changed = engine.ledger().change(REALM, target, order, None, plain());
             changed.await.err()
         }
-        _ => engine.passivate(REALM, target).await.err(),
+        _ => engine.operators().passivate(REALM, target).await.err(),
     };
     if let Some(why) = failed {
         let refused = matches!(why, Failure::Rejected(_));
@@ -145,7 +145,14 @@ async fn what_is_not_durable_is_never_at_rest() {
     let target = || Target::Account(AccountNo(1));
     harness.post(1, "IN", 5, "first").await.unwrap();
     nap().await;
-    assert!(harness.engine.passivate(REALM, target()).await.unwrap());
+    assert!(
+        harness
+            .engine
+            .operators()
+            .passivate(REALM, target())
+            .await
+            .unwrap()
+    );
     nap().await;
     let rows = |harness: &Harness| {
         let row = row_of(harness.store.as_ref(), 1);
@@ -159,7 +166,14 @@ async fn what_is_not_durable_is_never_at_rest() {
         nap().await;
     }
     // Its supervisor does not send it away, and it would leave no row if it went.
-    assert!(!harness.engine.passivate(REALM, target()).await.unwrap());
+    assert!(
+        !harness
+            .engine
+            .operators()
+            .passivate(REALM, target())
+            .await
+            .unwrap()
+    );
     assert_eq!(rows(&harness), before);
     let after = harness.crash(0, bank.clone());
     assert_eq!(same(after.store.as_ref(), 1), 2);
@@ -175,7 +189,14 @@ async fn an_account_leaves_a_row_when_it_has_moved_or_its_profile_has_changed() 
     let away = async |account: u64| {
         nap().await;
         let target = Target::Account(AccountNo(account));
-        assert!(harness.engine.passivate(REALM, target).await.unwrap());
+        assert!(
+            harness
+                .engine
+                .operators()
+                .passivate(REALM, target)
+                .await
+                .unwrap()
+        );
         nap().await;
         row_of(store, account)
     };
@@ -195,7 +216,10 @@ async fn an_account_leaves_a_row_when_it_has_moved_or_its_profile_has_changed() 
     assert_eq!((loaded.replayed, loaded.account.sequence), (0, 2));
     let order = ProfileOrder::SetEnabled(false);
     let target = Target::Account(AccountNo(1));
-    let changed = harness.engine.change(REALM, target, order, None, plain());
+    let changed = harness
+        .engine
+        .ledger()
+        .change(REALM, target, order, None, plain());
     changed.await.unwrap();
     assert_ne!(away(1).await, second);
     assert_eq!(same(store, 1), 2);
@@ -209,7 +233,14 @@ async fn a_verification_finds_rows_at_rest_that_say_otherwise_than_the_streams()
     harness.post(1, "IN", 5, "first").await.unwrap();
     nap().await;
     let target = Target::Account(AccountNo(1));
-    assert!(harness.engine.passivate(REALM, target).await.unwrap());
+    assert!(
+        harness
+            .engine
+            .operators()
+            .passivate(REALM, target)
+            .await
+            .unwrap()
+    );
     nap().await;
     let good = row_of(store, 1).unwrap();
     let found = |value: Vec<u8>| {
@@ -235,6 +266,7 @@ async fn an_account_that_was_never_written_leaves_nothing_that_counts() {
     harness.store.refuse_next(refused);
     let opened = harness
         .engine
+        .ledger()
         .register(REALM, registration(), true, None, plain());
     assert!(opened.await.is_err());
     nap().await;
@@ -242,7 +274,7 @@ async fn an_account_that_was_never_written_leaves_nothing_that_counts() {
     assert_eq!(reads::load(store, REALM, AccountNo(2)).unwrap(), None);
     for number in [2, 3, u64::MAX] {
         let target = Target::Account(AccountNo(number));
-        let seen = harness.engine.balance(REALM, target).await;
+        let seen = harness.engine.queries().balance(REALM, target).await;
         let none = Failure::Rejected(Rejection::AccountNotFound);
         assert_eq!(seen.unwrap_err(), none, "{number}");
     }
@@ -260,7 +292,7 @@ async fn accounts_are_read_side_by_side_and_what_is_sent_to_them_waits_in_order(
         let engine = Rc::clone(&engine);
         actix::spawn(async move {
             let order = adjustment(account, "IN", 1, &id);
-            value(engine.post(REALM, order, plain()).await)
+            value(engine.ledger().post(REALM, order, plain()).await)
         })
     };
     post(4, "resident".into()).await.unwrap();
@@ -275,7 +307,7 @@ async fn accounts_are_read_side_by_side_and_what_is_sent_to_them_waits_in_order(
     assert!(first.iter().chain(&others).all(|one| !one.is_finished()));
     let target = Target::Account(AccountNo(1));
     assert!(
-        !engine.passivate(REALM, target).await.unwrap(),
+        !engine.operators().passivate(REALM, target).await.unwrap(),
         "it is sent away"
     );
     store.hold_reads(false);
@@ -322,7 +354,10 @@ async fn an_account_that_is_never_still_leaves_a_row_with_its_new_profile() {
             cleared: Cleared::default(),
         };
         let target = Target::Account(AccountNo(1));
-        let changed = own.engine.change(REALM, target, order, None, plain());
+        let changed = own
+            .engine
+            .ledger()
+            .change(REALM, target, order, None, plain());
         changed.await.map(drop)
     }));
     for round in 0..20 {

@@ -137,7 +137,7 @@ fn over_from(store: &Arc<FaultyStore>, event_rules: u16, later: u64) -> Engine {
 
 async fn events(engine: &Engine, realm: RealmId) -> Vec<Event> {
     let every = EventKinds::EVERY;
-    let found = engine.events(realm, 0, every, 10_000).await;
+    let found = engine.queries().events(realm, 0, every, 10_000).await;
     found.unwrap().items
 }
 
@@ -181,7 +181,10 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     let engine = over(&store, TWO.newest());
     let cause = registration();
     let alias = Alias::parse("una.primera").ok();
-    let opened = engine.register(GOLDEN, cause, true, alias, plain()).await;
+    let opened = engine
+        .ledger()
+        .register(GOLDEN, cause, true, alias, plain())
+        .await;
     let Ok(Given::Value(opened)) = opened else {
         panic!("{opened:?}");
     };
@@ -192,12 +195,15 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     };
     let other = ProfileOrder::SetAlias(Alias::parse("otra.segunda").unwrap());
     for order in [suspend, ProfileOrder::Reactivate, other] {
-        let done = engine.change(GOLDEN, account, order, None, plain()).await;
+        let done = engine
+            .ledger()
+            .change(GOLDEN, account, order, None, plain())
+            .await;
         done.unwrap();
     }
     // A realm that begins under the later rules, too.
     let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_new"));
-    let platform = engine.administer(create).await;
+    let platform = engine.operators().administer(create).await;
     let new = platform.unwrap().tenants["tnt_new"].test;
     assert_eq!(taken_up(&store, new), [(1, 2)]);
     assert_eq!(taken_up(&store, GOLDEN).len(), 1);
@@ -241,7 +247,9 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
         let store = rebuilt(&commits(JOURNAL), Rows).unwrap();
         let engine = over_from(&store, RuleSets::ALL.newest(), later);
         let alias = Alias::parse(&format!("historia.{history}")).ok();
-        let opened = engine.register(GOLDEN, registration(), true, alias, plain());
+        let opened = engine
+            .ledger()
+            .register(GOLDEN, registration(), true, alias, plain());
         let Ok(Given::Value(opened)) = opened.await else {
             panic!("not opened");
         };
@@ -251,7 +259,10 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
             code: SuspensionCode::Other,
         };
         for order in [suspend, ProfileOrder::Reactivate] {
-            let done = engine.change(GOLDEN, account, order, None, plain()).await;
+            let done = engine
+                .ledger()
+                .change(GOLDEN, account, order, None, plain())
+                .await;
             done.unwrap();
         }
         let credit = CreateVoucherType {
@@ -261,7 +272,11 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
             description: None,
             category: None,
         };
-        engine.create_type(GOLDEN, credit, plain()).await.unwrap();
+        engine
+            .ledger()
+            .create_type(GOLDEN, credit, plain())
+            .await
+            .unwrap();
         let all = described(&events(&engine, GOLDEN).await);
         assert_eq!(all[..golden.len()], golden);
         drop(engine);

@@ -71,7 +71,12 @@ impl Post {
             format: WebhookFormat::Standard,
             secret: vec![7],
         };
-        let made = value(engine.order_webhook(REALM, 0, create, plain()).await);
+        let made = value(
+            engine
+                .operators()
+                .order_webhook(REALM, 0, create, plain())
+                .await,
+        );
         later(Duration::from_secs(1)).await;
         Self {
             inner,
@@ -86,7 +91,7 @@ impl Post {
     async fn post(&self, account: u64, id: &'static str) {
         let engine = Rc::clone(&self.engine);
         let order = adjustment(account, "IN", 1, id);
-        actix::spawn(async move { value(engine.post(REALM, order, plain()).await) });
+        actix::spawn(async move { value(engine.ledger().post(REALM, order, plain()).await) });
         later(Duration::from_millis(1)).await;
     }
 
@@ -94,7 +99,12 @@ impl Post {
     async fn order(&self, order: WebhookOrder) {
         let (engine, webhook) = (Rc::clone(&self.engine), self.webhook);
         actix::spawn(async move {
-            value(engine.order_webhook(REALM, webhook, order, plain()).await);
+            value(
+                engine
+                    .operators()
+                    .order_webhook(REALM, webhook, order, plain())
+                    .await,
+            );
         });
         later(Duration::from_millis(1)).await;
     }
@@ -109,7 +119,7 @@ async fn raced(order: WebhookOrder, step: i64) -> (Vec<How>, bool) {
     post.order(order).await;
     post.post(2, "after").await;
     assert_eq!(post.inner.pending(), 3);
-    let last = post.engine.last_event(REALM).unwrap();
+    let last = post.engine.queries().last_event(REALM).unwrap();
     post.store.write_at_read(step);
     assert!(post.inner.step());
     for _ in 0..1_000 {
@@ -120,7 +130,7 @@ async fn raced(order: WebhookOrder, step: i64) -> (Vec<How>, bool) {
     assert!(met || !sent().is_empty(), "the courier had no turn");
     post.inner.set_automatic(true);
     later(Duration::from_secs(5)).await;
-    assert_eq!(post.engine.last_event(REALM).unwrap(), last + 2);
+    assert_eq!(post.engine.queries().last_event(REALM).unwrap(), last + 2);
     let sent = sent().into_iter();
     let of_after = sent.filter(|(_, number)| *number == last + 2);
     (of_after.map(|(how, _)| how).collect(), met)

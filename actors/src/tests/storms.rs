@@ -63,7 +63,7 @@ async fn batches_over_fifty_accounts_and_transfers_between_them() {
                 loop {
                     let failed = if n % 10 == 1 {
                         let items = (1..=50).map(|a| adjustment(a, "IN", 1, &format!("b{n}-{a}")));
-                        let given = harness.engine.batch(
+                        let given = harness.engine.ledger().batch(
                             REALM,
                             items.collect(),
                             harness::mode(atomic),
@@ -111,7 +111,12 @@ async fn exactly_what_a_limit_lets_pass_passes() {
             ..TenantChange::default()
         };
         let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
-        harness.engine.administer(changed).await.unwrap();
+        harness
+            .engine
+            .operators()
+            .administer(changed)
+            .await
+            .unwrap();
         let orders = (0..200_u64).map(|n| {
             let harness = Rc::clone(&harness);
             async move {
@@ -137,7 +142,12 @@ async fn exactly_what_a_limit_lets_pass_passes() {
             ..TenantChange::default()
         };
         let changed = PlatformOrder::ChangeTenant("tnt_1".into(), change);
-        harness.engine.administer(changed).await.unwrap();
+        harness
+            .engine
+            .operators()
+            .administer(changed)
+            .await
+            .unwrap();
         value(harness.post(1, "OUT", 10, "after").await);
         harness.verified().await;
         storms += 1;
@@ -158,7 +168,10 @@ async fn an_actor_whose_desk_is_lent_does_not_go() {
                     tokio::task::yield_now().await;
                 }
                 // The read loads it again.
-                tokio::join!(harness.engine.passivate(REALM, target), harness.balance(1))
+                tokio::join!(
+                    harness.engine.operators().passivate(REALM, target),
+                    harness.balance(1)
+                )
             });
             going.await.unwrap().0
         };

@@ -22,7 +22,7 @@ impl Harness {
             ..TenantChange::default()
         };
         let order = PlatformOrder::ChangeTenant(TENANT.into(), change);
-        self.engine.administer(order).await.unwrap();
+        self.engine.operators().administer(order).await.unwrap();
     }
 
     /// Takes money out of an account: done, or the name of the limit that refuses it.
@@ -113,7 +113,7 @@ async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no
     let refused = limited(harness.send(2, outside(), 1, "t").await);
     assert_eq!(refused, Err("dailyOutgoingTotal"));
     let part = Amount::from_centavos(300).ok();
-    let step = harness.engine.step_hold(
+    let step = harness.engine.ledger().step_hold(
         REALM,
         hold.hold.id(REALM, AccountNo(1)),
         HoldStep::Release,
@@ -146,6 +146,7 @@ async fn what_is_refused_undone_or_only_asked_takes_nothing() {
     // An atomic batch posts nothing if its last item does not fit.
     let batch = harness
         .engine
+        .ledger()
         .batch(REALM, items(11, 100, "as-one"), mode(true), plain());
     assert_eq!(refused(value(batch.await)), 1);
     assert_eq!(
@@ -159,6 +160,7 @@ async fn what_is_refused_undone_or_only_asked_takes_nothing() {
     };
     let batch = harness
         .engine
+        .ledger()
         .batch(REALM, items(20, 100, "dry"), dry, plain());
     assert_eq!(refused(value(batch.await)), 10);
     assert_eq!(
@@ -177,6 +179,7 @@ async fn what_is_refused_undone_or_only_asked_takes_nothing() {
     );
     let batch = harness
         .engine
+        .ledger()
         .batch(REALM, items(11, 100, "each"), mode(false), plain());
     assert_eq!(refused(value(batch.await)), 1);
     assert_eq!(harness.left().await, Quantity::Money(Money::ZERO));

@@ -109,15 +109,25 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
         match n % 6 {
             0 => {
                 let order = adjustment(account, "OUT", amount.centavos(), id.as_str());
-                drop(engine.post(REALM, order, plain()).await);
+                drop(engine.ledger().post(REALM, order, plain()).await);
             }
             1 | 2 => {
                 let order = to(cvu(other).as_str());
-                drop(engine.transfer(REALM, target, order, false, plain()).await);
+                drop(
+                    engine
+                        .ledger()
+                        .transfer(REALM, target, order, false, plain())
+                        .await,
+                );
             }
             3 => {
                 let order = to("2850590940090418135201");
-                drop(engine.transfer(REALM, target, order, false, plain()).await);
+                drop(
+                    engine
+                        .ledger()
+                        .transfer(REALM, target, order, false, plain())
+                        .await,
+                );
             }
             4 => {
                 let order = OpenHold {
@@ -126,7 +136,9 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     description: None,
                     expires_at: None,
                 };
-                let held = engine.open_hold(REALM, target, order, false, plain());
+                let held = engine
+                    .ledger()
+                    .open_hold(REALM, target, order, false, plain());
                 let Ok(Given::Value(held)) = held.await else {
                     continue;
                 };
@@ -139,13 +151,14 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                 };
                 drop(
                     engine
+                        .ledger()
                         .step_hold(REALM, id, step, None, false, plain())
                         .await,
                 );
             }
             _ => {
                 let order = adjustment(account, "IN", 1000, id.as_str());
-                drop(engine.post(REALM, order, plain()).await);
+                drop(engine.ledger().post(REALM, order, plain()).await);
             }
         }
     }
@@ -158,7 +171,7 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
     for n in 1..=ACCOUNTS {
         value(world.open(None, None).await);
         let credit = adjustment(n, "IN", 50_000, &format!("first-{n}"));
-        value(world.engine.post(REALM, credit, plain()).await);
+        value(world.engine.ledger().post(REALM, credit, plain()).await);
     }
     // From here on the disk has its own pace, on its own thread.
     world.store.set_automatic(false);
@@ -182,7 +195,7 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
         .collect();
     let mut taken = Vec::new();
     for n in 0..SNAPSHOTS {
-        let snapshot = engine.treasury(REALM, "r").await.unwrap();
+        let snapshot = engine.queries().treasury(REALM, "r").await.unwrap();
         assert!(snapshot.bank.is_ok(), "{snapshot:?}");
         taken.push(snapshot.totals);
         // Some snapshots of one instant, most of others.
@@ -214,11 +227,17 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
     world.store.set_automatic(false);
     for n in 0..10 {
         let order = adjustment(1, "IN", 7, &format!("last-{n}"));
-        let mut posted = Box::pin(world.engine.post(REALM, order, plain()));
+        let mut posted = Box::pin(world.engine.ledger().post(REALM, order, plain()));
         goes_on(&mut posted, || world.store.pending() == n + 1).await;
     }
     let world = world.crash(5);
-    let totals = world.engine.treasury(REALM, "r").await.unwrap().totals;
+    let totals = world
+        .engine
+        .queries()
+        .treasury(REALM, "r")
+        .await
+        .unwrap()
+        .totals;
     let right = cuts(world.store.as_ref());
     assert_eq!(Some(&sides(&totals)), right.get(&totals.sequence));
     assert_eq!(totals.census.active, ACCOUNTS);
@@ -455,7 +474,11 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
                 count.store(0, Ordering::Relaxed);
             }
             let filter = PositionFilter::default();
-            let listed = engine.positions(REALM, filter, page).await.unwrap();
+            let listed = engine
+                .queries()
+                .positions(REALM, filter, page)
+                .await
+                .unwrap();
             assert_eq!((listed.items.len(), listed.total), (10, accounts));
             page.cursor = listed.next;
             let asked = [&counted.gets, &counted.others].map(|it| it.load(Ordering::Relaxed));
@@ -471,7 +494,7 @@ async fn a_row_that_is_wrong_is_found_and_a_dead_treasury_is_replaced() {
     value(world.open(None, None).await);
     value(world.post("IN", 500, "a").await);
     world.verified().await;
-    let before = world.engine.treasury(REALM, "r").await.unwrap();
+    let before = world.engine.queries().treasury(REALM, "r").await.unwrap();
     assert_eq!(before.totals.available.to_string(), "5.00");
     let key = crate::records::keys::totals(REALM);
     let mut row = world.store.get(&key).unwrap().unwrap();
@@ -491,8 +514,8 @@ async fn a_row_that_is_wrong_is_found_and_a_dead_treasury_is_replaced() {
     assert_eq!(report.differences, [wrong]);
     // The bank's port panics in the treasury's turn: that snapshot is lost, the next one is not.
     world.bank.will_panic();
-    let lost = world.engine.treasury(REALM, "r").await;
+    let lost = world.engine.queries().treasury(REALM, "r").await;
     assert!(lost.is_err(), "{lost:?}");
-    let after = world.engine.treasury(REALM, "r").await.unwrap();
+    let after = world.engine.queries().treasury(REALM, "r").await.unwrap();
     assert_eq!(after.totals.available.to_string(), "5.01");
 }

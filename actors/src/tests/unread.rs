@@ -51,6 +51,7 @@ async fn told() -> (Rc<Harness>, Webhook) {
     let harness = Harness::new(1, ACCOUNTS, 1000, bank).await;
     let made = harness
         .engine
+        .operators()
         .order_webhook(REALM, 0, create(), plain())
         .await;
     for n in 0..2 * ACCOUNTS {
@@ -138,6 +139,6 @@ async fn a_webhook_whose_events_could_not_be_read_goes_on_without_being_told() {
     later(Duration::from_secs(30)).await;
     let mut got = taker.0.lock().unwrap().clone();
     got.sort_unstable();
-    let last = engine.last_event(REALM).unwrap();
+    let last = engine.queries().last_event(REALM).unwrap();
     assert_eq!(got, (webhook.after + 1..=last).collect::<Vec<_>>());
 }

@@ -36,7 +36,14 @@ async fn story() -> Arc<FaultyStore> {
     }
     nap().await;
     let target = Target::Account(AccountNo(3));
-    assert!(harness.engine.passivate(REALM, target).await.unwrap());
+    assert!(
+        harness
+            .engine
+            .operators()
+            .passivate(REALM, target)
+            .await
+            .unwrap()
+    );
     nap().await;
     harness.verified().await;
     copy(harness.store.as_ref())

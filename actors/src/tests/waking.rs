@@ -181,7 +181,7 @@ impl One {
 /// Makes a tenant. Returns its live realm.
 async fn tenant(engine: &Engine, id: &str) -> RealmId {
     let order = PlatformOrder::CreateTenant(NewTenant::plain(id));
-    let platform = engine.administer(order).await.unwrap();
+    let platform = engine.operators().administer(order).await.unwrap();
     platform.tenant(id).unwrap().realm(Mode::Live)
 }
 
@@ -195,7 +195,7 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
         description: None,
         category: None,
     };
-    match engine.create_type(realm, order, plain()).await {
+    match engine.ledger().create_type(realm, order, plain()).await {
         Ok(_) | Err(Failure::Rejected(Rejection::VoucherTypeTaken { .. })) => true,
         Err(Failure::ShuttingDown) => false,
         Err(why) => panic!("{why}"),
@@ -206,14 +206,14 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
 async fn a_node_that_wakes_comes_to_rest_only_when_that_has_ended() {
     let one = One::new();
     let node = one.node();
-    node.wake().await.unwrap();
+    node.lifecycle().wake().await.unwrap();
     let realm = tenant(&node, "t0").await;
-    node.rest().await.unwrap();
+    node.lifecycle().rest().await.unwrap();
     let ((begun, begins), (word, told)) = (channel(), channel());
     one.reads(Reading::Waits(begun, told));
     let waking = {
         let node = Arc::clone(&node);
-        actix::spawn(async move { node.wake().await })
+        actix::spawn(async move { node.lifecycle().wake().await })
     };
     let since = Instant::now();
     while begins.try_recv().is_err() {
@@ -223,7 +223,7 @@ async fn a_node_that_wakes_comes_to_rest_only_when_that_has_ended() {
     assert!(!serves(&node, realm).await, "nothing of it acts yet");
     let resting = {
         let node = Arc::clone(&node);
-        actix::spawn(async move { node.rest().await })
+        actix::spawn(async move { node.lifecycle().rest().await })
     };
     nap().await;
     assert!(!resting.is_finished() && !waking.is_finished());
@@ -231,19 +231,19 @@ async fn a_node_that_wakes_comes_to_rest_only_when_that_has_ended() {
     waking.await.unwrap().unwrap();
     resting.await.unwrap().unwrap();
     assert!(node.is_at_rest() && !serves(&node, realm).await);
-    node.wake().await.unwrap();
+    node.lifecycle().wake().await.unwrap();
     assert!(serves(&node, realm).await);
 }
 
 /// Checks that a realm that should be served cannot be loaded, and that clients and operators are told so.
 async fn falls(engine: &Engine, realm: RealmId) {
     let is_down = || {
-        let mut down = engine.down().into_iter();
+        let mut down = engine.lifecycle().down().into_iter();
         down.any(|it| it.realm == realm && !it.served)
     };
     wait_until(is_down).await;
     let target = Target::Account(AccountNo(1));
-    let refused = engine.balance(realm, target).await;
+    let refused = engine.queries().balance(realm, target).await;
     assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
 }
 
@@ -251,19 +251,19 @@ async fn falls(engine: &Engine, realm: RealmId) {
 async fn a_realm_that_cannot_be_loaded_is_tried_again() {
     let one = One::new();
     let node = one.node();
-    node.wake().await.unwrap();
+    node.lifecycle().wake().await.unwrap();
     one.reads(Reading::Fails);
     let realm = tenant(&node, "t1").await;
     falls(&node, realm).await;
-    assert!(node.resume(realm).await.is_err());
+    assert!(node.lifecycle().resume(realm).await.is_err());
     one.reads(Reading::Goes);
-    node.resume(realm).await.unwrap();
+    node.lifecycle().resume(realm).await.unwrap();
     assert!(serves(&node, realm).await);
     // Another one goes on although nobody asks for it.
     one.reads(Reading::Fails);
     let second = tenant(&node, "t2").await;
     falls(&node, second).await;
     one.reads(Reading::Goes);
-    wait_until(|| node.down().iter().all(|it| it.served)).await;
+    wait_until(|| node.lifecycle().down().iter().all(|it| it.served)).await;
     assert!(serves(&node, second).await);
 }

@@ -124,7 +124,9 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
                 description: None,
                 expires_at: None,
             };
-            let held = engine.open_hold(REALM, target(of), order, false, asker());
+            let held = engine
+                .ledger()
+                .open_hold(REALM, target(of), order, false, asker());
             let held = given(held.await)?.into_inner();
             done(held.hold.id(REALM, held.account).to_string())
         }
@@ -147,7 +149,7 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
                 atomic: true,
                 dry_run: false,
             };
-            let outcomes = given(engine.batch(REALM, items, mode, asker()).await)?;
+            let outcomes = given(engine.ledger().batch(REALM, items, mode, asker()).await)?;
             let mut ids = Vec::new();
             for outcome in outcomes {
                 let posted = outcome?.into_inner();
@@ -181,7 +183,10 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
 
 /// Delivers a notice of the bank to the engine. Only returned money may come back to nobody.
 pub(super) async fn hear(engine: &Engine, notice: Notice) -> Result<(), Failure> {
-    let heard = engine.notice(REALM.mode(), notice.clone(), "story").await?;
+    let heard = engine
+        .ledger()
+        .notice(REALM.mode(), notice.clone(), "story")
+        .await?;
     match heard {
         Heard::Done | Heard::Known => Ok(()),
         Heard::Suspended if matches!(notice, Notice::Reversed { .. }) => Ok(()),
@@ -190,7 +195,7 @@ pub(super) async fn hear(engine: &Engine, notice: Notice) -> Result<(), Failure>
 }
 
 async fn post(engine: &Engine, order: Adjustment) -> Result<Outcome, Failure> {
-    let posted = given(engine.post(REALM, order, asker()).await)?.into_inner();
+    let posted = given(engine.ledger().post(REALM, order, asker()).await)?.into_inner();
     let id = posted.voucher.id(REALM, posted.account);
     Ok(Outcome::Done(id.to_string()))
 }
@@ -209,14 +214,18 @@ async fn send(
         description: None,
         external_id,
     };
-    let sent = engine.transfer(REALM, target(from), order, false, asker());
+    let sent = engine
+        .ledger()
+        .transfer(REALM, target(from), order, false, asker());
     let sent = given(sent.await)?.into_inner();
     Ok(Outcome::Done(sent.transfer.sequence.to_string()))
 }
 
 /// Changes an account. A suspension has no id, so the book does not know it.
 async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome, Failure> {
-    let changed = engine.change(REALM, target(of), order, None, asker());
+    let changed = engine
+        .ledger()
+        .change(REALM, target(of), order, None, asker());
     match given(changed.await) {
         Ok(_) | Err(Failure::Rejected(Rejection::AccountNotSuspended)) => Ok(Outcome::Untold),
         Err(why) => Err(why),
@@ -264,7 +273,9 @@ async fn step(
         request_id: "story".to_owned(),
         admitted: None,
     };
-    let stepped = engine.step_hold(REALM, asked.hold.unwrap(), step, part, false, asker);
+    let stepped = engine
+        .ledger()
+        .step_hold(REALM, asked.hold.unwrap(), step, part, false, asker);
     match stepped.await? {
         Given::Kept {
             status: 200, body, ..

@@ -140,7 +140,7 @@ impl Stage {
         let held = watch::Sender::new(false);
         let engine = start(pace, &store, &clock, &bank, &held);
         let create = PlatformOrder::CreateTenant(tenant());
-        engine.administer(create).await.unwrap();
+        engine.operators().administer(create).await.unwrap();
         for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {
                 code: TypeCode::parse(code).unwrap(),
@@ -149,15 +149,17 @@ impl Stage {
                 description: None,
                 category: None,
             };
-            given(engine.create_type(REALM, order, asker()).await).unwrap();
+            given(engine.ledger().create_type(REALM, order, asker()).await).unwrap();
         }
         let mut cvus = Vec::new();
         for number in 1..=ACCOUNTS {
-            let opened = engine.register(REALM, registration(), true, None, asker());
+            let opened = engine
+                .ledger()
+                .register(REALM, registration(), true, None, asker());
             cvus.push(given(opened.await).unwrap().account.cvu.unwrap());
             let id = ExternalId::parse(&format!("funds-{number}")).unwrap();
             let funds = adjustment(number, "IN", FUNDS, id);
-            given(engine.post(REALM, funds, asker()).await).unwrap();
+            given(engine.ledger().post(REALM, funds, asker()).await).unwrap();
         }
         Self {
             pace,
@@ -232,7 +234,7 @@ impl Stage {
     /// Retires the realm, and lets it continue.
     async fn retire(&self) {
         let engine = Rc::clone(&self.engine);
-        let retired = actix::spawn(async move { engine.retire(REALM).await });
+        let retired = actix::spawn(async move { engine.lifecycle().retire(REALM).await });
         let since = Instant::now();
         while !retired.is_finished() {
             assert!(since.elapsed() < HALT, "the realm does not come to rest");
@@ -242,7 +244,7 @@ impl Stage {
         retired.await.unwrap().unwrap();
         assert_eq!(self.store.pending(), 0, "a commit of a realm that rests");
         self.store.set_automatic(true);
-        self.engine.resume(REALM).await.unwrap();
+        self.engine.lifecycle().resume(REALM).await.unwrap();
     }
 
     /// Sets up the hazard of a scene.
@@ -317,7 +319,11 @@ impl Stage {
 
     async fn transfers(&self) -> Vec<TransferView> {
         let filter = TransferFilter::default();
-        let listed = self.engine.transfers(REALM, filter, EVERYTHING).await;
+        let listed = self
+            .engine
+            .queries()
+            .transfers(REALM, filter, EVERYTHING)
+            .await;
         listed.unwrap().items
     }
 
@@ -347,13 +353,16 @@ impl Stage {
         // The notice that was taken last is still on its way.
         self.pace.come_to_rest().await;
         post.stop().await;
-        let collectors = self.engine.collectors();
+        let collectors = self.engine.queries().collectors();
         let on = collectors.values().next().unwrap();
         // Read at least twice, and once more than the store will refuse a movement: a scene that writes nothing leaves its
         // refusal to later ones.
         for _ in 0..=self.store.refusals().max(1) {
             for day in self.days() {
-                let caught = self.engine.catch_up((on, REALM.mode()), day, "story");
+                let caught = self
+                    .engine
+                    .ledger()
+                    .catch_up((on, REALM.mode()), day, "story");
                 caught.await.unwrap();
             }
         }
@@ -367,9 +376,10 @@ impl Stage {
             false => Verdict::Rejected,
         };
         let (decision, request) = (strays::decision(), "story".to_owned());
-        let decided = self
-            .engine
-            .decide_transfer(id, (verdict, false), decision, request);
+        let decided =
+            self.engine
+                .operators()
+                .decide_transfer(id, (verdict, false), decision, request);
         decided.await.unwrap();
     }
 
@@ -385,7 +395,12 @@ impl Stage {
         let sent = |number| self.bank.has_sent(origin(number));
         let mut has = BTreeMap::new();
         for account in 1..=ACCOUNTS {
-            let view = self.engine.balance(REALM, target(account)).await.unwrap();
+            let view = self
+                .engine
+                .queries()
+                .balance(REALM, target(account))
+                .await
+                .unwrap();
             assert!(view.balance.available >= Money::ZERO);
             let (total, held) = (view.balance.total(), view.balance.held);
             has.insert(account, (total.centavos(), held.centavos()));
@@ -408,7 +423,13 @@ impl Stage {
     /// Checks that the bank's list and the ledger agree line by line.
     async fn reconciled(&self) {
         for day in self.days() {
-            for found in self.engine.reconcile(REALM, day, "story").await.unwrap() {
+            for found in self
+                .engine
+                .queries()
+                .reconcile(REALM, day, "story")
+                .await
+                .unwrap()
+            {
                 // A return agrees with the bank, although a person decided it.
                 let bank = found.bank.as_ref();
                 let is_return =

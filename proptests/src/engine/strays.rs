@@ -35,7 +35,10 @@ pub(super) fn nobodys(account: u64) -> Cvu {
 
 async fn undecided(engine: &Engine) -> Result<Vec<Parked>, Failure> {
     let kinds = vec![CaseKind::Suspense];
-    let (cases, _) = engine.cases(vec![REALM], kinds, (0, CASES)).await?;
+    let (cases, _) = engine
+        .operators()
+        .cases(vec![REALM], kinds, (0, CASES))
+        .await?;
     let cases = cases.into_iter().map(|(_, case)| match case {
         Case::Suspense(parked) => *parked,
         other => panic!("{other:?}"),
@@ -46,6 +49,7 @@ async fn undecided(engine: &Engine) -> Result<Vec<Parked>, Failure> {
 /// The bank reports money for nobody, and a person returns it: once, however often this is asked.
 pub(super) async fn give_back(engine: &Engine, arrival: &Arrival) -> Result<Outcome, Failure> {
     engine
+        .ledger()
         .notice(REALM.mode(), arrival.notice(), "story")
         .await?;
     let id = arrival.coelsa_id();
@@ -54,7 +58,10 @@ pub(super) async fn give_back(engine: &Engine, arrival: &Arrival) -> Result<Outc
     let Some(case) = case.filter(|it| it.tries == 0) else {
         return Ok(Outcome::Untold);
     };
-    let decided = engine.return_suspense(case.id(REALM), decision(), "story".to_owned());
+    let decided =
+        engine
+            .operators()
+            .return_suspense(case.id(REALM), decision(), "story".to_owned());
     decided.await.map(|_| Outcome::Untold)
 }
 
@@ -69,7 +76,10 @@ pub(super) async fn credit(engine: &Engine) -> bool {
         let cvu = case.suspense.cash_in.cvu;
         let of = (1..=ACCOUNTS).find(|of| nobodys(*of) == cvu).unwrap();
         let id = case.id(REALM);
-        let credited = engine.credit_suspense(id, target(of), decision(), "story".to_owned());
+        let credited =
+            engine
+                .operators()
+                .credit_suspense(id, target(of), decision(), "story".to_owned());
         if let Err(why) = credited.await {
             assert!(is_open(&why), "{why}");
             open = true;

@@ -155,6 +155,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     };
     let answered = caller
         .engine()
+        .ledger()
         .register(caller.realm(), registration, true, sent.alias, asker)
         .await;
     give(answered, |view| account(StatusCode::CREATED, &view))
@@ -235,12 +236,19 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let realm = caller.realm();
     if let Some(style) = whole {
         let fetch = async move |engine: &Engine, page| {
-            engine.accounts(realm, filter.clone(), sort, page).await
+            engine
+                .queries()
+                .accounts(realm, filter.clone(), sort, page)
+                .await
         };
         let show = |account: &Account| serde_json::json!(AccountSummary::from(account));
         return rows::stream(&caller, (style, ACCOUNTS), page, fetch, show).await;
     }
-    let listing = caller.engine().accounts(realm, filter, sort, page).await?;
+    let listing = caller
+        .engine()
+        .queries()
+        .accounts(realm, filter, sort, page)
+        .await?;
     Ok(AccountsPage::answer(&listing, &page, |account| {
         account.into()
     }))
@@ -258,7 +266,11 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
 )]
 #[get("/v1/accounts/{cvu}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let view = caller.engine().view(caller.realm(), target(&path)?).await?;
+    let view = caller
+        .engine()
+        .queries()
+        .view(caller.realm(), target(&path)?)
+        .await?;
     Ok(account(StatusCode::OK, &view))
 }
 
@@ -272,6 +284,7 @@ async fn change(
     let target = target(path)?;
     let answered = caller
         .engine()
+        .ledger()
         .change(caller.realm(), target, order, if_match, plain(caller))
         .await;
     give(answered, |view| account(StatusCode::OK, &view))
@@ -291,6 +304,7 @@ async fn change_by_post(
     let (target, if_match) = (target(path)?, respond::if_match(request));
     let answered = caller
         .engine()
+        .ledger()
         .change(caller.realm(), target, order, if_match, asker)
         .await;
     give(answered, |view| account(StatusCode::OK, &view))

@@ -60,6 +60,7 @@ pub(crate) struct HistoricalBalance {
 pub(crate) async fn current(caller: Caller, path: web::Path<String>) -> Answer {
     let view = caller
         .engine()
+        .queries()
         .balance(caller.realm(), target(&path)?)
         .await?;
     Ok(json(StatusCode::OK, &BalanceBody::from(&view)))
@@ -110,6 +111,7 @@ pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Q
     };
     let view = caller
         .engine()
+        .queries()
         .balance_at(caller.realm(), target, until)
         .await?;
     let body = HistoricalBalance {

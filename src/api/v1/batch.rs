@@ -414,7 +414,7 @@ pub(crate) async fn post(
     )?;
     let engine = caller.engine();
     let mode = BatchMode { atomic, dry_run };
-    let answered = engine.batch(plan.realm, orders, mode, asker).await;
+    let answered = engine.ledger().batch(plan.realm, orders, mode, asker).await;
     show(&caller, plan, answered).await
 }
 

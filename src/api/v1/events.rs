@@ -40,7 +40,7 @@ pub(crate) struct EventsPage {
 /// # Errors
 /// When the log has another event there: an older copy of the store was put back.
 pub(crate) async fn placed(caller: &Caller, field: &str, id: EventId) -> Result<u64, ApiError> {
-    let known = caller.engine().event_place(id).await?;
+    let known = caller.engine().queries().event_place(id).await?;
     known.ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
 }
 
@@ -90,7 +90,10 @@ fn walk(
 ) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
     async move |engine: &Engine, page: ListPage| {
         let after = page.cursor.map_or(after, |cursor| cursor.number);
-        let found = engine.events(realm, after, wanted, page.limit).await?;
+        let found = engine
+            .queries()
+            .events(realm, after, wanted, page.limit)
+            .await?;
         let next = found.seen.filter(|_| found.more);
         Ok(Listing {
             items: found.items,
@@ -121,7 +124,7 @@ fn walk(
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    let last = caller.engine().last_event(realm)?;
+    let last = caller.engine().queries().last_event(realm)?;
     let EventsParams { after, cursor } = EventsParams::take(&mut query, realm, last);
     let wanted = EventTypes::take(&mut query).types.unwrap_or_default();
     let Limit { limit } = Limit::take(&mut query);
@@ -146,7 +149,11 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
         )
         .await;
     }
-    let found = caller.engine().events(realm, after, wanted, limit).await?;
+    let found = caller
+        .engine()
+        .queries()
+        .events(realm, after, wanted, limit)
+        .await?;
     let next = found.seen.filter(|_| found.more);
     let tenant = &caller.identity.tenant;
     let page = EventsPage {

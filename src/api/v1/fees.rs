@@ -138,7 +138,10 @@ params! {
 pub async fn preview(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
     let PreviewParams { cvu, amount, code } = PreviewParams::read(query)?;
     let target = Target::Cvu(cvu);
-    let quote = caller.engine().quote(caller.realm(), target, code, amount);
+    let quote = caller
+        .engine()
+        .queries()
+        .quote(caller.realm(), target, code, amount);
     let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;
     Ok(json(StatusCode::OK, &body))
 }

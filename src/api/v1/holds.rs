@@ -92,7 +92,12 @@ pub(crate) async fn open(
         expires_at: sent.expires_at,
     };
     let engine = caller.engine();
-    answer.give_made(engine.open_hold(realm, target, order, dry_run, asker).await)
+    answer.give_made(
+        engine
+            .ledger()
+            .open_hold(realm, target, order, dry_run, asker)
+            .await,
+    )
 }
 
 params! {
@@ -132,8 +137,9 @@ pub(crate) async fn list(
     let target = target(&path)?;
     query.done()?;
     if let Some(style) = whole {
-        let fetch =
-            async move |engine: &Engine, page| engine.holds(realm, target, status, page).await;
+        let fetch = async move |engine: &Engine, page| {
+            engine.queries().holds(realm, target, status, page).await
+        };
         let show = move |view: &HoldView| {
             let mut body = serde_json::json!(hold(realm, view));
             if let Some(body) = body.as_object_mut() {
@@ -143,7 +149,11 @@ pub(crate) async fn list(
         };
         return rows::stream(&caller, (style, HOLDS), page, fetch, show).await;
     }
-    let listing = caller.engine().holds(realm, target, status, page).await?;
+    let listing = caller
+        .engine()
+        .queries()
+        .holds(realm, target, status, page)
+        .await?;
     Ok(respond::array(&listing, |view| hold(realm, view)))
 }
 
@@ -159,7 +169,7 @@ pub(crate) async fn list(
 #[get("/v1/holds/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let id = HoldInPath::read(&path)?;
-    let view = caller.engine().hold(caller.realm(), id).await?;
+    let view = caller.engine().queries().hold(caller.realm(), id).await?;
     Ok(json(StatusCode::OK, &hold(caller.realm(), &view)))
 }
 
@@ -178,7 +188,9 @@ async fn step(
     let (asker, answer) = respond::order(request, caller, &body, StatusCode::OK, render)?;
     let HoldStepBody { amount } = HoldStepBody::read(body)?;
     let engine = caller.engine();
-    let stepped = engine.step_hold(realm, id, step, amount, dry_run, asker);
+    let stepped = engine
+        .ledger()
+        .step_hold(realm, id, step, amount, dry_run, asker);
     answer.give(stepped.await)
 }
 

@@ -67,7 +67,11 @@ declared! {
 #[get("/v1/idempotency/{key}")]
 pub async fn read(caller: Caller, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let key = KeyInPath::read(&path)?;
-    let answers = caller.engine().answers(caller.realm(), &key).await?;
+    let answers = caller
+        .engine()
+        .queries()
+        .answers(caller.realm(), &key)
+        .await?;
     let requests = answers.into_iter().map(|answer| {
         let done = answer.status != 0;
         KeyedRequest {

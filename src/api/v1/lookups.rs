@@ -102,6 +102,7 @@ declared! {
 async fn ask(caller: &Caller, whom: Destination) -> Answer {
     let engine = caller.engine();
     let found = engine
+        .queries()
         .lookup(caller.realm(), whom, &caller.request_id)
         .await?;
     Ok(json(StatusCode::OK, &Lookup::from(found)))

@@ -198,7 +198,10 @@ fn by_days(
             to: day,
             ..wanted.clone()
         };
-        let found = engine.reconcile_days(realm, &of_day, &request_id).await?;
+        let found = engine
+            .queries()
+            .reconcile_days(realm, &of_day, &request_id)
+            .await?;
         let next = Some(day.next()).filter(|next| *next <= wanted.to);
         Ok(Listing {
             items: found.items,
@@ -252,7 +255,10 @@ pub(crate) async fn of_days(
         let show = move |(day, it): &_| serde_json::json!(item(realm, *day, it));
         return rows::stream(&caller, (style, RECONCILED), rows::FIRST, days, show).await;
     }
-    let found = engine.reconcile_days(realm, &wanted, request_id).await?;
+    let found = engine
+        .queries()
+        .reconcile_days(realm, &wanted, request_id)
+        .await?;
     let body = render(realm, &wanted, &found);
     let answer = match style {
         Some(style) => {

@@ -172,7 +172,12 @@ pub async fn send(request: HttpRequest, caller: Caller, query: Query, body: Body
         external_id: sent.id_externo,
     };
     let engine = caller.engine();
-    answer.give_made(engine.transfer(realm, from, order, dry_run, asker).await)
+    answer.give_made(
+        engine
+            .ledger()
+            .transfer(realm, from, order, dry_run, asker)
+            .await,
+    )
 }
 
 params! {
@@ -227,7 +232,11 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let page = query.page();
     query.done()?;
     let fetch = async move |engine: &Engine, page| {
-        match engine.transfers(realm, filter.clone(), page).await {
+        match engine
+            .queries()
+            .transfers(realm, filter.clone(), page)
+            .await
+        {
             // The CVU of another realm sent nothing here, like one that does not exist.
             Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
             found => found,
@@ -267,7 +276,11 @@ declared! {
 #[get("/v1/transfers/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let id = TransferInPath::read(&path)?;
-    let (view, calls) = caller.engine().transfer_of(caller.realm(), id).await?;
+    let (view, calls) = caller
+        .engine()
+        .queries()
+        .transfer_of(caller.realm(), id)
+        .await?;
     let body = TransferDetail {
         transfer: transfer(caller.realm(), &view),
         bank_calls: calls.iter().map(BankCallBody::from).collect(),

@@ -137,7 +137,9 @@ pub(crate) async fn cut_of(
 ) -> Result<Option<Cut>, ApiError> {
     let first = page.cursor.is_none() && page.offset == 0;
     match at.filter(|_| first) {
-        Some(at) => Ok(Some(caller.engine().cut(caller.realm(), at).await?)),
+        Some(at) => Ok(Some(
+            caller.engine().queries().cut(caller.realm(), at).await?,
+        )),
         None => Ok(None),
     }
 }
@@ -176,11 +178,11 @@ pub async fn take(request: HttpRequest, caller: Caller, query: Query) -> Answer 
     let (engine, realm) = (caller.engine(), caller.realm());
     let sent = TreasuryParams::read(query, engine.now().business_day())?;
     if let Some(day) = sent.date {
-        let cut = engine.cut(realm, day.end()).await?;
-        let past = Treasury::past(&cut, day, engine.collector(realm));
+        let cut = engine.queries().cut(realm, day.end()).await?;
+        let past = Treasury::past(&cut, day, engine.queries().collector(realm));
         return Ok(formed(&request, &past));
     }
-    let snapshot = engine.treasury(realm, &caller.request_id).await?;
+    let snapshot = engine.queries().treasury(realm, &caller.request_id).await?;
     Ok(formed(&request, &Treasury::from(&snapshot)))
 }
 
@@ -224,17 +226,21 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     query.done()?;
     let filter = PositionFilter { text, min, max, at };
     if let Some(style) = whole {
-        let fetch =
-            async move |engine: &Engine, page| engine.positions(realm, filter.clone(), page).await;
+        let fetch = async move |engine: &Engine, page| {
+            engine
+                .queries()
+                .positions(realm, filter.clone(), page)
+                .await
+        };
         let show = |position: &Position| json!(PositionBody::from(position));
         return rows::stream(&caller, (style, POSITIONS), page, fetch, show).await;
     }
-    let listing = engine.positions(realm, filter, page).await?;
+    let listing = engine.queries().positions(realm, filter, page).await?;
     let cut = cut_of(&caller, at, &page).await?;
     let body = Positions {
         page: PositionsPage::of(&listing, &page, |position| position.into()),
         as_of: at.map(Into::into),
-        is_final: at.map(|at| engine.is_settled(at)),
+        is_final: at.map(|at| engine.queries().is_settled(at)),
         sequence: cut.map(|cut| cut.sequence),
         client_funds: cut.as_ref().map(ClientFunds::from),
     };
@@ -253,7 +259,11 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
 #[get("/v1/treasury/positions/{cvu}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let target = target(&path)?;
-    let position = caller.engine().position(caller.realm(), target).await?;
+    let position = caller
+        .engine()
+        .queries()
+        .position(caller.realm(), target)
+        .await?;
     Ok(whole_json(StatusCode::OK, &PositionBody::from(&position)))
 }
 

@@ -38,7 +38,11 @@ pub(crate) fn type_number(place: u64, found: &VoucherType) -> u64 {
 #[get("/v1/voucher-types")]
 pub(crate) async fn list(caller: Caller, query: Query) -> Answer {
     let page = WholeParams::alone(query)?;
-    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let types = caller
+        .engine()
+        .queries()
+        .voucher_types(caller.realm())
+        .await?;
     let tenant = &caller.identity.tenant;
     let listing = page.page(types.all(), type_number)?;
     Ok(array(&listing, |found| voucher_type(tenant, found)))
@@ -103,6 +107,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     answer.give(
         caller
             .engine()
+            .ledger()
             .create_type(caller.realm(), order, asker)
             .await,
     )
@@ -125,6 +130,7 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
     let ToggleVoucherType { active } = ToggleVoucherType::read(body)?;
     let answered = caller
         .engine()
+        .ledger()
         .toggle_type(caller.realm(), code, active, plain(&caller))
         .await;
     give(answered, |found| {
@@ -149,6 +155,7 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
 pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
     let answered = caller
         .engine()
+        .ledger()
         .remove_type(
             caller.realm(),
             declared::TypeInPath::read(&path)?,

@@ -129,13 +129,17 @@ pub(super) async fn history(
     if let Some(style) = whole {
         let fetch = async move |engine: &Engine, page| {
             let filter = filter.clone();
-            engine.movements(realm, target, filter, sort, page).await
+            engine
+                .queries()
+                .movements(realm, target, filter, sort, page)
+                .await
         };
         let show = move |placed: &Placed| shown(realm, placed);
         return rows::stream(caller, (style, VOUCHERS), page, fetch, show).await;
     }
     let listing = caller
         .engine()
+        .queries()
         .movements(caller.realm(), target, filter, sort, page)
         .await?;
     Ok(respond::array(&listing, |placed| {
@@ -241,7 +245,7 @@ pub(crate) async fn post(
         external_date: None,
         dry_run,
     };
-    answer.give_made(caller.engine().post(realm, order, asker).await)
+    answer.give_made(caller.engine().ledger().post(realm, order, asker).await)
 }
 
 params! {
@@ -306,10 +310,14 @@ pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Qu
     let fetch = async move |engine: &Engine, page| {
         let filter = filter.clone();
         let Some(cvu) = cvu else {
-            return engine.internal(realm, filter, sort, page).await;
+            return engine.queries().internal(realm, filter, sort, page).await;
         };
         let target = Target::Cvu(cvu);
-        match engine.movements(realm, target, filter, sort, page).await {
+        match engine
+            .queries()
+            .movements(realm, target, filter, sort, page)
+            .await
+        {
             // The CVU of another realm has no vouchers here, like one that does not exist.
             Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
             found => found,
@@ -355,6 +363,7 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) 
     let id = declared::IdExternoInPath::read(&path)?;
     let placed = caller
         .engine()
+        .queries()
         .voucher_by_external(caller.realm(), &id, direction)
         .await?;
     Ok(whole_json(
@@ -375,7 +384,11 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) 
 #[get("/v1/comprobantes/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let id = declared::VoucherInPath::read(&path)?;
-    let placed = caller.engine().voucher(caller.realm(), id).await?;
+    let placed = caller
+        .engine()
+        .queries()
+        .voucher(caller.realm(), id)
+        .await?;
     Ok(whole_json(
         StatusCode::OK,
         &voucher(caller.realm(), &placed),

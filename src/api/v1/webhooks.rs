@@ -62,7 +62,7 @@ fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> Webh
     let (progress, position) = match known {
         Some(known) => (known.progress, known.position),
         None => {
-            let from = engine.event_id(realm, found.after).ok().flatten();
+            let from = engine.queries().event_id(realm, found.after).ok().flatten();
             (Progress::new(found.after), from.filter(|id| id.number > 0))
         }
     };
@@ -70,7 +70,7 @@ fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> Webh
         webhook: found.clone(),
         progress,
         position,
-        last_event: engine.last_event(realm).unwrap_or(found.after),
+        last_event: engine.queries().last_event(realm).unwrap_or(found.after),
     };
     webhook(realm, &view)
 }
@@ -122,7 +122,7 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
 pub(crate) async fn list(caller: Caller, query: Query) -> Answer {
     let page = WholeParams::alone(query)?;
     let realm = caller.realm();
-    let found = caller.engine().webhooks(realm).await?;
+    let found = caller.engine().queries().webhooks(realm).await?;
     let listing = page.page(found, |_, view| view.webhook.number)?;
     Ok(array(&listing, |view| webhook(realm, view)))
 }
@@ -201,6 +201,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     };
     let made = caller
         .engine()
+        .operators()
         .order_webhook(caller.realm(), 0, order, asker)
         .await;
     secret.give(StatusCode::CREATED, &caller, made, None)
@@ -220,6 +221,7 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let realm = caller.realm();
     let view = caller
         .engine()
+        .queries()
         .webhook(realm, number(&caller, &path)?)
         .await?;
     Ok(json(StatusCode::OK, &webhook(realm, &view)))
@@ -242,7 +244,11 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
     let sent = ChangeWebhook::read(body, &caller)?;
     if sent.url.is_some() || sent.types.is_some() {
         // What it received before may still be on its way, or be sent again.
-        let before = caller.engine().webhook(caller.realm(), number).await?;
+        let before = caller
+            .engine()
+            .queries()
+            .webhook(caller.realm(), number)
+            .await?;
         caller.may_read_events(before.webhook.types.as_deref())?;
     }
     if let Some(types) = &sent.types {
@@ -258,9 +264,10 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
     let realm = caller.realm();
     let changed = caller
         .engine()
+        .operators()
         .order_webhook(realm, number, order, plain(&caller))
         .await;
-    let known = caller.engine().webhook(realm, number).await.ok();
+    let known = caller.engine().queries().webhook(realm, number).await.ok();
     give(changed, |changed| {
         json(StatusCode::OK, &ordered(&caller, &changed, known))
     })
@@ -282,6 +289,7 @@ pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
     let asker = plain(&caller);
     let removed = caller
         .engine()
+        .operators()
         .order_webhook(caller.realm(), number, order, asker)
         .await;
     give(removed, |_| HttpResponse::NoContent().finish())
@@ -320,7 +328,12 @@ pub(crate) async fn rotate(
     let number = number(&caller, &path)?;
     let secret = NewSecret::make(&caller)?;
     // A new secret does not change how far the webhook has come.
-    let known = caller.engine().webhook(caller.realm(), number).await.ok();
+    let known = caller
+        .engine()
+        .queries()
+        .webhook(caller.realm(), number)
+        .await
+        .ok();
     let asker = secret.asker(StatusCode::OK, &request, &caller, &body, known.clone())?;
     let sent = RotateSecret::read(body)?;
     let overlap = sent.overlap_seconds.unwrap_or(OVERLAP);
@@ -330,6 +343,7 @@ pub(crate) async fn rotate(
     };
     let rotated = caller
         .engine()
+        .operators()
         .order_webhook(caller.realm(), number, order, asker)
         .await;
     secret.give(StatusCode::OK, &caller, rotated, known)
@@ -370,6 +384,7 @@ pub(crate) async fn test(
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
     let tried = caller
         .engine()
+        .operators()
         .try_webhook(caller.realm(), number, id, asker);
     answer.give(tried.await)
 }
@@ -421,6 +436,7 @@ pub async fn deliveries(caller: Caller, path: web::Path<String>, query: Query) -
     let realm = caller.realm();
     let listing = caller
         .engine()
+        .queries()
         .deliveries(realm, number, sent.status, page)
         .await?;
     let items = listing
@@ -467,7 +483,7 @@ pub(crate) async fn redeliver(
     body.clone_fields().fields().done()?;
     let engine = caller.engine();
     let number = id.webhook.number;
-    let DeliveryView { event, kind, .. } = engine.delivery(id).await?;
+    let DeliveryView { event, kind, .. } = engine.queries().delivery(id).await?;
     caller.may_read_events(Some(&[kind.as_str().to_owned()]))?;
     again(&request, &caller, body, number, (event, event), true).await
 }
@@ -513,7 +529,7 @@ pub(crate) async fn redeliver_range(
 ) -> Answer {
     let number = number(&caller, &path)?;
     let realm = caller.realm();
-    let last = caller.engine().last_event(realm)?;
+    let last = caller.engine().queries().last_event(realm)?;
     let Redeliver { from, to } = Redeliver::read(body.clone_fields(), realm, last)?;
     placed(&caller, "from", from).await?;
     let to = match to {
@@ -521,7 +537,11 @@ pub(crate) async fn redeliver_range(
             placed(&caller, "to", to).await?;
             to
         }
-        None => caller.engine().event_id(realm, last)?.ok_or(Failure::Bug)?,
+        None => caller
+            .engine()
+            .queries()
+            .event_id(realm, last)?
+            .ok_or(Failure::Bug)?,
     };
     again(&request, &caller, body, number, (from, to), false).await
 }
@@ -546,6 +566,9 @@ async fn again(
         to: to.number,
         every_kind,
     };
-    let ordered = caller.engine().order_webhook(realm, number, order, asker);
+    let ordered = caller
+        .engine()
+        .operators()
+        .order_webhook(realm, number, order, asker);
     answer.give(ordered.await)
 }

@@ -173,7 +173,7 @@ pub async fn post(request: HttpRequest, caller: Caller, query: Query, body: Body
     let sent = CreateWalletComprobante::read(body)?;
     let order = adjustment(sent, &caller, dry_run).await?;
     answer.give_made(campos::as_sent(
-        caller.engine().post(realm, order, asker).await,
+        caller.engine().ledger().post(realm, order, asker).await,
     ))
 }
 
@@ -235,7 +235,11 @@ async fn adjustment(
 
 /// Reads a type that is named by number and by code: both have to name the same one.
 async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiError> {
-    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let types = caller
+        .engine()
+        .queries()
+        .voucher_types(caller.realm())
+        .await?;
     let known = types.find_legacy(id).map(|it| it.code);
     match known.or_else(|| types.removed_code(id).cloned()) {
         Some(known) if known == code => Ok(TypeRef::Legacy(id)),
@@ -260,8 +264,8 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let id = declared::VoucherInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let placed = engine.voucher(realm, id).await?;
-    let types = engine.voucher_types(realm).await?;
+    let placed = engine.queries().voucher(realm, id).await?;
+    let types = engine.queries().voucher_types(realm).await?;
     Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
 }
 
@@ -292,7 +296,10 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) 
     let SentidoParams { sentido } = SentidoParams::read(query)?;
     let id = declared::IdExternoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let placed = engine.voucher_by_external(realm, &id, sentido).await?;
-    let types = engine.voucher_types(realm).await?;
+    let placed = engine
+        .queries()
+        .voucher_by_external(realm, &id, sentido)
+        .await?;
+    let types = engine.queries().voucher_types(realm).await?;
     Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
 }

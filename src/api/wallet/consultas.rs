@@ -129,6 +129,9 @@ pub async fn by_key_or_alias(caller: Caller, query: Query) -> Answer {
     let other = "alias";
     let whom = whom.ok_or_else(|| ApiError::field("cbuOrCvu", Mistake::RequiredOr { other }))?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let found = engine.lookup(realm, whom, &caller.request_id).await?;
+    let found = engine
+        .queries()
+        .lookup(realm, whom, &caller.request_id)
+        .await?;
     Ok(json(StatusCode::OK, &CuentaExterna::from(found)))
 }

@@ -72,7 +72,9 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
     let registration = registration(CreateWalletAccount::read(body, &caller)?)?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let made = engine.register(realm, registration, false, None, asker);
+    let made = engine
+        .ledger()
+        .register(realm, registration, false, None, asker);
     answer.give(made.await)
 }
 
@@ -135,6 +137,7 @@ async fn changed(
     let (target, if_match) = (Target::Account(number), respond::if_match(request));
     let answered = caller
         .engine()
+        .ledger()
         .change(caller.realm(), target, order, if_match, plain(caller))
         .await;
     give(answered, |_| HttpResponse::NoContent().finish())
@@ -184,7 +187,11 @@ pub(crate) async fn enable(
 #[get("/wallet/v1/Cuenta/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let target = Target::Account(CuentaInPath::read(&path)?);
-    let view = caller.engine().view(caller.realm(), target).await?;
+    let view = caller
+        .engine()
+        .queries()
+        .view(caller.realm(), target)
+        .await?;
     let etag = respond::etag(view.account.profile_seq);
     let mut answer = json(StatusCode::OK, &CuentaBody::of(&caller, &view.account));
     if let Ok(value) = etag.try_into() {
@@ -266,6 +273,7 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
     query.done()?;
     let listing = caller
         .engine()
+        .queries()
         .accounts(caller.realm(), filter, sort, page)
         .await?;
     let items = listing.items.iter();
@@ -300,6 +308,7 @@ pub(crate) async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
     let CuitParams { cuit } = CuitParams::read(query)?;
     let found = caller
         .engine()
+        .queries()
         .accounts_of_cuit(caller.realm(), cuit)
         .await?;
     let listing = page.page(found, |_, account| account.number.0)?;

@@ -108,6 +108,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, request_body: B
     let automatic_alias = sent.alias_automatico.unwrap_or(true);
     let answered = caller
         .engine()
+        .ledger()
         .get_cvu(realm, number, name, automatic_alias, asker)
         .await;
     give(answered, |view| json(status(&view), &body(realm, &view)))
@@ -168,6 +169,7 @@ pub(crate) async fn assign_alias(
     let order = ProfileOrder::SetAlias(sent.alias);
     let answered = caller
         .engine()
+        .ledger()
         .change(
             realm,
             Target::Account(named),
@@ -196,6 +198,7 @@ pub(crate) async fn close(request: HttpRequest, caller: Caller, path: web::Path<
     let named = account(&caller, RecordInPath::read(&path)?)?;
     let answered = caller
         .engine()
+        .ledger()
         .change(
             caller.realm(),
             Target::Account(named),

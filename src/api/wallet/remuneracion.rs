@@ -191,7 +191,7 @@ pub(crate) async fn enrol(request: HttpRequest, caller: Caller, request_body: Bo
         fund: sent.fondo,
     };
     let (engine, realm) = (caller.engine(), caller.realm());
-    let answered = engine.enrol(realm, target, order, asker).await;
+    let answered = engine.ledger().enrol(realm, target, order, asker).await;
     give(answered, |view| {
         let mut answer = json(StatusCode::CREATED, &RemuneracionAlta::from(&view));
         if view.again {
@@ -206,7 +206,7 @@ async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, Ap
     match (sent.cvu, sent.id_cuenta) {
         (Some(cvu), Some(number)) => {
             let named = Target::Cvu(cvu);
-            let owner = caller.engine().view(caller.realm(), named).await;
+            let owner = caller.engine().queries().view(caller.realm(), named).await;
             // The order itself refuses an account that does not exist.
             if owner.is_ok_and(|view| view.account.number.0 != number) {
                 let other = "cvu";
@@ -236,6 +236,7 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
     let target = Target::Cvu(cvu);
     let found = engine
+        .queries()
         .remuneration(realm, target, &caller.request_id)
         .await?;
     Ok(json(StatusCode::OK, &RemuneracionEstado::from(&found)))

@@ -106,14 +106,14 @@ async fn balances(
     let (engine, realm) = (caller.engine(), caller.realm());
     if at.is_none() {
         let all = AccountFilter::default();
-        let found = engine.balances(realm, all, page).await?;
+        let found = engine.queries().balances(realm, all, page).await?;
         return Ok(found.with(|items| items.iter().map(Saldo::from).collect()));
     }
     let filter = PositionFilter {
         at,
         ..PositionFilter::default()
     };
-    let found = engine.positions(realm, filter, page).await?;
+    let found = engine.queries().positions(realm, filter, page).await?;
     Ok(found.with(|items| items.iter().map(Saldo::from).collect()))
 }
 
@@ -249,7 +249,11 @@ pub(crate) async fn current_by_cvu(caller: Caller, path: web::Path<String>) -> A
 }
 
 async fn now(caller: &Caller, target: Target) -> Answer {
-    let view = caller.engine().balance(caller.realm(), target).await?;
+    let view = caller
+        .engine()
+        .queries()
+        .balance(caller.realm(), target)
+        .await?;
     Ok(json(StatusCode::OK, &Saldo::from(&view)))
 }
 
@@ -263,7 +267,10 @@ async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> A
     let other = "date";
     let day = day.ok_or_else(|| ApiError::field("fecha", Mistake::RequiredOr { other }))?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let view = engine.balance_at(realm, target, day.end()).await?;
+    let view = engine
+        .queries()
+        .balance_at(realm, target, day.end())
+        .await?;
     let body = SaldoHistorico {
         balance: Saldo::from(&view),
         date: day.into(),

@@ -53,7 +53,7 @@ fn by_its_cvu(path: &web::Path<String>) -> Result<Target, ApiError> {
 #[get("/wallet/v1/Tesoreria")]
 pub(crate) async fn snapshot(caller: Caller) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let taken = engine.treasury(realm, &caller.request_id).await?;
+    let taken = engine.queries().treasury(realm, &caller.request_id).await?;
     Ok(json(StatusCode::OK, &Tesoreria::from(&taken)))
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn balances(caller: Caller, mut query: Query) -> Answer {
         at,
         ..PositionFilter::default()
     };
-    let listing = engine.positions(realm, filter, page).await?;
+    let listing = engine.queries().positions(realm, filter, page).await?;
     let body = SaldosPage {
         total_pages: pages(&listing, &page),
         total_records: listing.total,
@@ -95,7 +95,11 @@ pub(crate) async fn balances(caller: Caller, mut query: Query) -> Answer {
 }
 
 async fn balance(caller: &Caller, target: Target) -> Answer {
-    let position = caller.engine().position(caller.realm(), target).await?;
+    let position = caller
+        .engine()
+        .queries()
+        .position(caller.realm(), target)
+        .await?;
     Ok(json(StatusCode::OK, &SaldoCliente::from(&position)))
 }
 
@@ -186,8 +190,11 @@ pub(crate) async fn movements(caller: Caller, mut query: Query) -> Answer {
         ..VoucherFilter::default()
     };
     let sort = VoucherSort::default();
-    let listing = engine.movements(realm, target, filter, sort, page).await?;
-    let types = engine.voucher_types(realm).await?;
+    let listing = engine
+        .queries()
+        .movements(realm, target, filter, sort, page)
+        .await?;
+    let types = engine.queries().voucher_types(realm).await?;
     let item = |placed| Movimiento::of(realm, placed, &types, &caller.door.calendar);
     let body = MovimientosPage {
         total_records: listing.total,
@@ -221,7 +228,10 @@ pub(crate) async fn historical(
     let day =
         asked.ok_or_else(|| ApiError::field("date", Mistake::RequiredOr { other: "fecha" }))?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let view = engine.balance_at(realm, target, day.end()).await?;
+    let view = engine
+        .queries()
+        .balance_at(realm, target, day.end())
+        .await?;
     Ok(json(StatusCode::OK, &SaldoClienteHistorico::of(day, &view)))
 }
 

@@ -98,7 +98,11 @@ impl From<&VoucherType> for Tipo {
 #[get("/wallet/v1/TiposComprobantes")]
 pub(crate) async fn list(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
     let page = WholeParams::alone(query)?;
-    let types = caller.engine().voucher_types(caller.realm()).await?;
+    let types = caller
+        .engine()
+        .queries()
+        .voucher_types(caller.realm())
+        .await?;
     let listing = page.page(types.all(), type_number)?;
     Ok(respond::array(&listing, |found| Tipo::from(found)))
 }
@@ -121,7 +125,7 @@ declared! {
 pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let id = TipoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let types = engine.voucher_types(realm).await?;
+    let types = engine.queries().voucher_types(realm).await?;
     let code = match types.find_legacy(id) {
         Some(found) => found.code,
         // The number stands in for the code, which is not known.
@@ -131,7 +135,10 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpRespo
             return Err(Rejection::VoucherTypeNotFound { code }.into());
         }
     };
-    let removed = engine.remove_type(realm, code, plain(&caller)).await;
+    let removed = engine
+        .ledger()
+        .remove_type(realm, code, plain(&caller))
+        .await;
     give(removed, |_| HttpResponse::NoContent().finish())
 }
 
@@ -158,6 +165,7 @@ pub(crate) async fn create(
     answer.give(
         caller
             .engine()
+            .ledger()
             .create_type(caller.realm(), order, asker)
             .await,
     )

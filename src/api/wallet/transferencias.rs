@@ -140,7 +140,10 @@ pub async fn send(request: HttpRequest, caller: Caller, query: Query, body: Body
     let (asker, answer) = respond::making_as(ok, &request, &caller, &body, dry_run, render)?;
     let (from, order) = Transferir::read(body)?.order()?;
     let (engine, from) = (caller.engine(), Target::Cvu(from));
-    let answered = engine.transfer(realm, from, order, dry_run, asker).await;
+    let answered = engine
+        .ledger()
+        .transfer(realm, from, order, dry_run, asker)
+        .await;
     answer.give_made(campos::as_sent(answered))
 }
 
@@ -182,11 +185,13 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
     let operation = match OperacionInPath::read(&path)? {
         OperacionId::Received(id) => {
-            let found = engine.voucher(realm, id).await.ok();
+            let found = engine.queries().voucher(realm, id).await.ok();
             let found = found.and_then(Operation::received);
             found.ok_or(Rejection::TransferNotFound)?
         }
-        OperacionId::Sent(id) => Operation::Sent(Box::new(engine.transfer_of(realm, id).await?.0)),
+        OperacionId::Sent(id) => {
+            Operation::Sent(Box::new(engine.queries().transfer_of(realm, id).await?.0))
+        }
     };
     Ok(shown(&caller, &operation))
 }
@@ -204,8 +209,8 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 pub(crate) async fn by_external(caller: Caller, path: web::Path<String>) -> Answer {
     let id = ExternoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
-    let id = engine.transfer_by_external(realm, id).await?;
-    let (view, _) = engine.transfer_of(realm, id).await?;
+    let id = engine.queries().transfer_by_external(realm, id).await?;
+    let (view, _) = engine.queries().transfer_of(realm, id).await?;
     Ok(shown(&caller, &Operation::Sent(Box::new(view))))
 }
 

@@ -98,7 +98,10 @@ pub async fn hear(
     let _admitted = admitted.map_err(|_| again(Failure::Overloaded))?;
     let (voice, notice) = received(&request, &door, &body)?;
     let request_id = current::request().id;
-    let answer = door.engine.notice(voice, notice.clone(), &request_id);
+    let answer = door
+        .engine
+        .ledger()
+        .notice(voice, notice.clone(), &request_id);
     let heard = answer.await.map_err(again)?;
     if heard == Heard::Ignored {
         match notice {
@@ -130,7 +133,7 @@ fn received(request: &HttpRequest, door: &Door, body: &[u8]) -> Result<(Voice, N
     let header = |name: &str| only(request, &HeaderName::try_from(name).ok()?);
     let clocks = [door.engine.now(), caudal_http::clock::now()];
     let raw = RawNotice::new(&header, body, &clocks);
-    let Some((bank, voice)) = door.engine.sender(&raw) else {
+    let Some((bank, voice)) = door.engine.queries().sender(&raw) else {
         if door.strangers.may_report() {
             tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
         }

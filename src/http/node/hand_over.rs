@@ -81,7 +81,7 @@ impl Node {
         next(&to, None);
         self.serve(false);
         let drained = tokio::time::timeout(DRAIN, self.drain(&door.gate)).await;
-        let rested = tokio::time::timeout(REST, door.engine.rest()).await;
+        let rested = tokio::time::timeout(REST, door.engine.lifecycle().rest()).await;
         if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
             tracing::warn!("the log is handed over before everything has ended");
         }

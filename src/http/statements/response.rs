@@ -100,6 +100,7 @@ impl Source {
     ) -> Answer {
         let pin = self
             .engine
+            .queries()
             .statement_pin(self.realm, target, period)
             .await?;
         let (lines, max) = (pin.lines(), format.lines_max());
@@ -192,6 +193,7 @@ impl Writing {
         if self.next <= self.pin.last {
             let lines = source
                 .engine
+                .queries()
                 .statement_lines(realm, self.pin, self.next, PAGE);
             page = lines.await?;
             let last = page.last().ok_or(Failure::Damaged)?;
@@ -264,7 +266,7 @@ async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format
     let seat = seat(source, pin, format)?;
     let (realm, long) = (source.realm, seat.is_some());
     let turn = source.turn(long).await?;
-    let statement = source.engine.statement(realm, pin).await?;
+    let statement = source.engine.queries().statement(realm, pin).await?;
     drop(turn);
     let begin = |statement: &Statement| {
         let form = format.begin(realm, statement.clone());

@@ -333,7 +333,15 @@ async fn acts(
 /// Whether an operator has to give a reason: always, once there are people. Before that, the configured admin key sets
 /// up the service without one.
 fn must_say(door: &Door, operator: &Operator) -> bool {
-    operator.is_person() || door.engine.staff().people.working().next().is_some()
+    operator.is_person()
+        || door
+            .engine
+            .operators()
+            .staff()
+            .people
+            .working()
+            .next()
+            .is_some()
 }
 
 /// Logs how an operation ended. If the outcome is unknown, the entry that it began stands alone, as after a crash.

@@ -70,7 +70,11 @@ pub(crate) async fn change(
         request_id: current::request().id,
         admitted: None,
     };
-    match engine.change(realm, target, order, None, asker).await? {
+    match engine
+        .ledger()
+        .change(realm, target, order, None, asker)
+        .await?
+    {
         Given::Value(view) => Ok(view),
         // Only a request with an idempotency key gets a kept answer, and this one has none.
         Given::Kept { .. } => Err(Failure::OutcomeUnknown),
@@ -79,7 +83,7 @@ pub(crate) async fn change(
 
 async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
     let engine = &desk.door.engine;
-    let (realm, account) = engine.locate(cvu).await?;
+    let (realm, account) = engine.operators().locate(cvu).await?;
     let view = change(engine, realm, Target::Account(account), order).await?;
     let status = view.account.status.as_str();
     tracing::warn!(
@@ -140,7 +144,7 @@ pub(crate) async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<St
 )]
 pub(crate) async fn verify(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let engine = &desk.door.engine;
-    let (realm, account) = engine.locate(CvuInPath::read(&path)?).await?;
+    let (realm, account) = engine.operators().locate(CvuInPath::read(&path)?).await?;
     let report = verify::one(engine, realm, account).await?;
     if report.count > 0 {
         tracing::error!(differences = report.count, "verification found differences");

@@ -39,7 +39,7 @@ pub(super) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Fa
     let mut reports = Vec::new();
     for (tenant, mode) in realms(&platform) {
         let realm = tenant.realm(mode);
-        let report = match desk.door.engine.report(realm).await {
+        let report = match desk.door.engine.operators().report(realm).await {
             Err(Failure::ShuttingDown) => continue,
             report => report?,
         };
@@ -188,7 +188,7 @@ impl From<BankCall> for CallBody {
 
 async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
     let cvu = CvuInPath::read(cvu)?;
-    let (realm, account) = desk.door.engine.locate(cvu).await?;
+    let (realm, account) = desk.door.engine.operators().locate(cvu).await?;
     Ok((cvu, realm, account))
 }
 
@@ -208,8 +208,11 @@ pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>)
 
 async fn shown(desk: &OperatorDesk, (cvu, realm, number): (Cvu, RealmId, AccountNo)) -> Answer {
     let engine = &desk.door.engine;
-    let observed = engine.observe(realm, Target::Account(number)).await?;
-    let (disk, calls) = engine.on_disk(realm, number).await?;
+    let observed = engine
+        .operators()
+        .observe(realm, Target::Account(number))
+        .await?;
+    let (disk, calls) = engine.operators().on_disk(realm, number).await?;
     let platform = engine.platform();
     let owner = platform
         .tenants
@@ -257,7 +260,12 @@ struct PassivatedBody {
 pub(super) async fn passivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
     let target = Target::Account(number);
-    let gone = desk.door.engine.passivate(realm, target).await?;
+    let gone = desk
+        .door
+        .engine
+        .operators()
+        .passivate(realm, target)
+        .await?;
     let body = PassivatedBody {
         cvu: cvu.to_string(),
         passivated: gone,

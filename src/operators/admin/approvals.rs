@@ -197,7 +197,9 @@ pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
         expires_at: Timestamp::default(),
     };
     let entry = entry(&proposal, proposal.reason.clone(), Outcome::Begun);
-    let asked = engine.approve(ApprovalOrder::Ask(proposal), Some(entry));
+    let asked = engine
+        .operators()
+        .approve(ApprovalOrder::Ask(proposal), Some(entry));
     let done = asked.await?;
     tracing::warn!(
         approval = done.number,
@@ -232,7 +234,10 @@ fn entry(proposal: &Proposal, reason: String, outcome: Outcome) -> AuditEntry {
     responses((status = 200, body = List<ApprovalBody>))
 )]
 pub(crate) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let (approvals, now) = (
+        desk.door.engine.operators().staff().approvals,
+        desk.door.engine.now(),
+    );
     let items = approvals.all().rev();
     let items = items.map(|it| shown(&desk.door, it, now, None));
     json(StatusCode::OK, &List::of(items.collect()))
@@ -254,7 +259,10 @@ declared! {
     responses((status = 200, body = ApprovalBody))
 )]
 pub(crate) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let (approvals, now) = (
+        desk.door.engine.operators().staff().approvals,
+        desk.door.engine.now(),
+    );
     let approval = approvals.numbered(ApprovalInPath::read(&path)?)?;
     Ok(json(
         StatusCode::OK,

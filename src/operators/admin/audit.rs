@@ -146,7 +146,7 @@ pub(super) async fn list(
         before: sent.cursor.map(|cursor| cursor.number),
         limit: usize::try_from(limit).map_err(|_| Failure::Bug)?,
     };
-    let AuditPage { rows, next: more } = desk.door.engine.audit_page(asked).await?;
+    let AuditPage { rows, next: more } = desk.door.engine.operators().audit_page(asked).await?;
     let items: Vec<_> = rows.into_iter().map(EntryBody::from).collect();
     let listing: Listing<()> = Listing {
         items: Vec::new(),

@@ -48,7 +48,7 @@ impl BackupBody {
         match &desk.backup {
             Some(backup) => Self::of(desk, backup.progress()),
             None => Self {
-                last_commit: desk.door.engine.stats().last_commit,
+                last_commit: desk.door.engine.operators().stats().last_commit,
                 ..Self::default()
             },
         }
@@ -61,7 +61,7 @@ impl BackupBody {
             tail_seconds: Some(progress.every.as_secs()),
             shipped_by: progress.shipper,
             commit: progress.commit,
-            last_commit: desk.door.engine.stats().last_commit,
+            last_commit: desk.door.engine.operators().stats().last_commit,
             lag_seconds: progress.ships.then_some(progress.lag.as_secs()),
             lag_bytes: progress.ships.then_some(progress.lag_bytes),
             complete_seconds_ago: progress

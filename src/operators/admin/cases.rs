@@ -321,7 +321,7 @@ pub async fn list(desk: web::Data<OperatorDesk>, query: Query) -> Answer {
     let wanted = wanted.map(|(tenant, mode)| tenant.realm(mode)).collect();
     let kinds = kind.map_or_else(|| CaseKind::ALL.to_vec(), |kind| vec![kind]);
     let span = (page.offset, page.limit);
-    let (cases, total) = engine.cases(wanted, kinds, span).await?;
+    let (cases, total) = engine.operators().cases(wanted, kinds, span).await?;
     let body = CasesPage {
         items: cases.iter().map(|case| render(&desk, case)).collect(),
         total,
@@ -358,15 +358,23 @@ pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) 
     let engine = &desk.door.engine;
     let body = match CaseInPath::read(&path)? {
         CaseId::Transfer(id) => {
-            let found = engine.transfer_case(id).await.map_err(no_case)?;
+            let found = engine
+                .operators()
+                .transfer_case(id)
+                .await
+                .map_err(no_case)?;
             let (case, calls) = found;
             CaseBody {
                 bank_calls: calls.iter().map(BankCallBody::from).collect(),
                 ..render(&desk, &(id.0.realm, case))
             }
         }
-        CaseId::Suspense(id) => of_suspense(&desk, id.realm, &engine.suspense_case(id)?),
-        CaseId::Unbooked(id) => of_unbooked(&desk, id.realm, &engine.unbooked_case(id)?),
+        CaseId::Suspense(id) => {
+            of_suspense(&desk, id.realm, &engine.operators().suspense_case(id)?)
+        }
+        CaseId::Unbooked(id) => {
+            of_unbooked(&desk, id.realm, &engine.operators().unbooked_case(id)?)
+        }
     };
     Ok(json(StatusCode::OK, &body))
 }

@@ -35,7 +35,7 @@ struct ClockBody {
 
 fn shown(desk: &OperatorDesk) -> HttpResponse {
     let engine = &desk.door.engine;
-    let doubt: Option<Doubt> = engine.clock_doubt();
+    let doubt: Option<Doubt> = engine.lifecycle().clock_doubt();
     let body = ClockBody {
         in_doubt: doubt.is_some(),
         now: engine.now().to_string(),
@@ -84,7 +84,13 @@ pub(super) async fn confirm(
 ) -> Result<HttpResponse, ApiError> {
     let ConfirmClock { by, reason } = ConfirmClock::read(sent)?;
     let (by, reason) = acting.signed(by, reason)?;
-    if let Some(doubt) = desk.door.engine.confirm_clock(by, reason).await? {
+    if let Some(doubt) = desk
+        .door
+        .engine
+        .lifecycle()
+        .confirm_clock(by, reason)
+        .await?
+    {
         tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");
     }
     Ok(shown(&desk))

@@ -37,7 +37,7 @@ pub(super) async fn can_be_charged(
         if missing.is_empty() {
             return Ok(());
         }
-        let types = door.engine.voucher_types(*realm).await?;
+        let types = door.engine.queries().voucher_types(*realm).await?;
         missing.retain(|code| types.custom(code).is_err());
     }
     let wrong = fees
@@ -69,7 +69,7 @@ pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: B
     let cvu = CvuInPath::read(&path)?;
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;
-    let (realm, account) = engine.locate(cvu).await?;
+    let (realm, account) = engine.operators().locate(cvu).await?;
     let fees = rules(fees);
     can_be_charged(&desk.door, &[realm], &fees).await?;
     let order = ProfileOrder::ChangeFees(fees);

@@ -47,7 +47,7 @@ pub(super) async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse
     if !door.is_owners() {
         return Err(door.refusal());
     }
-    let down = door.engine.down();
+    let down = door.engine.lifecycle().down();
     if down.is_empty() {
         return Ok(respond::ready());
     }
@@ -214,7 +214,7 @@ impl Page {
 }
 
 fn clock(page: &mut Page, desk: &OperatorDesk) {
-    let doubt = desk.door.engine.clock_doubt();
+    let doubt = desk.door.engine.lifecycle().clock_doubt();
     let apart = doubt.map_or(0, |doubt| {
         let (says, believed) = (doubt.says.millis(), doubt.believed.millis());
         i128::from(says).saturating_sub(i128::from(believed))
@@ -363,7 +363,7 @@ pub(super) fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
     let engine = &desk.door.engine;
     let platform = engine.platform();
     let all = realms(&platform).map(|(tenant, mode)| {
-        let found = engine.case_figures(tenant.realm(mode))?;
+        let found = engine.operators().case_figures(tenant.realm(mode))?;
         Ok((tenant.id.clone(), mode.as_str(), found))
     });
     all.collect()

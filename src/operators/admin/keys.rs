@@ -94,7 +94,7 @@ pub async fn issue(
         networks: wanted.networks.into_iter().flatten().collect(),
         ..record
     });
-    let platform = door.engine.administer(order).await?;
+    let platform = door.engine.operators().administer(order).await?;
     tracing::info!(tenant, key = id, "key issued");
     Ok((text, kept(&platform, &id)?))
 }
@@ -313,7 +313,7 @@ pub(super) async fn rotated(desk: &OperatorDesk, id: &str, acting: &Acting, sent
         new: new.record,
         overlap: millis(overlap.unwrap_or(OVERLAP_SECONDS)),
     };
-    let platform = door.engine.administer(order).await?;
+    let platform = door.engine.operators().administer(order).await?;
     tracing::info!(tenant = old.tenant, key = old.id, new = id, "key rotated");
     let key = kept(&platform, &id)?;
     Ok(made(KeyBody::of(door, &key, Some(new.text))))
@@ -331,7 +331,7 @@ pub(super) async fn rotated(desk: &OperatorDesk, id: &str, acting: &Acting, sent
 pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let id = path.into_inner();
     let order = PlatformOrder::RevokeKey(id.clone());
-    desk.door.engine.administer(order).await?;
+    desk.door.engine.operators().administer(order).await?;
     tracing::info!(key = id, "key revoked");
     Ok(HttpResponse::NoContent().finish())
 }

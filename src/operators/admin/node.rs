@@ -89,7 +89,7 @@ impl NodesBody {
     /// The nodes, as this one knows them now.
     pub(crate) fn now(desk: &OperatorDesk) -> Self {
         let door = &desk.door;
-        let applied = door.engine.stats().last_commit;
+        let applied = door.engine.operators().stats().last_commit;
         let node = door.node.as_ref();
         let alone = Self {
             node: node.map(|node| node.name().to_owned()),

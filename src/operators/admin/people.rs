@@ -69,7 +69,7 @@ pub(crate) fn still(door: &Door, known: &Operator) -> Option<Operator> {
     let Some(id) = &known.credential else {
         return door.root.as_ref().map(|_| Operator::root());
     };
-    let people = door.engine.staff().people;
+    let people = door.engine.operators().staff().people;
     people.with_credential(id).map(Operator::from)
 }
 
@@ -108,7 +108,7 @@ pub(crate) async fn audit(
         outcome,
         omitted,
     };
-    let noted = door.engine.audit(entry).await;
+    let noted = door.engine.operators().audit(entry).await;
     if noted.is_err() {
         rate.add(name, omitted);
     }

@@ -44,7 +44,10 @@ async fn again(
         every_kind,
     };
     let engine = &desk.door.engine;
-    engine.order_webhook(realm, number, order, asker).await?;
+    engine
+        .operators()
+        .order_webhook(realm, number, order, asker)
+        .await?;
     let body = RedeliveryBody {
         from: from.to_string(),
         to: to.to_string(),
@@ -73,7 +76,7 @@ declared! {
 pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let id = DeliveryInPath::read(&path)?;
     let WebhookId { realm, number } = id.webhook;
-    let found = desk.door.engine.delivery(id).await?;
+    let found = desk.door.engine.queries().delivery(id).await?;
     again(&desk, realm, number, (found.event, found.event), true).await
 }
 
@@ -110,11 +113,15 @@ async fn ranged(
     RedeliverByOperator { from, to }: RedeliverByOperator,
 ) -> Answer {
     let engine = &desk.door.engine;
-    engine.webhook(realm, number).await?;
-    let last = engine.last_event(realm)?;
+    engine.queries().webhook(realm, number).await?;
+    let last = engine.queries().last_event(realm)?;
     let named = async |field: &str, text: &str| {
         let id = place(realm, last, text).map_err(|why| ApiError::field(field, why))?;
-        let known = engine.event_place(id).await?.filter(|number| *number > 0);
+        let known = engine
+            .queries()
+            .event_place(id)
+            .await?
+            .filter(|number| *number > 0);
         known
             .map(|_| id)
             .ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
@@ -122,7 +129,10 @@ async fn ranged(
     let from = named("from", &from).await?;
     let to = match to {
         Some(to) => named("to", &to).await?,
-        None => engine.event_id(realm, last)?.ok_or(Failure::Bug)?,
+        None => engine
+            .queries()
+            .event_id(realm, last)?
+            .ok_or(Failure::Bug)?,
     };
     if from.number > to.number {
         return Err(ApiError::field("from", Mistake::After { other: "to" }));

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 /// 400 that names the field, or 409 when the realm's accounts are on another collector account.
 pub(super) fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
     let mode = relation.mode.as_str();
-    match door.engine.may_relate(relation) {
+    match door.engine.operators().may_relate(relation) {
         Ok(()) | Err(NotRelated::NoBank(NoBank::Absent)) => Ok(()),
         Err(NotRelated::NoBank(NoBank::Wrong { field, why })) => {
             let field = format!("bank.{mode}.{field}");
@@ -35,7 +35,7 @@ pub(super) fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiE
     let platform = door.engine.platform();
     let relation = Relation::of(platform.tenant(tenant)?, mode);
     let mode = mode.as_str();
-    let Err(why) = door.engine.has_bank(&relation) else {
+    let Err(why) = door.engine.operators().has_bank(&relation) else {
         return Ok(());
     };
     Err(match why {
@@ -99,7 +99,7 @@ impl RelationsBody {
                 username: own.username,
                 password_file: own.password_file,
                 notice_secret_file: own.notice_secret_file,
-                collector_in_use: door.engine.collector_of(tenant.realm(mode)),
+                collector_in_use: door.engine.queries().collector_of(tenant.realm(mode)),
             }
         };
         Self {

@@ -111,7 +111,7 @@ fn found<'a>(staff: &'a Staff, name: &PersonName) -> Result<&'a Person, ApiError
     responses((status = 200, body = List<PersonBody>))
 )]
 pub(super) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let staff = desk.door.engine.staff();
+    let staff = desk.door.engine.operators().staff();
     let people = staff.people.all().map(|person| shown(person, None));
     json(StatusCode::OK, &List::of(people.collect()))
 }
@@ -133,7 +133,7 @@ pub(super) async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
         role,
         credential,
     };
-    let staff = desk.door.engine.manage(order).await?;
+    let staff = desk.door.engine.operators().manage(order).await?;
     tracing::warn!(
         role = role.as_str(),
         "a person was let in; the audit log says who"
@@ -159,12 +159,12 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     let ChangePerson { role } = ChangePerson::read(sent)?;
     // No other change may come in between: the audit log names the old role and the new one.
     let _alone = desk.changes.lock().await;
-    let before = found(&desk.door.engine.staff(), &name)?.role;
+    let before = found(&desk.door.engine.operators().staff(), &name)?.role;
     let order = PeopleOrder::ChangeRole {
         name: name.clone(),
         role,
     };
-    let staff = desk.door.engine.manage(order).await?;
+    let staff = desk.door.engine.operators().manage(order).await?;
     tracing::warn!(
         role = role.as_str(),
         "a person got another role; the audit log says who"
@@ -188,7 +188,7 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
 pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let name = PersonInPath::read(&path)?;
     let order = PeopleOrder::Revoke { name };
-    desk.door.engine.manage(order).await?;
+    desk.door.engine.operators().manage(order).await?;
     tracing::warn!("a person's credential was revoked; the audit log says whose");
     Ok(HttpResponse::NoContent().finish())
 }
@@ -200,7 +200,7 @@ async fn replaced(desk: &OperatorDesk, name: PersonName, instead_of: Option<Stri
         credential,
         instead_of,
     };
-    let staff = desk.door.engine.manage(order).await?;
+    let staff = desk.door.engine.operators().manage(order).await?;
     tracing::warn!("a person's credential was replaced; the audit log says whose");
     let person = shown(found(&staff, &name)?, Some(text));
     Ok(json(StatusCode::CREATED, &person))

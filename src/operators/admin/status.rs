@@ -145,7 +145,7 @@ fn cases(desk: &OperatorDesk) -> Result<CasesFigures, ApiError> {
 )]
 pub(super) async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let engine = &desk.door.engine;
-    let stats = engine.stats();
+    let stats = engine.operators().stats();
     let platform = engine.platform();
     let hooks = webhooks::all(&desk).await?;
     let behind = hooks.iter().filter(|row| row.progress.behind > 0);
@@ -161,13 +161,13 @@ pub(super) async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, 
         ready: ready.is_ok(),
         reason: ready.err().map(|why| why.to_string()),
         owner: desk.door.is_owners(),
-        clock_in_doubt: engine.clock_doubt().is_some(),
+        clock_in_doubt: engine.lifecycle().clock_doubt().is_some(),
         outgoing_held: desk.outgoing.is_held(),
         restored: desk.outgoing.since().cloned(),
         tenants: platform.tenants.len(),
         realms: RealmsBody {
             count: realms(&platform).count(),
-            down: engine.down().len(),
+            down: engine.lifecycle().down().len(),
         },
         journal: JournalFigures {
             last_commit: stats.last_commit,

@@ -164,13 +164,13 @@ impl From<Checks> for CheckBody {
     responses((status = 200, body = JournalBody))
 )]
 pub(super) async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let stats = desk.door.engine.stats();
+    let stats = desk.door.engine.operators().stats();
     let ready = desk.door.ready();
     let body = JournalBody {
         writable: ready.is_ok(),
         figures: FiguresBody::of(&stats, ready.err()),
         index_runs: stats.index_runs,
-        check: desk.door.engine.checks().into(),
+        check: desk.door.engine.operators().checks().into(),
         index_blocks_read: stats.index_blocks_read,
         index_blocks_cached: stats.index_blocks_cached,
         block_cache_bytes: stats.block_cache_bytes,

@@ -32,7 +32,7 @@ pub async fn create(door: &Door, new: NewTenant) -> Result<Tenant, ApiError> {
     let id = new.id.clone();
     let shard = door.keyring.shard();
     let order = PlatformOrder::CreateTenant(NewTenant { shard, ..new });
-    let platform = door.engine.administer(order).await?;
+    let platform = door.engine.operators().administer(order).await?;
     tracing::info!(tenant = id, "tenant created");
     Ok(platform.tenant(&id)?.clone())
 }
@@ -193,7 +193,12 @@ pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent
     if !acting.approved && (relates || takes_two(&platform, &old, &change)) {
         return approvals::ask(desk, acting).await;
     }
-    let platform = desk.door.engine.change_tenant(&old, change).await?;
+    let platform = desk
+        .door
+        .engine
+        .operators()
+        .change_tenant(&old, change)
+        .await?;
     tracing::info!(tenant = old.id, "tenant changed");
     let tenant = platform.tenant(&old.id)?;
     Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
@@ -261,7 +266,7 @@ pub(super) async fn set(desk: &OperatorDesk, acting: &Acting, sent: Body) -> Ans
         return approvals::ask(desk, acting).await;
     }
     let order = PlatformOrder::ChangePlatform { limits, fees };
-    let platform = desk.door.engine.administer(order).await?;
+    let platform = desk.door.engine.operators().administer(order).await?;
     tracing::info!("platform changed");
     Ok(json(StatusCode::OK, &PlatformBody::from(platform.as_ref())))
 }

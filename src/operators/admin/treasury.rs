@@ -51,11 +51,11 @@ pub(super) async fn list(
 ) -> Result<HttpResponse, ApiError> {
     let engine = &desk.door.engine;
     let (platform, request_id) = (engine.platform(), current::request().id);
-    let all: Vec<_> = engine.collectors().values().cloned().collect();
+    let all: Vec<_> = engine.queries().collectors().values().cloned().collect();
     let mut items = Vec::with_capacity(all.len());
     for some in all.chunks(AT_ONCE) {
         let taken = some.iter().map(|on| {
-            let asked = engine.treasury_of(on.clone(), &request_id);
+            let asked = engine.queries().treasury_of(on.clone(), &request_id);
             async move { (on, asked.await) }
         });
         for (on, taken) in join_all(taken).await {

@@ -69,7 +69,7 @@ pub(crate) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for (tenant, mode) in realms(&engine.platform()) {
         let realm: RealmId = tenant.realm(mode);
-        for view in engine.webhooks(realm).await? {
+        for view in engine.queries().webhooks(realm).await? {
             rows.push(row(tenant.id.clone(), mode, webhook(realm, &view)));
         }
     }

@@ -74,6 +74,7 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
     let page = asked_page(visit, ROWS);
     let listing = visit
         .engine()
+        .queries()
         .accounts(place.realm, filter, AccountSort::CreatedAt, page)
         .await?;
     let mut table = table(tongue, Word::Accounts, place.realm, &listing.items);

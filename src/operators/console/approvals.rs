@@ -21,7 +21,7 @@ use crate::admin::people::Power;
 
 /// Lists approvals, the newest first: all that wait, and the last of those that were decided.
 pub(super) async fn list(visit: Visit) -> HttpResponse {
-    let (tongue, approvals) = (visit.tongue(), visit.engine().staff().approvals);
+    let (tongue, approvals) = (visit.tongue(), visit.engine().operators().staff().approvals);
     let columns = [
         (Word::Number, true),
         (Word::At, false),
@@ -56,7 +56,7 @@ pub(super) async fn list(visit: Visit) -> HttpResponse {
 
 /// Shows an approval, with the form to decide it.
 pub(super) async fn one(visit: Visit, path: web::Path<u64>) -> HttpResponse {
-    let approvals = visit.engine().staff().approvals;
+    let approvals = visit.engine().operators().staff().approvals;
     let found = approvals.numbered(*path).map_err(ApiError::from);
     let made = found.map(|approval| shown(&visit, approval, None));
     visit.show(made)
@@ -173,7 +173,10 @@ pub(super) async fn decide(sent: Sent, path: web::Path<u64>) -> HttpResponse {
         Err(why) => return sent.visit.show(Err(why)),
     };
     let page = format!("/console/approvals/{path}");
-    let (staff, now) = (sent.visit.engine().staff(), sent.visit.engine().now());
+    let (staff, now) = (
+        sent.visit.engine().operators().staff(),
+        sent.visit.engine().now(),
+    );
     match (staff.approvals.numbered(*path), key) {
         (Ok(approval), Some(key)) => {
             let page = shown(&sent.visit, approval, Some(key));

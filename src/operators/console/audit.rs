@@ -36,7 +36,7 @@ async fn made(visit: &Visit) -> Result<Page, ApiError> {
         before: visit.asks("before").and_then(|text| text.parse().ok()),
         limit: ROWS,
     };
-    let found = visit.engine().audit_page(asked).await?;
+    let found = visit.engine().operators().audit_page(asked).await?;
     let columns = [
         (Word::Number, true),
         (Word::At, false),

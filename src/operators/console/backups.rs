@@ -49,7 +49,7 @@ fn made(visit: &Visit) -> Page {
                 blocks.push(Block::Note(Tone::Quiet, format!("{text}: {by}")));
                 return visit.page(Part::Backups, visit.say(Word::Backups), blocks);
             }
-            let last = visit.engine().stats().last_commit;
+            let last = visit.engine().operators().stats().last_commit;
             // After a failed round its error is shown: the note that something was done would mean nothing.
             match &progress.error {
                 Some(why) => blocks.push(Block::Note(

@@ -44,6 +44,7 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
         .and_then(|text| text.parse::<usize>().ok());
     let offset = offset.map_or(0, |offset| offset);
     let (cases, total) = engine
+        .operators()
         .cases(wanted, CaseKind::ALL.to_vec(), (offset, ROWS))
         .await?;
     let columns = [
@@ -163,7 +164,7 @@ async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     match id {
         CaseId::Transfer(id) => {
             known(visit, id.0.realm)?;
-            let (case, calls) = engine.transfer_case(id).await?;
+            let (case, calls) = engine.operators().transfer_case(id).await?;
             if let Case::Transfer(view, since) = case {
                 let body = transfer(id.0.realm, &view);
                 blocks.extend(since.map(|since| waiting(visit, since)));
@@ -175,7 +176,7 @@ async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
         }
         CaseId::Suspense(id) => {
             known(visit, id.realm)?;
-            let parked = engine.suspense_case(id)?;
+            let parked = engine.operators().suspense_case(id)?;
             let body = resolved(id.realm, &parked);
             let (tongue, arrived) = (visit.tongue(), body.arrived);
             let facts = vec![
@@ -206,7 +207,7 @@ async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
         }
         CaseId::Unbooked(id) => {
             known(visit, id.realm)?;
-            let unbooked = engine.unbooked_case(id)?;
+            let unbooked = engine.operators().unbooked_case(id)?;
             blocks.extend(said(visit, &unbooked));
             blocks.extend(
                 unbooked

@@ -9,7 +9,7 @@ use super::words::Word;
 /// The present figures.
 pub(super) fn tiles(visit: &Visit) -> Vec<Tile> {
     let (tongue, engine, point) = (visit.tongue(), visit.engine(), visit.console.pulse.last());
-    let stats: Stats = engine.stats();
+    let stats: Stats = engine.operators().stats();
     let tile = |word: Word, cell: Cell, hint: String| Tile {
         label: visit.say(word),
         cell,

@@ -182,7 +182,11 @@ pub(super) fn take(console: Arc<Console>, door: Door) {
     actix_web::rt::spawn(async move {
         loop {
             let requests = door.measures.requests.read();
-            let sample = Sample::of(door.engine.now(), &door.engine.stats(), requests);
+            let sample = Sample::of(
+                door.engine.now(),
+                &door.engine.operators().stats(),
+                requests,
+            );
             console.pulse.take(sample);
             tokio::select! {
                 () = door.gate.shut() => return,

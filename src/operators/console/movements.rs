@@ -117,6 +117,7 @@ async fn account(visit: &Visit, key: &str) -> Result<Page, ApiError> {
     let page = asked_page(visit, ROWS);
     let listing = visit
         .engine()
+        .queries()
         .movements(
             place.realm,
             target,
@@ -148,6 +149,7 @@ async fn realm(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError>
     let page = asked_page(visit, ROWS);
     let listing = visit
         .engine()
+        .queries()
         .vouchers(place.realm, filter(visit), page)
         .await?;
     let mut table = table(tongue, Word::Vouchers, place.realm, &listing.items, true);
@@ -168,7 +170,7 @@ async fn single(visit: &Visit, id: &str) -> Result<Page, ApiError> {
     let id = VoucherId::parse(id).ok_or(Rejection::VoucherNotFound)?;
     let place = visit.realm(id.realm).ok_or(Rejection::VoucherNotFound)?;
     visit.looks("readVoucher", &id.to_string()).await?;
-    let placed = visit.engine().voucher(id.realm, id).await?;
+    let placed = visit.engine().queries().voucher(id.realm, id).await?;
     let (tongue, body) = (visit.tongue(), voucher(id.realm, &placed));
     let about = match body.reference_id == body.id {
         true => Cell::text(""),

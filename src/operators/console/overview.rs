@@ -49,7 +49,7 @@ fn readiness(visit: &Visit) -> Vec<Block> {
         let text = format!("{}: {why}", visit.say(Word::NotReady));
         notes.push(Block::Note(Tone::Bad, text));
     }
-    if engine.clock_doubt().is_some() {
+    if engine.lifecycle().clock_doubt().is_some() {
         notes.push(Block::Note(
             Tone::Bad,
             visit.say(Word::ClockInDoubt).to_owned(),
@@ -61,12 +61,12 @@ fn readiness(visit: &Visit) -> Vec<Block> {
             visit.say(Word::OutgoingHeld).to_owned(),
         ));
     }
-    let down = engine.down().len();
+    let down = engine.lifecycle().down().len();
     if down > 0 {
         let text = format!("{}: {down}", visit.say(Word::RealmsDown));
         notes.push(Block::Note(Tone::Bad, text));
     }
-    let found = engine.checks().found;
+    let found = engine.operators().checks().found;
     if found > 0 {
         let text = format!("{}: {found}", visit.say(Word::DamageFound));
         notes.push(Block::Note(Tone::Bad, text));
@@ -88,7 +88,7 @@ fn waiting(visit: &Visit) -> Result<Table, ApiError> {
     let mut table = Table::new(tongue, Word::WaitsForPeople, Word::NothingWaits, &columns);
     let platform = engine.platform();
     for (tenant, mode) in realms(&platform) {
-        let found = engine.case_figures(tenant.realm(mode))?;
+        let found = engine.operators().case_figures(tenant.realm(mode))?;
         let counts = found.counts;
         if (counts.transfers, counts.suspense, counts.unbooked) == (0, 0, 0) {
             continue;

@@ -15,14 +15,17 @@ use super::visit::{Place, Visit};
 /// there under the same subject, however somebody typed it.
 pub(super) async fn found(visit: &Visit, key: &str) -> Result<(Place, Target, String), ApiError> {
     let (cvu, (realm, number)) = match Cvu::parse(key) {
-        Ok(cvu) => (Some(cvu), visit.engine().locate(cvu).await?),
+        Ok(cvu) => (Some(cvu), visit.engine().operators().locate(cvu).await?),
         Err(_) => (None, numbered(key).ok_or(Rejection::AccountNotFound)?),
     };
     let place = visit.realm(realm).ok_or(Rejection::AccountNotFound)?;
     let target = Target::Account(number);
     let named = match cvu {
         Some(cvu) => cvu.to_string(),
-        None => self::key(realm, &visit.engine().view(realm, target).await?.account),
+        None => self::key(
+            realm,
+            &visit.engine().queries().view(realm, target).await?.account,
+        ),
     };
     Ok((place, target, named))
 }

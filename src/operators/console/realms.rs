@@ -27,12 +27,13 @@ pub(super) async fn events(visit: Visit, path: web::Path<(String, String)>) -> H
 
 async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
     let (tongue, engine, place) = (visit.tongue(), visit.engine(), visit.place(path)?);
-    let last = engine.last_event(place.realm)?;
+    let last = engine.queries().last_event(place.realm)?;
     let asked = visit.asks("to").and_then(|text| text.parse::<u64>().ok());
     let to = asked.map_or(last, |to| to.min(last));
     let size = u64::try_from(ROWS).map_or(1, |size| size);
     let after = to.checked_sub(size).map_or(0, |after| after);
     let page = engine
+        .queries()
         .events(place.realm, after, EventKinds::default(), ROWS)
         .await?;
     let shown = page

@@ -150,6 +150,7 @@ async fn compared(
     let id = current::request().id;
     let found = visit
         .engine()
+        .queries()
         .reconcile_days(place.realm, &wanted, &id)
         .await;
     Ok(match found {

@@ -114,7 +114,7 @@ async fn audited(
         limit: BRIEF,
         before: None,
     };
-    let found = visit.engine().audit_page(query).await?;
+    let found = visit.engine().operators().audit_page(query).await?;
     if found.rows.is_empty() && found.next.is_none() {
         return Ok(None);
     }
@@ -144,7 +144,7 @@ async fn audited(
 
 /// The vouchers that are known to be of the request; a realm that rests, or does not answer, remembers none.
 async fn remembered(visit: &Visit, place: &Place, id: &str) -> Vec<Placed> {
-    let asked = visit.engine().wrote(place.realm, id, BRIEF);
+    let asked = visit.engine().operators().wrote(place.realm, id, BRIEF);
     let answer = timeout(ASKED, asked).await;
     answer.into_iter().flatten().flatten().collect()
 }
@@ -186,11 +186,14 @@ async fn around(
 ) -> Result<Vec<Block>, ApiError> {
     let (engine, realm) = (visit.engine(), place.realm);
     let until = at.plus_millis(WINDOW_MILLIS);
-    let after = engine.events_between(realm, (at, until), BRIEF).await?;
+    let after = engine
+        .queries()
+        .events_between(realm, (at, until), BRIEF)
+        .await?;
     let full = after.len() == BRIEF;
     let first = after.first().map(|event| event.id.number);
     let early = (before(at, slack(id)), at);
-    let mut events = engine.events_between(realm, early, BRIEF).await?;
+    let mut events = engine.queries().events_between(realm, early, BRIEF).await?;
     // Both lists have the events of that very instant.
     events.retain(|event| first.is_none_or(|first| event.id.number < first));
     events.extend(after);
@@ -252,9 +255,9 @@ async fn calls(
     let mut blocks = Vec::new();
     for about in about.into_values() {
         let (dated, made) = match about {
-            About::Transfer(id) => (true, engine.transfer_of(realm, id).await?.1),
+            About::Transfer(id) => (true, engine.queries().transfer_of(realm, id).await?.1),
             About::Account(number) => {
-                let calls = engine.on_disk(realm, number).await?.1;
+                let calls = engine.operators().on_disk(realm, number).await?.1;
                 let made = calls.into_iter().map(|call| (Timestamp::default(), call));
                 (false, made.collect())
             }

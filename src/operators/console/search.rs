@@ -6,7 +6,7 @@
 //! request, by the records that keep it.
 //!
 //! **Bounds.** [`REALMS_MAX`] realms, [`BRIEF`] accounts of each, and one bound for the search in all of them
-//! ([`Engine::find_accounts`](caudal_actors::engine::Engine::find_accounts)): the page says so if that did not cover
+//! ([`Queries::find_accounts`](caudal_actors::engine::Queries::find_accounts)): the page says so if that did not cover
 //! everything.
 
 use std::collections::BTreeSet;
@@ -123,7 +123,11 @@ async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<
         (Word::At, false),
     ];
     let mut table = Table::new(tongue, Word::ByExternalId, Word::NothingFound, &columns);
-    match engine.voucher_by_external(place.realm, &id, None).await {
+    match engine
+        .queries()
+        .voucher_by_external(place.realm, &id, None)
+        .await
+    {
         Ok(placed) => {
             let voucher = placed.voucher.id(place.realm, placed.account).to_string();
             table.rows.push(vec![
@@ -136,9 +140,9 @@ async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<
         Err(Failure::Rejected(_)) => {}
         Err(why) => return Err(why.into()),
     }
-    match engine.transfer_by_external(place.realm, id).await {
+    match engine.queries().transfer_by_external(place.realm, id).await {
         Ok(transfer) => {
-            let (view, _) = engine.transfer_of(place.realm, transfer).await?;
+            let (view, _) = engine.queries().transfer_of(place.realm, transfer).await?;
             table.rows.push(vec![
                 Cell::text(visit.say(Word::Transfer)),
                 Cell::code(transfer).to(format!("/console/transfers/{transfer}")),
@@ -161,7 +165,11 @@ async fn by_text(
     blocks: &mut Vec<Block>,
 ) -> Result<bool, ApiError> {
     let realms = all.iter().map(|place| place.realm).collect();
-    let found = visit.engine().find_accounts(realms, text, BRIEF).await?;
+    let found = visit
+        .engine()
+        .queries()
+        .find_accounts(realms, text, BRIEF)
+        .await?;
     let whole = found.iter().all(|of| !of.more || !of.accounts.is_empty());
     let (mut shown, mut tables) = (BTreeSet::new(), Vec::new());
     for place in all {

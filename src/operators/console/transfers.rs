@@ -76,7 +76,11 @@ async fn listed(
     filter: TransferFilter,
 ) -> Result<Vec<Block>, ApiError> {
     let page = asked_page(visit, ROWS);
-    let listing = visit.engine().transfers(place.realm, filter, page).await?;
+    let listing = visit
+        .engine()
+        .queries()
+        .transfers(place.realm, filter, page)
+        .await?;
     let mut table = table(visit.tongue(), place.realm, &listing.items);
     table.note = Some(note(visit.tongue(), &listing));
     table.next = after(visit, &listing);
@@ -133,7 +137,11 @@ async fn single(visit: &Visit, id: &str) -> Result<Page, ApiError> {
     let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
     let place = visit.realm(id.0.realm).ok_or(Rejection::TransferNotFound)?;
     visit.looks("readTransfer", &id.to_string()).await?;
-    let (view, calls) = visit.engine().transfer_of(place.realm, id).await?;
+    let (view, calls) = visit
+        .engine()
+        .queries()
+        .transfer_of(place.realm, id)
+        .await?;
     let body = transfer(place.realm, &view);
     let mut blocks = Vec::new();
     if view.transfer.status == TransferStatus::Audit {

@@ -29,12 +29,15 @@ struct OnAccount {
 async fn collectors(visit: &Visit) -> Result<Vec<OnAccount>, ApiError> {
     let (engine, id) = (visit.engine(), current::request().id);
     let all: Vec<_> = engine
+        .queries()
         .collectors()
         .values()
         .take(COLLECTORS_MAX)
         .cloned()
         .collect();
-    let asked = all.iter().map(|on| engine.treasury_of(on.clone(), &id));
+    let asked = all
+        .iter()
+        .map(|on| engine.queries().treasury_of(on.clone(), &id));
     let taken = futures_util::future::join_all(asked).await;
     let both = all.iter().zip(taken).map(|(on, snapshot)| {
         Ok(OnAccount {
@@ -223,7 +226,11 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
         ..PositionFilter::default()
     };
     let page = asked_page(visit, ROWS);
-    let listing = visit.engine().positions(place.realm, filter, page).await?;
+    let listing = visit
+        .engine()
+        .queries()
+        .positions(place.realm, filter, page)
+        .await?;
     let columns = [
         (Word::Cvu, false),
         (Word::Holder, false),

@@ -80,12 +80,15 @@ async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     let engine = visit.engine();
     let id = WebhookId::parse(text).ok_or(Rejection::WebhookNotFound)?;
     let place = visit.realm(id.realm).ok_or(Rejection::WebhookNotFound)?;
-    let view = engine.webhook(id.realm, id.number).await?;
+    let view = engine.queries().webhook(id.realm, id.number).await?;
     let asked = visit.asks("status");
     let ending = ENDINGS.iter().find(|(word, _)| asked == Some(*word));
     let ending = ending.map(|(_, ending)| *ending);
     let page = asked_page(visit, ROWS);
-    let found = engine.deliveries(id.realm, id.number, ending, page).await?;
+    let found = engine
+        .queries()
+        .deliveries(id.realm, id.number, ending, page)
+        .await?;
     let next = after(visit, &found);
     let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
     blocks.push(known(visit, &place, webhook(id.realm, &view)));

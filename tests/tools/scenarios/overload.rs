@@ -172,14 +172,14 @@ impl Crowd {
 }
 
 fn posted(stage: &Stage) -> u64 {
-    stage.site.engine.stats().entries
+    stage.site.engine.operators().stats().entries
 }
 
 /// Waits until the store has no more work.
 async fn at_rest(stage: &Stage) {
     let (begun, mut last) = (Instant::now(), None);
     while begun.elapsed() < REST_MAX {
-        let now = (posted(stage), stage.site.engine.stats().queued);
+        let now = (posted(stage), stage.site.engine.operators().stats().queued);
         if last.replace(now) == Some(now) && now.1 == 0 {
             return;
         }
@@ -193,7 +193,7 @@ async fn late(stage: &Stage, left: &[Left]) -> anyhow::Result<u64> {
     for (order, closed) in left {
         let id = ExternalId::parse(&order.external_id())?;
         let (engine, realm) = (&stage.site.engine, stage.site.realm);
-        match engine.voucher_by_external(realm, &id, None).await {
+        match engine.queries().voucher_by_external(realm, &id, None).await {
             Ok(placed) if placed.voucher.at > *closed => late += 1,
             Ok(_) | Err(Failure::Rejected(Rejection::VoucherNotFound)) => {}
             Err(why) => return Err(why.into()),

@@ -18,7 +18,7 @@ use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::look::ACCOUNT;
 use super::{AccountFilter, AccountScope, AccountSort, ListPage, accounts};
-use crate::engine::Engine;
+use crate::engine::Queries;
 use crate::engine::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::keys::Sorted;
@@ -37,41 +37,42 @@ pub struct FoundIn {
     pub looked: u64,
 }
 
-impl Engine {
+impl Queries<'_> {
     /// Finds accounts by a text, at most `limit` in each of these realms.
     ///
     /// # Errors
     /// Those of every reading door.
     pub async fn find_accounts(
-        &self,
+        self,
         realms: Vec<RealmId>,
         text: &str,
         limit: usize,
     ) -> Result<Vec<FoundIn>, Failure> {
-        let (bound, text) = (self.list_rows, text.to_owned());
+        let (bound, text) = (self.0.list_rows, text.to_owned());
         // Under no realm: operators do not take turns from tenants.
-        self.look(RealmId(0), Cost::Scan, move |books| {
-            let mut sizes = Vec::with_capacity(realms.len());
-            for realm in realms {
-                let totals = reads::totals(books.store.as_ref(), realm)?;
-                let size = totals.census.everyone();
-                sizes.push((size, realm));
-            }
-            sizes.sort_unstable();
-            let (mut left, mut found) = (bound, Vec::with_capacity(sizes.len()));
-            for (rest, (size, realm)) in (1..=sizes.len()).rev().zip(sizes) {
-                let share = u64::try_from(rest).map_or(left, |rest| left.div_euclid(rest));
-                let store = &books.store;
-                let of = found_in(store.as_ref(), (realm, size), &text, (limit, share))?;
-                let spent = of.looked.checked_mul(ACCOUNT);
-                left = spent
-                    .and_then(|spent| left.checked_sub(spent))
-                    .map_or(0, |left| left);
-                found.push(of);
-            }
-            Ok(found)
-        })
-        .await
+        self.0
+            .look(RealmId(0), Cost::Scan, move |books| {
+                let mut sizes = Vec::with_capacity(realms.len());
+                for realm in realms {
+                    let totals = reads::totals(books.store.as_ref(), realm)?;
+                    let size = totals.census.everyone();
+                    sizes.push((size, realm));
+                }
+                sizes.sort_unstable();
+                let (mut left, mut found) = (bound, Vec::with_capacity(sizes.len()));
+                for (rest, (size, realm)) in (1..=sizes.len()).rev().zip(sizes) {
+                    let share = u64::try_from(rest).map_or(left, |rest| left.div_euclid(rest));
+                    let store = &books.store;
+                    let of = found_in(store.as_ref(), (realm, size), &text, (limit, share))?;
+                    let spent = of.looked.checked_mul(ACCOUNT);
+                    left = spent
+                        .and_then(|spent| left.checked_sub(spent))
+                        .map_or(0, |left| left);
+                    found.push(of);
+                }
+                Ok(found)
+            })
+            .await
     }
 }
 

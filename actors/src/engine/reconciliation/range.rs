@@ -16,7 +16,8 @@ use caudal_ledger::reconciliation::{Agreement, Tally};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Engine, Reconciled, listed};
+use super::{Reconciled, listed};
+use crate::engine::Queries;
 use crate::failure::Failure;
 use crate::ports::{DayList, Way};
 
@@ -120,15 +121,15 @@ impl Lists {
     /// The bank's list of a day.
     pub(super) async fn of(
         &mut self,
-        engine: &Engine,
+        queries: Queries<'_>,
         (realm, day): (RealmId, BusinessDay),
         request_id: &str,
     ) -> Result<Arc<DayList>, Failure> {
         if let Some(known) = self.days.get(&day) {
             return Ok(Arc::clone(known));
         }
-        let listed = engine.listed_by_bank(realm, day, request_id).await?;
-        if day < engine.now().business_day() {
+        let listed = queries.listed_by_bank(realm, day, request_id).await?;
+        if day < queries.0.now().business_day() {
             self.days.insert(day, Arc::clone(&listed));
         }
         Ok(listed)
@@ -140,14 +141,14 @@ impl Lists {
     }
 }
 
-impl Engine {
+impl Queries<'_> {
     /// Compares the bank's lists of some days with the ledger, both ways, and gives a page of the results. Days after
     /// the [`RANGE_DAYS_MAX`]th are left out.
     ///
     /// # Errors
     /// The bank's failure, or the failure to read the ledger.
     pub async fn reconcile_days(
-        &self,
+        self,
         realm: RealmId,
         wanted: &Wanted,
         request_id: &str,

@@ -15,7 +15,8 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{Engine, Funds, SCAN_PAGE};
+use super::{Funds, SCAN_PAGE};
+use crate::engine::Queries;
 use crate::engine::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::projection::{Added, Place};
@@ -107,17 +108,18 @@ fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreErr
     }
 }
 
-impl Engine {
+impl Queries<'_> {
     /// The sums of the clients' money at an instant. At the end of a day this sums up the days; at any other instant it
     /// reads every account.
-    pub async fn cut(&self, realm: RealmId, at: Timestamp) -> Result<Cut, Failure> {
+    pub async fn cut(self, realm: RealmId, at: Timestamp) -> Result<Cut, Failure> {
         let cost = Cost::scan_if(!ends_a_day(at));
-        self.scan(realm, cost, move |store| cut(store, realm, at))
+        self.0
+            .scan(realm, cost, move |store| cut(store, realm, at))
             .await
     }
 
     /// Whether the cut of an instant can no longer grow.
-    pub fn is_settled(&self, at: Timestamp) -> bool {
-        at.millis().saturating_add(SETTLING) < self.now().millis()
+    pub fn is_settled(self, at: Timestamp) -> bool {
+        at.millis().saturating_add(SETTLING) < self.0.now().millis()
     }
 }

@@ -26,7 +26,11 @@ use crate::v1::target;
 )]
 #[get("/v1/accounts/{cvu}/limits")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
-    let view = caller.engine().view(caller.realm(), target(&path)?).await?;
+    let view = caller
+        .engine()
+        .queries()
+        .view(caller.realm(), target(&path)?)
+        .await?;
     let mut answer = json(StatusCode::OK, &LimitsSnapshot::from(&view));
     tag(&mut answer, &view);
     Ok(answer)

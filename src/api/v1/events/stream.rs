@@ -71,6 +71,7 @@ impl Reader {
             self.caller.may_go_on().ok()?;
             let (realm, engine) = (self.caller.realm(), self.caller.engine());
             let page = engine
+                .queries()
                 .events(realm, self.after.number, self.wanted, PAGE)
                 .await;
             let page = match page {
@@ -89,7 +90,7 @@ impl Reader {
             let more = async {
                 match page.more {
                     true => Ok(()),
-                    false => engine.event_after(realm, self.after.number).await,
+                    false => engine.queries().event_after(realm, self.after.number).await,
                 }
             };
             tokio::select! {
@@ -153,7 +154,7 @@ params! {
 #[get("/v1/events/stream")]
 pub(crate) async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
-    let last = caller.engine().last_event(realm)?;
+    let last = caller.engine().queries().last_event(realm)?;
     let wanted = EventTypes::take(&mut query).types.unwrap_or_default();
     let asked = StreamParams::read(query, realm, last)?.after;
     // The header is newer: a browser that comes back sends it to the address with which it began.
@@ -169,7 +170,11 @@ pub(crate) async fn follow(request: HttpRequest, caller: Caller, mut query: Quer
             placed(&caller, field, id).await?;
             id
         }
-        None => caller.engine().event_id(realm, last)?.ok_or(Failure::Bug)?,
+        None => caller
+            .engine()
+            .queries()
+            .event_id(realm, last)?
+            .ok_or(Failure::Bug)?,
     };
     let seat = caller.door.hooks.streams.seat(realm)?;
     let reader = Reader {

@@ -101,7 +101,7 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
         ..VoucherFilter::default()
     };
     let (engine, realm) = (caller.engine(), caller.realm());
-    let types = engine.voucher_types(realm).await?;
+    let types = engine.queries().voucher_types(realm).await?;
     if let Some(number) = sent.number {
         let unknown = || ApiError::field("idTipoComprobante", Mistake::NoType);
         let known = types.has_had(number).then(|| types.clone());
@@ -111,9 +111,12 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
     let listing = match sent.account.map(AccountNo) {
         Some(account) => {
             let (target, sort) = (Target::Account(account), VoucherSort::CreatedAt);
-            engine.movements(realm, target, filter, sort, page).await?
+            engine
+                .queries()
+                .movements(realm, target, filter, sort, page)
+                .await?
         }
-        None => engine.vouchers(realm, filter, page).await?,
+        None => engine.queries().vouchers(realm, filter, page).await?,
     };
     let items = listing.items.iter();
     let items: Vec<_> = items

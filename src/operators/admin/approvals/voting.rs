@@ -29,7 +29,7 @@ const ANSWER_MAX: usize = 256 << 10;
 /// Whether the person who asked may still do it: revoking or replacing a credential also ends the requests made with
 /// it.
 fn may_still(door: &Door, approval: &Approval) -> bool {
-    let (staff, proposal) = (door.engine.staff(), &approval.proposal);
+    let (staff, proposal) = (door.engine.operators().staff(), &approval.proposal);
     let person = staff.people.named(&proposal.by);
     let same = |it: &Person| it.works() && it.issued_at <= approval.asked_at;
     let works = person.is_some_and(|it| same(it) && it.role.may(Power::Act));
@@ -39,7 +39,7 @@ fn may_still(door: &Door, approval: &Approval) -> bool {
 /// Whether the approver had their credential and their role before the request was made: nobody can create a second
 /// person to approve their own request, neither by a new credential nor by a new role.
 fn was_here(door: &Door, approver: &Operator, asked_at: Timestamp) -> bool {
-    let people = door.engine.staff().people;
+    let people = door.engine.operators().staff().people;
     let id = approver.credential.as_deref();
     let person = id.and_then(|id| people.with_credential(id));
     person.is_some_and(|it| it.issued_at <= asked_at && it.role_since <= asked_at)
@@ -53,7 +53,12 @@ async fn vote(
 ) -> Result<(Proposal, u64), ApiError> {
     let engine = &desk.door.engine;
     let number = ApprovalInPath::read(path)?;
-    let approval = engine.staff().approvals.numbered(number)?.clone();
+    let approval = engine
+        .operators()
+        .staff()
+        .approvals
+        .numbered(number)?
+        .clone();
     if approved && !may_still(&desk.door, &approval) {
         return Err(Rejection::ApprovalEnded.into());
     }
@@ -72,7 +77,10 @@ async fn vote(
         approved,
         reason: acting.why().to_owned(),
     };
-    let done = engine.approve(order, approved.then(begins)).await?;
+    let done = engine
+        .operators()
+        .approve(order, approved.then(begins))
+        .await?;
     tracing::warn!(approval = number, approved, "an approval was decided");
     Ok((proposal, done.entry))
 }
@@ -92,7 +100,10 @@ pub(crate) async fn approve(
     acting: Acting,
 ) -> Answer {
     let (number, answer) = approved(&desk, &path, acting).await?;
-    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let (approvals, now) = (
+        desk.door.engine.operators().staff().approvals,
+        desk.door.engine.now(),
+    );
     let body = shown(&desk.door, approvals.numbered(number)?, now, answer);
     Ok(json(StatusCode::OK, &body))
 }
@@ -131,7 +142,10 @@ pub(crate) async fn reject(
     acting: Acting,
 ) -> Answer {
     let (proposal, _) = vote(&desk, &path, &acting, false).await?;
-    let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
+    let (approvals, now) = (
+        desk.door.engine.operators().staff().approvals,
+        desk.door.engine.now(),
+    );
     let body = shown(&desk.door, approvals.numbered(proposal.number)?, now, None);
     Ok(json(StatusCode::OK, &body))
 }
@@ -161,7 +175,13 @@ async fn carry_out(
         ..entry(&proposal, proposal.reason.clone(), outcome)
     };
     let ended = ApprovalOrder::End { number, status };
-    if let Err(why) = desk.door.engine.approve(ended, Some(entry)).await {
+    if let Err(why) = desk
+        .door
+        .engine
+        .operators()
+        .approve(ended, Some(entry))
+        .await
+    {
         tracing::error!(%why, approval = number, status, "the end of an approval could not be written");
     }
     let body = to_bytes_limited(done.into_body(), ANSWER_MAX)

@@ -78,14 +78,16 @@ async fn of_transfer_by(
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     if let Some(eyes) = wary(desk, acting, id.0.realm) {
-        let (case, _) = engine.transfer_case(id).await?;
+        let (case, _) = engine.operators().transfer_case(id).await?;
         let asked =
             matches!(&case, Case::Transfer(view, _) if eyes.decides(view.transfer.amount.money()));
         if asked {
             return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
         }
     }
-    let decided = engine.decide_transfer(id, (outcome, force), decision, request_id);
+    let decided = engine
+        .operators()
+        .decide_transfer(id, (outcome, force), decision, request_id);
     let view = decided.await?;
     tracing::warn!(transfer = %id, ?outcome, by, force, "an operator decided about a transfer");
     Ok(Settled::Now(view))
@@ -108,17 +110,32 @@ async fn of_suspense_by(
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     if let Some(eyes) = wary(desk, acting, id.realm)
-        && eyes.decides(engine.suspense_case(id)?.suspense.cash_in.amount.money())
+        && eyes.decides(
+            engine
+                .operators()
+                .suspense_case(id)?
+                .suspense
+                .cash_in
+                .amount
+                .money(),
+        )
     {
         return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
     }
     let parked = match credit_to {
         Some(cvu) => {
             let target = Target::Cvu(cvu);
-            let credited = engine.credit_suspense(id, target, decision, request_id);
+            let credited = engine
+                .operators()
+                .credit_suspense(id, target, decision, request_id);
             credited.await?
         }
-        None => engine.return_suspense(id, decision, request_id).await?,
+        None => {
+            engine
+                .operators()
+                .return_suspense(id, decision, request_id)
+                .await?
+        }
     };
     let state = parked.state.as_str();
     tracing::warn!(suspense = %id, state, by, "an operator decided about money in suspense");
@@ -138,7 +155,7 @@ async fn of_unbooked_by(
     let engine = &desk.door.engine;
     let request_id = current::request().id;
     if let Some(eyes) = wary(desk, acting, id.realm) {
-        let amount = engine.unbooked_case(id)?.says.amount();
+        let amount = engine.operators().unbooked_case(id)?.says.amount();
         let asked = match amount {
             Some(amount) => eyes.decides(amount.money()),
             // Nobody knows how much is on a line whose amount cannot be read.
@@ -148,7 +165,10 @@ async fn of_unbooked_by(
             return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
         }
     }
-    let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;
+    let dismissed = engine
+        .operators()
+        .dismiss_unbooked(id, decision, request_id)
+        .await?;
     tracing::warn!(case = %id, by, "an operator dismissed what could not be booked");
     Ok(Settled::Now(dismissed))
 }

@@ -190,7 +190,7 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
         "1 while requests and writes are taken.",
         u8::from(ready),
     );
-    let (stats, checks) = (engine.stats(), engine.checks());
+    let (stats, checks) = (engine.operators().stats(), engine.operators().checks());
     let seconds = Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
     page.figure(
         (

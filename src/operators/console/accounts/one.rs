@@ -39,7 +39,7 @@ async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(visit, key).await?;
     let key = key.as_str();
     visit.looks("readActor", key).await?;
-    let view = visit.engine().view(place.realm, target).await?;
+    let view = visit.engine().queries().view(place.realm, target).await?;
     let account = &view.account;
     let tab = |what: &str, word: Word| {
         (
@@ -79,7 +79,9 @@ async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
 /// The newest events of an account.
 async fn events(visit: &Visit, place: &Place, account: &Account) -> Result<Table, ApiError> {
     let (engine, realm) = (visit.engine(), place.realm);
-    let found = engine.account_events(realm, account.number, BRIEF);
+    let found = engine
+        .queries()
+        .account_events(realm, account.number, BRIEF);
     let (items, more) = found.await?;
     let rows = items.iter().map(|event| row(visit, realm, event));
     let mut table = Table::new(visit.tongue(), Word::Events, Word::NoEvents, &COLUMNS).with(rows);
@@ -114,7 +116,11 @@ async fn past(visit: &Visit, place: &Place, target: Target) -> Result<Vec<Block>
         let day = BusinessDay::parse(text).map(|day| day.end());
         let at = day.or_else(|| Timestamp::parse(text));
         let at = at.ok_or_else(|| ApiError::field("at", Mistake::NotAnInstant))?;
-        let then: BalanceView = visit.engine().balance_at(place.realm, target, at).await?;
+        let then: BalanceView = visit
+            .engine()
+            .queries()
+            .balance_at(place.realm, target, at)
+            .await?;
         let facts = vec![
             (
                 visit.say(Word::Available),
@@ -243,6 +249,7 @@ async fn latest(
     let (filter, sort) = (VoucherFilter::default(), VoucherSort::default());
     let listing = visit
         .engine()
+        .queries()
         .movements(place.realm, target, filter, sort, newest(BRIEF))
         .await?;
     let table = movements::table(
@@ -260,6 +267,7 @@ async fn holds(visit: &Visit, place: &Place, target: Target) -> Result<Table, Ap
     let tongue = visit.tongue();
     let listing = visit
         .engine()
+        .queries()
         .holds(place.realm, target, None, newest(BRIEF))
         .await?;
     let columns = [
@@ -294,8 +302,11 @@ async fn holds(visit: &Visit, place: &Place, target: Target) -> Result<Table, Ap
 async fn actor(visit: &Visit, place: &Place, account: &Account) -> Result<Vec<Block>, ApiError> {
     let engine = visit.engine();
     let target = Target::Account(account.number);
-    let live = engine.observe(place.realm, target).await?;
-    let (disk, calls) = engine.on_disk(place.realm, account.number).await?;
+    let live = engine.operators().observe(place.realm, target).await?;
+    let (disk, calls) = engine
+        .operators()
+        .on_disk(place.realm, account.number)
+        .await?;
     let mut blocks = vec![
         observed(visit, live.as_ref(), &disk),
         Block::Table(beside(visit, live.as_ref(), &disk)),

@@ -106,7 +106,7 @@ async fn changed(
         },
         "reactivateAccountByOperator" => ProfileOrder::Reactivate,
         _ => {
-            engine.passivate(place.realm, target).await?;
+            engine.operators().passivate(place.realm, target).await?;
             tracing::info!(realm, ?target, by, "an operator sent an actor away");
             return Ok(());
         }

@@ -31,7 +31,7 @@ fn known(visit: &Visit, text: &str) -> Result<DeliveryId, Rejection> {
 async fn made(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     let (tongue, id) = (visit.tongue(), known(visit, text)?);
     let (realm, number) = (id.webhook.realm, id.webhook.number);
-    let view = visit.engine().delivery(id).await?;
+    let view = visit.engine().queries().delivery(id).await?;
     let body = webhooks::delivery(realm, number, &view);
     let facts = vec![
         (visit.say(Word::Event), Cell::code(&body.event_id)),
@@ -104,7 +104,7 @@ async fn redelivered(sent: &Sent, text: &str) -> Result<(), ApiError> {
 async fn again(visit: &Visit, id: DeliveryId) -> Result<(), ApiError> {
     let engine = visit.engine();
     let (realm, number) = (id.webhook.realm, id.webhook.number);
-    let event = engine.delivery(id).await?.event.number;
+    let event = engine.queries().delivery(id).await?.event.number;
     let order = WebhookOrder::Replay {
         from: event,
         to: event,
@@ -115,6 +115,9 @@ async fn again(visit: &Visit, id: DeliveryId) -> Result<(), ApiError> {
         request_id: current::request().id,
         admitted: None,
     };
-    engine.order_webhook(realm, number, order, asker).await?;
+    engine
+        .operators()
+        .order_webhook(realm, number, order, asker)
+        .await?;
     Ok(())
 }
