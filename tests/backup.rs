@@ -356,9 +356,10 @@ fn objects(at: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for item in fs::read_dir(at).unwrap() {
         let path = item.unwrap().path();
-        match path.is_dir() {
-            true => all.extend(objects(&path)),
-            false => all.push(path),
+        if path.is_dir() {
+            all.extend(objects(&path))
+        } else {
+            all.push(path)
         }
     }
     all.retain(|path| path.extension().is_some_and(|it| it == "zst"));

@@ -35,9 +35,10 @@ fn copied(from: &Path, to: &Path) {
     for item in fs::read_dir(from).unwrap() {
         let item = item.unwrap();
         let target = to.join(item.file_name());
-        match item.path().is_dir() {
-            true => copied(&item.path(), &target),
-            false => drop(fs::copy(item.path(), target).unwrap()),
+        if item.path().is_dir() {
+            copied(&item.path(), &target)
+        } else {
+            drop(fs::copy(item.path(), target).unwrap())
         }
     }
 }

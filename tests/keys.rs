@@ -112,9 +112,10 @@ async fn a_key_works_from_its_addresses_alone_also_behind_a_proxy() {
                 .get("/v1/accounts")
                 .header("x-forwarded-for", forwarded)
                 .await;
-            match allowed {
-                true => drop(answer.is(200)),
-                false => drop(answer.refused(403, "key_address")),
+            if allowed {
+                drop(answer.is(200))
+            } else {
+                drop(answer.refused(403, "key_address"))
             }
         }
         let refused = key.get("/v1/accounts").await.refused(403, "key_address");

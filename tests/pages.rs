@@ -172,9 +172,10 @@ async fn all_is_there(client: &Client, name: &str) {
                 );
             }
         }
-        let once = match path.starts_with("/docs/files/") {
-            true => "public, max-age=31536000, immutable",
-            false => "no-cache",
+        let once = if path.starts_with("/docs/files/") {
+            "public, max-age=31536000, immutable"
+        } else {
+            "no-cache"
         };
         assert_eq!(answer.header("cache-control"), once, "{path}");
         let tag = answer.header("etag");

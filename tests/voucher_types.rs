@@ -321,11 +321,10 @@ async fn vouchers_keep_the_number_of_their_type() {
             json!(["REUSED", 1000]),
         ];
         assert_eq!(json!(types), json!(right));
-        match crash {
-            true => service.crash().await,
-            false => {
-                service.verified().await;
-            }
+        if crash {
+            service.crash().await
+        } else {
+            service.verified().await;
         }
     }
     // The number of a built-in type cannot be posted with.

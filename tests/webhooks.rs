@@ -211,9 +211,12 @@ async fn whatever_was_changed_on_the_way_is_not_believed() {
     assert_eq!(old(now - NEAR - 1), Err(Doubt::Time));
     // A time or an id other than the signed one.
     for (name, value) in [("webhook-timestamp", "1772463846"), ("webhook-id", "evt_1")] {
-        let other = |asked: &str| match asked == name {
-            true => Some(value),
-            false => came.header(asked),
+        let other = |asked: &str| {
+            if asked == name {
+                Some(value)
+            } else {
+                came.header(asked)
+            }
         };
         assert_eq!(
             check(&secret, other, &came.body, now),

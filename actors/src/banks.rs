@@ -260,9 +260,10 @@ impl RealmBank {
 
     /// The present gateway for an order, or the answer in its place: while the realm is held nothing is ordered.
     fn served(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
-        match self.hold.is_held() {
-            true => Err(HELD),
-            false => self.now().map_err(|why| silent(&why)),
+        if self.hold.is_held() {
+            Err(HELD)
+        } else {
+            self.now().map_err(|why| silent(&why))
         }
     }
 }

@@ -41,9 +41,10 @@ impl Hold {
 
     /// The pause before another try. If the departures are held, the pause ends with the hold at the latest.
     pub async fn pause(&self, pause: Duration) {
-        match self.is_held() {
-            true => drop(tokio::time::timeout(pause, self.leave()).await),
-            false => tokio::time::sleep(pause).await,
+        if self.is_held() {
+            drop(tokio::time::timeout(pause, self.leave()).await)
+        } else {
+            tokio::time::sleep(pause).await
         }
     }
 }

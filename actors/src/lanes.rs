@@ -73,12 +73,11 @@ impl Traffic {
             self.mixed.store(now, Ordering::Relaxed);
         }
         let mixed = self.mixed.load(Ordering::Relaxed);
-        match mixed > 0 && now.saturating_sub(mixed) < WRITING_MS {
-            true => {
-                let lanes = self.lanes.load(Ordering::Relaxed).max(1);
-                TOGETHER.div_euclid(lanes).clamp(1, SHARE)
-            }
-            false => ALONE,
+        if mixed > 0 && now.saturating_sub(mixed) < WRITING_MS {
+            let lanes = self.lanes.load(Ordering::Relaxed).max(1);
+            TOGETHER.div_euclid(lanes).clamp(1, SHARE)
+        } else {
+            ALONE
         }
     }
 }

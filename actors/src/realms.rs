@@ -181,7 +181,8 @@ impl RealmSupervisor {
     /// # Errors
     /// When the store cannot be read.
     pub fn load(
-        (heart, mut shared): (Heart, Shared),
+        heart: Heart,
+        mut shared: Shared,
         residents: Residents,
         waiting: Waiting,
     ) -> Result<Self, StoreError> {

@@ -365,13 +365,15 @@ impl Scribe {
             }
             // Some account has forgotten its part of this answer. If there was nothing to write, nothing was done;
             // otherwise the commit may be on disk by now.
-            let in_doubt = match nothing {
-                true => Failure::Overloaded,
-                false => Failure::OutcomeUnknown,
+            let in_doubt = if nothing {
+                Failure::Overloaded
+            } else {
+                Failure::OutcomeUnknown
             };
-            let sound = match seen.iter().any(|vitals| vitals.doubtful()) {
-                true => Err(in_doubt),
-                false => Ok(()),
+            let sound = if seen.iter().any(|vitals| vitals.doubtful()) {
+                Err(in_doubt)
+            } else {
+                Ok(())
             };
             let done = done.map(drop).map_err(Failure::from).and(sound);
             release(reply, guards, done.and(answered));

@@ -140,13 +140,15 @@ pub(crate) fn under(
     store: &dyn Index,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    all((sets, Hands::Two), (store, true), progress)
+    all(sets, Hands::Two, store, true, progress)
 }
 
 /// A whole store; `stands` tells that nobody writes to it meanwhile.
 fn all(
-    (sets, hands): (RuleSets, Hands<'_>),
-    (store, stands): (&dyn Index, bool),
+    sets: RuleSets,
+    hands: Hands<'_>,
+    store: &dyn Index,
+    stands: bool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
     let judged = part((sets, Reach::all(store, stands), hands), store, progress)?;
@@ -176,7 +178,7 @@ fn everything(
 pub(crate) fn while_written(store: &dyn Index) -> Result<Report, StoreError> {
     let mut always = || true;
     let one = Hands::One(&mut always);
-    Ok(all((RuleSets::ALL, one), (store, false), &mut |_| {})?.0)
+    Ok(all(RuleSets::ALL, one, store, false, &mut |_| {})?.0)
 }
 
 fn part(
@@ -195,13 +197,14 @@ fn part(
         Hands::One(step) => pipe::one(store, reach, &mut **step, &mut take)?,
         Hands::Two => pipe::two(store, reach, &mut take)?,
     };
-    judged(walk, (reach, last), store, hands)
+    judged(walk, reach, last, store, hands)
 }
 
 /// Compares the index with the journal up to the `last` commit.
 fn judged(
     walk: Walk,
-    (reach, last): (Reach, CommitNo),
+    reach: Reach,
+    last: CommitNo,
     store: &dyn Index,
     mut hands: Hands<'_>,
 ) -> Result<Judged, StoreError> {
@@ -228,7 +231,7 @@ fn judged(
 pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), StoreError> {
     let mut always = || true;
     let one = Hands::One(&mut always);
-    all((RuleSets::ALL, one), (store, true), &mut |_| {})
+    all(RuleSets::ALL, one, store, true, &mut |_| {})
 }
 
 /// The differences, found by looking up each row by its key and loading each account.
@@ -262,7 +265,7 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     let work = tokio::task::spawn_blocking(move || {
         let mut always = || true;
         let one = Hands::One(&mut always);
-        all((RuleSets::ALL, one), (held.as_ref(), false), &mut |_| {})
+        all(RuleSets::ALL, one, held.as_ref(), false, &mut |_| {})
     });
     let (mut report, histories) = work.await.map_err(|_| Failure::Bug)??;
     // Where another node owns the log, there are no actors here.

@@ -136,7 +136,9 @@ fn read(prefix: &str, text: &str) -> Option<(RealmId, SuspensePlace, Tag)> {
 
 fn write(
     prefix: &str,
-    (realm, place, tag): (RealmId, SuspensePlace, Tag),
+    realm: RealmId,
+    place: SuspensePlace,
+    tag: Tag,
     f: &mut std::fmt::Formatter<'_>,
 ) -> std::fmt::Result {
     let id = VoucherId {
@@ -179,7 +181,7 @@ impl SuspenseId {
 
 impl std::fmt::Display for SuspenseId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write(SUSPENSE, (self.realm, self.place, self.tag), f)
+        write(SUSPENSE, self.realm, self.place, self.tag, f)
     }
 }
 
@@ -193,7 +195,7 @@ impl UnbookedId {
 
 impl std::fmt::Display for UnbookedId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write(UNBOOKED, (self.realm, self.place, self.tag), f)
+        write(UNBOOKED, self.realm, self.place, self.tag, f)
     }
 }
 

@@ -346,9 +346,10 @@ impl Kyc {
             Some(kind) => kind.eq_ignore_ascii_case(DNI),
             None => digits_alone,
         };
-        match is_dni {
-            true => digits(number, DNI_DIGITS, KycError::Dni).map(drop),
-            false => document(number).map(drop),
+        if is_dni {
+            digits(number, DNI_DIGITS, KycError::Dni).map(drop)
+        } else {
+            document(number).map(drop)
         }
     }
 }

@@ -176,7 +176,8 @@ mod tests {
     /// Gives numbers at these times; `None` opens the store again. Returns the numbers and the last one.
     fn history(
         kind: Kind,
-        (mut last, mut opening): (Option<LastNumber>, Opening),
+        mut last: Option<LastNumber>,
+        mut opening: Opening,
         from: u64,
         steps: &[(u64, bool)],
     ) -> (Vec<u64>, u64) {
@@ -209,9 +210,9 @@ mod tests {
             let kind = KINDS[kind];
             let last = known.map(|(number, when)| LastNumber { number, at: at(when) });
             let opening = Opening { opened: at(0), began: at(0) };
-            let (lost, ended) = history(kind, (last, opening), 10_000, &lost);
+            let (lost, ended) = history(kind, last, opening, 10_000, &lost);
             let opened = Opening { opened: at(ended + 1), ..opening };
-            let (after, _) = history(kind, (last, opened), ended + 1, &after);
+            let (after, _) = history(kind, last, opened, ended + 1, &after);
             let mut all: Vec<_> = lost.iter().chain(&after).copied().collect();
             let count = all.len();
             all.sort_unstable();

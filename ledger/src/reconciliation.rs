@@ -97,9 +97,10 @@ impl<'a> Ours<'a> {
             (None, Some((amount, cvu))) => Self::Credit(amount, cvu),
             (None, None) => Self::Nothing,
         };
-        match incoming {
-            true => arrived(),
-            false => transfer.map_or(Self::Nothing, Self::Transfer),
+        if incoming {
+            arrived()
+        } else {
+            transfer.map_or(Self::Nothing, Self::Transfer)
         }
     }
 

@@ -263,9 +263,10 @@ impl Tally {
             of,
             period: self.period,
             is_final,
-            as_of: match is_final {
-                true => self.period.end(),
-                false => self.at.max(self.period.start()),
+            as_of: if is_final {
+                self.period.end()
+            } else {
+                self.at.max(self.period.start())
             },
             opening: self.opening,
             closing: self.balance,

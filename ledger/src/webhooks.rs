@@ -314,7 +314,7 @@ impl Webhooks {
                 format,
                 secret,
             } => {
-                let made = self.create(url, (types, description), secret, last_event, now)?;
+                let made = self.create(url, types, description, secret, last_event, now)?;
                 Ok(WebhookFact::Set(Webhook {
                     number,
                     format,
@@ -372,7 +372,8 @@ impl Webhooks {
     fn create(
         &self,
         url: String,
-        (types, description): (Option<Vec<String>>, Option<String>),
+        types: Option<Vec<String>>,
+        description: Option<String>,
         secret: Vec<u8>,
         last_event: u64,
         now: Timestamp,

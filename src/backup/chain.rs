@@ -230,7 +230,7 @@ pub async fn walk(
         let Some((named, unpacked)) = next else {
             return Ok(true);
         };
-        let goes_on = chain.object(&named, unpacked, (end.commit, &mut *take))?;
+        let goes_on = chain.object(&named, unpacked, end.commit, &mut *take)?;
         read += named.size;
         done(read);
         Ok::<_, BackupError>(goes_on)
@@ -339,7 +339,8 @@ impl Chain {
         &mut self,
         named: &Named,
         unpacked: Unpacked,
-        (end, take): (CommitNo, Take<'_>),
+        end: CommitNo,
+        take: Take<'_>,
     ) -> Result<bool, BackupError> {
         let name = named.name.as_str();
         let Unpacked {

@@ -248,13 +248,15 @@ impl Backup {
         let shipper = role.shipper().map(|name| name.to_string());
         let state = self.state();
         let reached = state.reached.unwrap_or_else(|| self.records.beginning());
-        let lag_bytes = match ships {
-            true => self.records.behind(&reached),
-            false => 0,
+        let lag_bytes = if ships {
+            self.records.behind(&reached)
+        } else {
+            0
         };
-        let lag = match ships && !(lag_bytes == 0 && state.there) {
-            true => state.complete.elapsed(),
-            false => Duration::ZERO,
+        let lag = if ships && !(lag_bytes == 0 && state.there) {
+            state.complete.elapsed()
+        } else {
+            Duration::ZERO
         };
         Progress {
             ships,
@@ -332,9 +334,10 @@ impl Backup {
         last: bool,
     ) -> Result<(), BackupError> {
         let role = &self.home.role;
-        let done = match role.ships() {
-            true => self.shipped(shipment, begun, last).await,
-            false => Ok(()),
+        let done = if role.ships() {
+            self.shipped(shipment, begun, last).await
+        } else {
+            Ok(())
         };
         if role.ships() {
             return done;

@@ -113,9 +113,10 @@ impl Shipper {
         let Some(last) = &self.last else {
             return Ok(());
         };
-        match self.depot.has(last).await? {
-            true => Ok(()),
-            false => Err(lost(&self.depot.place(), &self.store, self.reached.tail())),
+        if self.depot.has(last).await? {
+            Ok(())
+        } else {
+            Err(lost(&self.depot.place(), &self.store, self.reached.tail()))
         }
     }
 

@@ -234,7 +234,7 @@ pub(super) fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict
             Err(field) => {
                 let text = for_the_journal(line.get());
                 page.unreadable
-                    .push(unreadable(&record, (day, way), (field, text)));
+                    .push(unreadable(&record, day, way, field, text));
             }
         }
     }
@@ -306,8 +306,10 @@ fn movement(record: &Members<'_>, day: BusinessDay, way: Way) -> Result<BankMove
 /// A line that cannot be read, with what can be read of it.
 fn unreadable(
     record: &Members<'_>,
-    (day, way): (BusinessDay, Way),
-    (field, text): (Unread, String),
+    day: BusinessDay,
+    way: Way,
+    field: Unread,
+    text: String,
 ) -> UnreadableLine {
     let (ours, _, origin) = parties(way);
     let id = |name| {
@@ -465,7 +467,7 @@ impl HttpGateway {
         let until = Instant::now() + LIST_DEADLINE;
         let mut all = DayList::default();
         for way in [Way::Out, Way::In] {
-            let listed = self.list_way((day, way), request_id, until, &mut calls);
+            let listed = self.list_way(day, way, request_id, until, &mut calls);
             match listed.await {
                 Ok(lines) => {
                     let (movements, unreadable) = lines.both();
@@ -484,7 +486,8 @@ impl HttpGateway {
 
     async fn list_way(
         &self,
-        (day, way): (BusinessDay, Way),
+        day: BusinessDay,
+        way: Way,
         request_id: &str,
         until: Instant,
         calls: &mut Vec<BankCall>,

@@ -147,9 +147,10 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
 /// # Errors
 /// When it cannot be written.
 pub fn publish<R: Serialize + Display>(report: &R, json: bool) -> anyhow::Result<()> {
-    let text = match json {
-        true => serde_json::to_string_pretty(report)?,
-        false => report.to_string(),
+    let text = if json {
+        serde_json::to_string_pretty(report)?
+    } else {
+        report.to_string()
     };
     Ok(writeln!(std::io::stdout().lock(), "{}", text.trim_end())?)
 }

@@ -262,9 +262,10 @@ impl Asking {
     ) -> Result<Value, Exit> {
         let (remote, json) = self.find()?;
         let answer = wait(remote.ask(method, path, body))?;
-        let text = match json {
-            true => serde_json::to_string_pretty(&answer).map_err(Exit::failed)?,
-            false => show(&answer),
+        let text = if json {
+            serde_json::to_string_pretty(&answer).map_err(Exit::failed)?
+        } else {
+            show(&answer)
         };
         say(&text)?;
         Ok(answer)

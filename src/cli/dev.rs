@@ -302,17 +302,18 @@ fn greet(file: &DevFile, kept: &Path, link: Option<&str>, keys: bool) -> Result<
         Some(link) => format!("{link}     (logs in once, within ten minutes)"),
         None => format!("{admin_url}/console/     (log in with the admin key)"),
     };
-    let (shown, key) = match keys {
-        true => (
+    let (shown, key) = if keys {
+        (
             format!(
                 "  test key      {test_key}\n  live key      {live_key}\n  admin key     {admin_key}"
             ),
             test_key.clone(),
-        ),
-        false => (
+        )
+    } else {
+        (
             format!("  keys          in {kept}"),
             format!(r#"$(sed -n 's/.*"testKey": *"\([^"]*\)".*/\1/p' {kept})"#),
-        ),
+        )
     };
     say(&format!(
         r#"Caudal runs. Press Ctrl-C to stop it; the folder keeps everything.

@@ -49,12 +49,13 @@ pub(super) fn run(args: &Args) -> Result<(), Exit> {
         let answer = client.get(url).send().await.map_err(away)?;
         let status = answer.status();
         let body: Value = answer.json().await.unwrap_or(Value::Null);
-        match status.is_success() {
-            true => say("ready"),
-            false => Err(Exit::failed(format!(
+        if status.is_success() {
+            say("ready")
+        } else {
+            Err(Exit::failed(format!(
                 "not ready: {status} {}",
                 shown(&body, "message")
-            ))),
+            )))
         }
     })
 }

@@ -125,10 +125,11 @@ impl Forward {
         let plain = [&stream, &args.forward]
             .iter()
             .all(|url| url.scheme() == "http");
-        let client = match plain {
+        let client = if plain {
             // Plain HTTP needs no certificates, so machines without any are supported.
-            true => client.tls_certs_only([]),
-            false => client,
+            client.tls_certs_only([])
+        } else {
+            client
         };
         say(&format!(
             "Events go to {}, signed with\n\n  {}\n\nPress Ctrl-C to end it.\n",

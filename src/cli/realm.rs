@@ -267,9 +267,10 @@ fn set(
     open: bool,
 ) -> Result<(), BackupError> {
     write(platform, clock::now(), |platform| {
-        let fact = match open {
-            true => platform.open_realm(tenant, mode),
-            false => platform.close_realm(tenant, mode),
+        let fact = if open {
+            platform.open_realm(tenant, mode)
+        } else {
+            platform.close_realm(tenant, mode)
         };
         Ok(vec![fact?])
     })

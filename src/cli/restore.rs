@@ -125,11 +125,12 @@ pub(super) fn run(args: &Args) -> Result<(), Exit> {
             rate(vouchers, took),
         ))?;
     }
-    match ok {
-        true => Ok(()),
-        false => Err(Exit::failed(
+    if ok {
+        Ok(())
+    } else {
+        Err(Exit::failed(
             "what was restored differs from its journal, so the folder is not used",
-        )),
+        ))
     }
 }
 

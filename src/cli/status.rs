@@ -29,9 +29,10 @@ pub(super) fn run(args: Args) -> Result<(), Exit> {
     let ask = |remote: &Remote| wait(remote.ask(Method::GET, "/admin/status", None));
     if others.is_empty() {
         let status = ask(&remote)?;
-        return match args.json {
-            true => say(&serde_json::to_string_pretty(&status).map_err(Exit::failed)?),
-            false => say(&page(&status)),
+        return if args.json {
+            say(&serde_json::to_string_pretty(&status).map_err(Exit::failed)?)
+        } else {
+            say(&page(&status))
         }
         .and_then(|()| ready(&status));
     }

@@ -46,7 +46,7 @@ pub(super) struct Stopped {
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
     pub(super) fn open(data: &Path, whole: bool, line: &ProgressLine) -> Result<Self, Exit> {
-        Self::watched(data, whole, (Arc::new(Rows), None), line)
+        Self::watched(data, whole, Arc::new(Rows), None, line)
     }
 
     /// Opens it in the same way; `rows` builds the rows that the index lacks. `held` is the lock of the
@@ -54,7 +54,8 @@ impl Stopped {
     pub(super) fn watched(
         data: &Path,
         whole: bool,
-        (rows, held): (Arc<dyn Projection>, Option<File>),
+        rows: Arc<dyn Projection>,
+        held: Option<File>,
         line: &ProgressLine,
     ) -> Result<Self, Exit> {
         if held.is_none() {

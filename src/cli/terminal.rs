@@ -40,9 +40,10 @@ pub(super) fn complain(message: &str) {
 pub(super) fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     let filter = std::env::var(LOG).ok().filter(|text| !text.is_empty());
     let filter = filter.as_deref().unwrap_or(usual);
-    let filter = match filter.contains(GARBAGE) {
-        true => filter.to_owned(),
-        false => format!("{filter},{GARBAGE}=off"),
+    let filter = if filter.contains(GARBAGE) {
+        filter.to_owned()
+    } else {
+        format!("{filter},{GARBAGE}=off")
     };
     let filter = EnvFilter::try_new(filter)
         .map_err(|why| Exit::usage(format!("{LOG}: {why}; for instance info")))?;

@@ -65,7 +65,7 @@ pub(super) fn folder(data: &Path, held: Option<File>) -> Result<VerifyBody, Exit
     let line = ProgressLine::new("opening");
     // If the index has to be rebuilt, it is built from the same pass that verifies.
     let watch = Watch::new(stopped::profiles());
-    let stopped = Stopped::watched(data, true, (Arc::<Watch>::clone(&watch), held), &line)?;
+    let stopped = Stopped::watched(data, true, Arc::<Watch>::clone(&watch), held, &line)?;
     line.set_what("entries replayed:");
     let mut seen = |entries: u64| line.set_position(entries);
     let verified = watch.verified(stopped.store.as_ref(), &mut seen);

@@ -114,9 +114,10 @@ pub fn refuse_encoded(request: &HttpRequest) -> Result<(), Refusal> {
     let length = headers.get(CONTENT_LENGTH);
     let sent =
         length.is_some_and(|length| length != "0") || headers.contains_key(TRANSFER_ENCODING);
-    match sent && headers.contains_key(CONTENT_ENCODING) {
-        true => Err(Refusal::BodyEncoded),
-        false => Ok(()),
+    if sent && headers.contains_key(CONTENT_ENCODING) {
+        Err(Refusal::BodyEncoded)
+    } else {
+        Ok(())
     }
 }
 

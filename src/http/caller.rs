@@ -71,9 +71,10 @@ impl Caller {
         let (door, engine) = (&self.door, self.engine());
         let key = engine.key(&self.identity.key);
         let works = key.is_some_and(|known| known.key.works_at(engine.now()));
-        match works && door.gate.is_open() && door.is_owners() {
-            true => Ok(()),
-            false => Err(Failure::ShuttingDown),
+        if works && door.gate.is_open() && door.is_owners() {
+            Ok(())
+        } else {
+            Err(Failure::ShuttingDown)
         }
     }
 }

@@ -29,9 +29,12 @@ const HASH: (u32, u32) = (0x811c_9dc5, 0x0100_0193);
 /// The number of a list: a hash of its path and of the parameters that filter and order it.
 pub fn list(path: &str, query: &str) -> u32 {
     let wallet = is_wallet(path);
-    let lower = path.bytes().map(|byte| match wallet {
-        true => byte.to_ascii_lowercase(),
-        false => byte,
+    let lower = path.bytes().map(|byte| {
+        if wallet {
+            byte.to_ascii_lowercase()
+        } else {
+            byte
+        }
     });
     let hash = |from: u32, byte: u8| (from ^ u32::from(byte)).wrapping_mul(HASH.1);
     let path = lower.fold(HASH.0, hash);

@@ -117,9 +117,10 @@ mod tests {
             .ok()
             .unwrap();
         let mut body = Vec::new();
-        match packed {
-            true => drop(GzDecoder::new(&bytes[..]).read_to_end(&mut body).unwrap()),
-            false => body.extend_from_slice(&bytes),
+        if packed {
+            drop(GzDecoder::new(&bytes[..]).read_to_end(&mut body).unwrap())
+        } else {
+            body.extend_from_slice(&bytes)
         }
         (packed, varies, body)
     }

@@ -187,9 +187,10 @@ impl<'a> MakeWriter<'a> for Output {
     }
 
     fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Out {
-        match *meta.level() == Level::ERROR && meta.target().starts_with(AT_ONCE) {
-            true => Out::AtOnce(io::stderr()),
-            false => self.make_writer(),
+        if *meta.level() == Level::ERROR && meta.target().starts_with(AT_ONCE) {
+            Out::AtOnce(io::stderr())
+        } else {
+            self.make_writer()
         }
     }
 }

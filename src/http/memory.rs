@@ -124,9 +124,10 @@ impl Plan {
 
     /// How many unread answers may be kept, while the process takes `taken` bytes.
     pub fn unread_max(&self, taken: u64) -> usize {
-        match taken > self.limit {
-            true => count(self.unread / UNREAD_BYTES),
-            false => usize::MAX,
+        if taken > self.limit {
+            count(self.unread / UNREAD_BYTES)
+        } else {
+            usize::MAX
         }
     }
 

@@ -123,11 +123,12 @@ impl Node {
     /// Why requests are served by no node that this one knows.
     pub fn why_waits(&self) -> String {
         let here = self.name();
-        match self.member.owns() {
-            true => format!(
+        if self.member.owns() {
+            format!(
                 "{here} owns the log, and begins to serve or gives it away: clients repeat their requests"
-            ),
-            false => format!("{here} knows of no owner of the log: clients repeat their requests"),
+            )
+        } else {
+            format!("{here} knows of no owner of the log: clients repeat their requests")
         }
     }
 

@@ -177,9 +177,10 @@ impl Site {
         let pages = pages.chain(DOCUMENTS.iter().map(|(path, name, _)| (*path, *name)));
         let links = pages.map(|(path, name)| {
             let path = format!("{DOCS}{path}");
-            let here = match path == entry.path {
-                true => " aria-current=\"page\"",
-                false => "",
+            let here = if path == entry.path {
+                " aria-current=\"page\""
+            } else {
+                ""
             };
             format!("<a href=\"{path}\"{here}>{name}</a>\n")
         });

@@ -160,7 +160,7 @@ params! {
         from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
         /// A date (the whole day) or date-time; not after it.
         to: Option<Timestamp> = until("to") as Option<DayOrInstant>;
-        => |query| query.in_order(("from", from), ("to", to));
+        => |query| query.in_order("from", from, "to", to);
     }
 }
 

@@ -110,10 +110,7 @@ impl Known {
     /// A path that fits, with its literal segments written as here.
     fn spelled(&self, path: &str) -> String {
         let parts = self.segments.iter().zip(path.split('/'));
-        let parts = parts.map(|(known, asked)| match is_parameter(known) {
-            true => asked,
-            false => known,
-        });
+        let parts = parts.map(|(known, asked)| if is_parameter(known) { asked } else { known });
         parts.collect::<Vec<_>>().join("/")
     }
 }

@@ -179,8 +179,10 @@ impl Query {
     /// Notes a range of amounts whose least is above its most.
     pub fn amounts_in_order(
         &mut self,
-        (min, least): (&str, Option<i64>),
-        (max, most): (&'static str, Option<i64>),
+        min: &str,
+        least: Option<i64>,
+        max: &'static str,
+        most: Option<i64>,
     ) {
         if let (Some(least), Some(most)) = (least, most)
             && least > most
@@ -209,8 +211,10 @@ impl Query {
     /// Notes a period that ends before it begins.
     pub fn in_order(
         &mut self,
-        (from, first): (&str, Option<Timestamp>),
-        (to, last): (&'static str, Option<Timestamp>),
+        from: &str,
+        first: Option<Timestamp>,
+        to: &'static str,
+        last: Option<Timestamp>,
     ) {
         if let (Some(first), Some(last)) = (first, last)
             && first > last

@@ -295,10 +295,7 @@ pub fn making_as<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'stat
         (made, text::json(&kept(value)))
     })?;
     // A dry run leaves nothing behind, not even a kept answer.
-    let status = match dry_run {
-        true => StatusCode::OK,
-        false => made,
-    };
+    let status = if dry_run { StatusCode::OK } else { made };
     Ok((asker, Success { status, render }))
 }
 

@@ -123,10 +123,7 @@ impl Pen {
 }
 
 /// An answer with rows that are already in memory.
-pub fn table(
-    (style, kind): (Style, Kind),
-    bodies: impl IntoIterator<Item = Value>,
-) -> HttpResponse {
+pub fn table(style: Style, kind: Kind, bodies: impl IntoIterator<Item = Value>) -> HttpResponse {
     let mut out = Vec::new();
     let pen = Pen::begin(style, kind, &mut out);
     let mut rows = 0;
@@ -202,7 +199,8 @@ where
 /// many streams as it may.
 pub async fn stream<T, F, R>(
     caller: &Caller,
-    (style, kind): (Style, Kind),
+    style: Style,
+    kind: Kind,
     page: ListPage,
     fetch: F,
     render: R,

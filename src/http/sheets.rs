@@ -69,9 +69,10 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
         begins = matches!(c, ';' | '\t' | '\r' | '\n') || (begins && c == ' ');
         safe.push(c);
     }
-    match safe.len() == text.len() {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(safe),
+    if safe.len() == text.len() {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(safe)
     }
 }
 

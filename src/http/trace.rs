@@ -64,9 +64,10 @@ impl RootSpanBuilder for Requests {
             span.record("trace_id", trace.id());
             remember(&id, trace);
         }
-        let language = match is_wallet(call.path()) {
-            true => Language::Spanish,
-            false => Language::English,
+        let language = if is_wallet(call.path()) {
+            Language::Spanish
+        } else {
+            Language::English
         };
         let mut extensions = call.extensions_mut();
         let list = match *call.method() {

@@ -344,9 +344,10 @@ impl AsyncRead for Wire {
         }
         if this.head_is_late(cx) {
             // A client that has sent nothing gets no answer.
-            this.refuse(match this.scan.amid_head() {
-                true => Refusal::Slow,
-                false => Refusal::Silent,
+            this.refuse(if this.scan.amid_head() {
+                Refusal::Slow
+            } else {
+                Refusal::Silent
             });
             return Poll::Ready(Ok(()));
         }

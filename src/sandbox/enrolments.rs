@@ -63,9 +63,10 @@ impl Book {
             let same = known.cvu == cvu
                 && known.brokerage_account == brokerage_account
                 && known.asked == order.fund;
-            return match same {
-                true => Ok(known.shown(now, &self.calendar)),
-                false => Err(refusal("RM002").into()),
+            return if same {
+                Ok(known.shown(now, &self.calendar))
+            } else {
+                Err(refusal("RM002").into())
             };
         }
         if self.fund.values().any(|it| it.cvu == cvu && !it.is_over()) {

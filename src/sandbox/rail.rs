@@ -209,7 +209,7 @@ impl Book {
                 transfer.status = Status::Completed;
                 transfer.coelsa_id = new_rail_id()?;
                 let from = origin.map_or_else(|| own_party(world), |it| party(world, it));
-                Some(arrival(&transfer, (home, &account), from))
+                Some(arrival(&transfer, home, &account, from))
             }
             Target::Other(key) => {
                 decide(&mut transfer, &key, now)?;
@@ -429,7 +429,7 @@ fn party(home: World, account: &Account) -> Party {
 }
 
 /// A transfer between CVUs at the sandbox, as its receiver has it.
-fn arrival(transfer: &Transfer, (home, account): (World, &Account), other: Party) -> Transfer {
+fn arrival(transfer: &Transfer, home: World, account: &Account, other: Party) -> Transfer {
     Transfer {
         number: transfer.number.saturating_add(1),
         kind: Kind::In,

@@ -107,13 +107,14 @@ fn root(
     if enabled {
         return Ok(Some(Arc::new(RootKey::new(key))));
     }
-    match engine.operators().staff().people.working().any(acts) {
-        true => Ok(None),
-        false => Err(StartError::Setting(
+    if engine.operators().staff().people.working().any(acts) {
+        Ok(None)
+    } else {
+        Err(StartError::Setting(
             "admin_key_enabled is false, and nobody has a credential with which to act: start with it, add an \
              operator or approver (`caudal admin people add`), and switch it off then"
                 .to_owned(),
-        )),
+        ))
     }
 }
 
@@ -203,7 +204,7 @@ impl Parts {
         let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let outgoing = leaving(&options.data)?;
-        let outside = outside(&measures, (banks, sink), &outgoing);
+        let outside = outside(&measures, banks, sink, &outgoing);
         let actors = options.engine.resting(ahead.is_some());
         let engine = Engine::timed(store, options.clock, outside, actors, measures.actors())?;
         let backup = ship(options.backup, records, &options.data, &opened.node)?;
@@ -373,7 +374,8 @@ fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
 /// The outside world, with every call counted.
 fn outside(
     measures: &Arc<Measures>,
-    (banks, sink): (Banks, Arc<dyn WebhookSink>),
+    banks: Banks,
+    sink: Arc<dyn WebhookSink>,
     outgoing: &Outgoing,
 ) -> Outside {
     Outside {
@@ -420,7 +422,7 @@ fn banks(
                 made.transpose()
                     .map_err(|why| StartError::Setting(format!("bank.{mode}: {why}")))?;
             }
-            Ok((maker(live, Some(test), (secrets, may_call)), None))
+            Ok((maker(live, Some(test), secrets, may_call), None))
         }
         Banking::Sandbox {
             listen,
@@ -454,7 +456,7 @@ fn banks(
             let worlds = true;
             let usual = Some(Usual { config, worlds });
             Ok((
-                maker(usual.clone(), usual, (secrets, may_call)),
+                maker(usual.clone(), usual, secrets, may_call),
                 Some(running),
             ))
         }

@@ -57,7 +57,8 @@ impl fmt::Debug for Usual {
 pub(super) fn maker(
     live: Option<Usual>,
     test: Option<Usual>,
-    (secrets, may_call): (Secrets, MayCall),
+    secrets: Secrets,
+    may_call: MayCall,
 ) -> Banks {
     Arc::new(move |relation| {
         let config = match relation.mode {

@@ -30,7 +30,7 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
         loop {
             for on in engine.queries().collectors().values() {
                 for mode in [Mode::Live, Mode::Test] {
-                    if panics(turn(&engine, (on, mode), first)).await {
+                    if panics(turn(&engine, on, mode, first)).await {
                         tracing::error!(
                             mode = mode.as_str(),
                             collector = on.collector.cbu.get(18..),
@@ -45,7 +45,7 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
     })
 }
 
-async fn turn(engine: &Engine, (on, mode): (&OnCollector, Mode), first: bool) {
+async fn turn(engine: &Engine, on: &OnCollector, mode: Mode, first: bool) {
     let now = engine.now();
     let today = now.business_day();
     let since_midnight = now.millis().saturating_sub(today.start().millis());

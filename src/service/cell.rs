@@ -87,13 +87,14 @@ pub(super) fn open(
             data.display(),
             data.join(PLACE).display()
         ))),
-        (Some(cell), _) => join(data, (options, projection), cell, member),
+        (Some(cell), _) => join(data, options, projection, cell, member),
     }
 }
 
 fn join(
     data: &Path,
-    (options, projection): (StoreOptions, Arc<dyn Projection>),
+    options: StoreOptions,
+    projection: Arc<dyn Projection>,
     cell: CellLog,
     member: Option<&Membership>,
 ) -> Result<Opened, StartError> {

@@ -115,13 +115,14 @@ fn lock(data: &Path) -> Result<File, StartError> {
 /// When it has not, or the folder cannot be read.
 pub fn is_restored(data: &Path) -> Result<(), StartError> {
     let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
-    match data.join(RESTORING).try_exists().map_err(failed)? {
-        false => Ok(()),
-        true => Err(StartError::Setting(format!(
+    if data.join(RESTORING).try_exists().map_err(failed)? {
+        Err(StartError::Setting(format!(
             "a restore into {} has not finished: wait for it, or, if it was interrupted, run `caudal restore` with this \
              folder again, which begins anew",
             data.display()
-        ))),
+        )))
+    } else {
+        Ok(())
     }
 }
 

@@ -64,9 +64,10 @@ impl Secrets {
         };
         let (bank, secret) = parted(&text)
             .ok_or_else(|| unfit("it must have two lines: the bank's base URL and the secret"))?;
-        match place(bank) == place(base_url) {
-            true => Ok(secret.into()),
-            false => Err(unfit("it is for another base URL than the relation's")),
+        if place(bank) == place(base_url) {
+            Ok(secret.into())
+        } else {
+            Err(unfit("it is for another base URL than the relation's"))
         }
     }
 }
@@ -86,9 +87,10 @@ fn content(folder: &Path, name: &str) -> io::Result<String> {
     let mut text = String::new();
     let mut file = File::open(path)?.take(BYTES_MAX.strict_add(1));
     let read = file.read_to_string(&mut text)?;
-    match u64::try_from(read).is_ok_and(|read| read <= BYTES_MAX) {
-        true => Ok(text),
-        false => Err(refused("it is too large")),
+    if u64::try_from(read).is_ok_and(|read| read <= BYTES_MAX) {
+        Ok(text)
+    } else {
+        Err(refused("it is too large"))
     }
 }
 

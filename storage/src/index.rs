@@ -216,7 +216,7 @@ impl SortedRows {
             parse_head(key.as_slice(), value.as_ref()?.as_slice())
         };
         let name = from.get(..STREAM_PREFIX).unwrap_or_default();
-        let in_frozen = |frozen: &Arc<Frozen>| frozen.rows.head(name, (&from, &to));
+        let in_frozen = |frozen: &Arc<Frozen>| frozen.rows.head(name, &from, &to);
         let view = {
             let state = read(&self.state);
             if let Some(head) = in_table(&state.active) {
@@ -265,14 +265,16 @@ impl SortedRows {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
-        self.gather((from, to), (order, false), limit)
+        self.gather(from, to, order, false, limit)
     }
 
     /// Rows with `from <= key < to`, at most `limit`; with `proves`, only rows as [`Self::get`] finds them.
     fn gather(
         &self,
-        (from, to): (&[u8], &[u8]),
-        (order, proves): (SortOrder, bool),
+        from: &[u8],
+        to: &[u8],
+        order: SortOrder,
+        proves: bool,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         let (mut from, mut to) = (from.to_vec(), to.to_vec());
@@ -353,7 +355,7 @@ impl SortedRows {
                 None => value,
                 Some(found) => {
                     let last = rows.last().map(|(last, _)| last.as_slice());
-                    self.proven((found, &view.runs), last, (key, value))?
+                    self.proven(found, &view.runs, last, key, value)?
                 }
             };
             rows.extend(value.map(|v| (key.to_vec(), v)));

@@ -422,13 +422,14 @@ impl Journal {
                 begins |= start.checked_add(place) == Some(offset);
                 true
             });
-            match whole {
-                true => Ok(true),
-                false => Err(wrong(
+            if whole {
+                Ok(true)
+            } else {
+                Err(wrong(
                     segment,
                     start,
                     "an entry in the record fails its checksum",
-                )),
+                ))
             }
         };
         let walked = self.walk(position(number, SEGMENT_HEADER), &mut look, &wrong);

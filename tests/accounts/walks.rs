@@ -141,9 +141,12 @@ async fn a_cursor_of_another_list_is_refused() {
         "/v1/treasury/positions?".to_owned(),
         "/wallet/v1/Cuentas?".to_owned(),
     ];
-    let size = |list: &str, size: u32| match list.starts_with("/wallet") {
-        true => format!("{list}pageSize={size}"),
-        false => format!("{list}limit={size}"),
+    let size = |list: &str, size: u32| {
+        if list.starts_with("/wallet") {
+            format!("{list}pageSize={size}")
+        } else {
+            format!("{list}limit={size}")
+        }
     };
     let mut cursors = Vec::new();
     for list in &lists {
@@ -156,12 +159,11 @@ async fn a_cursor_of_another_list_is_refused() {
         for (of, cursor) in lists.iter().zip(&cursors) {
             let path = format!("{}&cursor={cursor}", size(list, 2));
             let answer = client.get(&path).await;
-            match of == list {
-                true => drop(answer.is(200)),
-                false => {
-                    let refused = answer.refused(400, "invalid_request");
-                    assert_eq!(named(&refused.json), ["cursor"], "{list} took that of {of}");
-                }
+            if of == list {
+                drop(answer.is(200))
+            } else {
+                let refused = answer.refused(400, "invalid_request");
+                assert_eq!(named(&refused.json), ["cursor"], "{list} took that of {of}");
             }
         }
     }

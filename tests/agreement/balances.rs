@@ -156,12 +156,12 @@ pub async fn one_by_one(play: &Play) {
             assert!(read.text.contains(&exact), "{}", read.text);
         }
         for day in book.days() {
-            past(play, (at, account), &day).await;
+            past(play, at, account, &day).await;
         }
     }
 }
 
-async fn past(play: &Play, (at, account): (usize, &Account), day: &str) {
+async fn past(play: &Play, at: usize, account: &Account, day: &str) {
     let (client, book) = (play.client(), &play.book);
     let cvu = account.cvu.as_ref().unwrap();
     let (available, held, count) = book.closing(at, day);

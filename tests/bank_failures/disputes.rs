@@ -159,9 +159,10 @@ async fn an_answer_of_something_else_settles_nothing() {
         changes.lock().unwrap().clear();
         let made = calls(&rig.read(&sent).await);
         for (word, back) in [("COMPLETED", false), ("FAILED", false), ("COMPLETED", true)] {
-            let notice = match back {
-                true => reversed(&sent, "100.00", &rail_id()),
-                false => ended(&sent, word),
+            let notice = if back {
+                reversed(&sent, "100.00", &rail_id())
+            } else {
+                ended(&sent, word)
             };
             assert_ne!(rig.notify(&notice).await.is(200)["result"], "done");
         }

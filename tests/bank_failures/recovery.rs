@@ -321,9 +321,10 @@ async fn incoming(rig: &Rig) -> Value {
 async fn money_whose_return_was_lost_is_not_credited_too() {
     for listed in [true, false] {
         // The list is read again and again, or once, because somebody wants to decide.
-        let mut rig = match listed {
-            true => start().await,
-            false => Rig::start().await,
+        let mut rig = if listed {
+            start().await
+        } else {
+            Rig::start().await
         };
         let case = arrives_for_nobody(&rig, 0).await;
         rig.end(true).await;

@@ -116,15 +116,14 @@ impl Browser {
             assert!(attributes.contains("Path=/console; "), "{line}");
             assert!(attributes.contains("HttpOnly; SameSite=Strict"), "{line}");
             let (name, value) = pair.split_once('=').unwrap();
-            match attributes.contains("Max-Age=0;") {
-                true => drop(self.cookies.remove(name)),
-                false => {
-                    // Language and theme are no secrets.
-                    if name == "caudal_session" {
-                        canary::learn(value);
-                    }
-                    self.set(name, value);
+            if attributes.contains("Max-Age=0;") {
+                drop(self.cookies.remove(name))
+            } else {
+                // Language and theme are no secrets.
+                if name == "caudal_session" {
+                    canary::learn(value);
                 }
+                self.set(name, value);
             }
         }
     }

@@ -268,9 +268,10 @@ fn every_number_has_a_format_that_holds_it() {
             let format = schema["format"].as_str().unwrap_or("none");
             let small = i64::from(i32::MAX);
             let fits = schema["maximum"].as_i64().is_some_and(|most| most <= small);
-            let right = match whole {
-                true => format == "int64" || format == "int32" && fits,
-                false => format == "double",
+            let right = if whole {
+                format == "int64" || format == "int32" && fits
+            } else {
+                format == "double"
             };
             assert!(right, "{place}: {format} for {schema}");
         });

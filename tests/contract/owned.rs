@@ -105,9 +105,10 @@ async fn what_the_service_sets_is_taken_from_nobody() {
                 body[field.as_str()] = (*says).clone();
             }
             let call = service.a.call(&operation.method, &path).json(&body);
-            let call = match operation.row.keyed {
-                true => call.key(&format!("owned-{}", fresh())),
-                false => call,
+            let call = if operation.row.keyed {
+                call.key(&format!("owned-{}", fresh()))
+            } else {
+                call
             };
             let answer = call.await;
             if operation.row.lenient {

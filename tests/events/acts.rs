@@ -34,9 +34,10 @@ async fn changes(story: &mut Story) -> String {
         ("DELETE", "", json!({}), "account.closed"),
     ] {
         let call = story.step().call(method, &at(rest));
-        match body == json!({}) {
-            true => call.await.is(200),
-            false => call.json(&body).await.is(200),
+        if body == json!({}) {
+            call.await.is(200)
+        } else {
+            call.json(&body).await.is(200)
         };
         story.account(kind, &cvu).await;
     }

@@ -52,12 +52,13 @@ impl Cut {
 fn ip(words: &str) -> Result<(), String> {
     let done = Command::new("ip").args(words.split_whitespace()).output();
     let done = done.map_err(|why| format!("ip: {why}"))?;
-    match done.status.success() {
-        true => Ok(()),
-        false => Err(format!(
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(format!(
             "ip {words}: {}",
             String::from_utf8_lossy(&done.stderr)
-        )),
+        ))
     }
 }
 

@@ -122,9 +122,10 @@ async fn whatever_server_dies_nothing_acknowledged_is_lost_or_there_twice() {
         let since = Instant::now();
         // In every other round the owner is killed as well, as when they share a machine.
         let with_owner = round % 2 == 1;
-        let what = match with_owner {
-            true => "promotion, and the owner is killed",
-            false => "promotion",
+        let what = if with_owner {
+            "promotion, and the owner is killed"
+        } else {
+            "promotion"
         };
         let owner = site.owner_but(usize::MAX).await;
         if with_owner {

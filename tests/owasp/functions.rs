@@ -10,9 +10,12 @@ use crate::support::{Answer, Client, TestService, Value, json};
 fn operations(document: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
-        let ids = |part: &str| match part.starts_with('{') {
-            true => "nobody".to_owned(),
-            false => part.to_owned(),
+        let ids = |part: &str| {
+            if part.starts_with('{') {
+                "nobody".to_owned()
+            } else {
+                part.to_owned()
+            }
         };
         let path = path.split('/').map(ids).collect::<Vec<_>>().join("/");
         let methods = item

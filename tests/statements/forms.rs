@@ -39,9 +39,10 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 /// already the next day in UTC.
 fn day(line: &Value) -> String {
     let at = line["createdAt"].as_str().unwrap();
-    match at.starts_with("2026-10-20T02:59:59") {
-        true => "2026-10-19".to_owned(),
-        false => at.split_once('T').unwrap().0.to_owned(),
+    if at.starts_with("2026-10-20T02:59:59") {
+        "2026-10-19".to_owned()
+    } else {
+        at.split_once('T').unwrap().0.to_owned()
     }
 }
 

@@ -312,14 +312,14 @@ impl Drop for Paper {
             return;
         };
         let said = String::from_utf8_lossy(&said);
-        match std::thread::panicking() {
+        if std::thread::panicking() {
             // Whoever investigates a failed test has nothing else from the process.
-            true => {
-                let mut tail: Vec<_> = said.lines().rev().take(TAIL).collect();
-                tail.reverse();
-                println!("the process logged at last:\n{}", tail.join("\n"));
-            }
-            false => reads("a process", &said),
+
+            let mut tail: Vec<_> = said.lines().rev().take(TAIL).collect();
+            tail.reverse();
+            println!("the process logged at last:\n{}", tail.join("\n"));
+        } else {
+            reads("a process", &said)
         }
     }
 }

@@ -262,9 +262,12 @@ fn the_map_and_the_internals_name_what_is_there() {
     let map: String = both.map(|(_, text)| text.as_str()).collect();
     let map = map.as_str();
     let declared = declared();
-    let is_declared = |word: &str, name: &str| match word.ends_with('*') {
-        true => declared.iter().any(|known| known.starts_with(name)),
-        false => declared.contains(name),
+    let is_declared = |word: &str, name: &str| {
+        if word.ends_with('*') {
+            declared.iter().any(|known| known.starts_with(name))
+        } else {
+            declared.contains(name)
+        }
     };
     let is_place = |word: &str| {
         let inside = format!("{}/", word.trim_end_matches('/'));
@@ -292,9 +295,12 @@ fn the_map_and_the_internals_name_what_is_there() {
         } else if let Some(parts) = parts(&word) {
             names += 1;
             let last = parts.len() - 1;
-            let missing = parts.iter().enumerate().find(|(n, part)| match *n == last {
-                true => !is_declared(&word, part),
-                false => !declared.contains(**part),
+            let missing = parts.iter().enumerate().find(|(n, part)| {
+                if *n == last {
+                    !is_declared(&word, part)
+                } else {
+                    !declared.contains(**part)
+                }
             });
             found.extend(missing.map(|(_, part)| format!("nothing is called {part}: {word}")));
         }

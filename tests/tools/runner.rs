@@ -248,9 +248,10 @@ fn disk_bytes(folder: &Path) -> u64 {
     let items = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = items.filter_map(|item| {
         let meta = item.metadata().ok()?;
-        Some(match meta.is_dir() {
-            true => disk_bytes(&item.path()),
-            false => meta.blocks().saturating_mul(512),
+        Some(if meta.is_dir() {
+            disk_bytes(&item.path())
+        } else {
+            meta.blocks().saturating_mul(512)
         })
     });
     bytes.fold(0, u64::saturating_add)

@@ -89,9 +89,10 @@ async fn ids_of_operations_are_any_printable_text_compared_exactly() {
             let wallet = format!("/wallet/v1/ComprobanteByIdExterno/{path}?sentido=1");
             assert_eq!(service.a.get(&wallet).await.is(200)["idExterno"], **id);
         }
-        match crash {
-            true => service.crash().await,
-            false => service.lose_index(),
+        if crash {
+            service.crash().await
+        } else {
+            service.lose_index()
         }
     }
     let q = service

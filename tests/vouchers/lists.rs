@@ -287,13 +287,14 @@ async fn pages_by_cursor_and_by_offset_visit_each_row_once() {
             "from=2026-03-02&to=2026-03-02",
         ] {
             // The internal list has parameter names of its own, in Spanish.
-            let query = match path.contains("internal") {
-                true => query
+            let query = if path.contains("internal") {
+                query
                     .replace("q=in-", "")
                     .replace("type", "tipo")
                     .replace("from", "desde")
-                    .replace("to=", "hasta="),
-                false => query.to_owned(),
+                    .replace("to=", "hasta=")
+            } else {
+                query.to_owned()
             };
             let whole = service
                 .a

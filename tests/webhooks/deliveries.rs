@@ -365,9 +365,12 @@ async fn within_one_receiver_an_account_waits_for_its_own_events_only() {
         text.contains(&name)
     };
     let refused = of.clone();
-    inbox.behave(move |request| match refused(request) {
-        true => say("500 No"),
-        false => Fate::Take,
+    inbox.behave(move |request| {
+        if refused(request) {
+            say("500 No")
+        } else {
+            Fate::Take
+        }
     });
     let hook = Hook::new(a, &inbox.url("/")).await;
     for _ in 0..5 {
@@ -493,9 +496,12 @@ async fn one_that_asks_to_be_left_alone_is() {
     let (a, inbox) = (&service.a, Inbox::start());
     let cvu = account(a).await;
     let mut asked = false;
-    inbox.behave(move |_| match std::mem::replace(&mut asked, true) {
-        false => say("429 Too Many Requests\r\nretry-after: 1"),
-        true => Fate::Take,
+    inbox.behave(move |_| {
+        if std::mem::replace(&mut asked, true) {
+            Fate::Take
+        } else {
+            say("429 Too Many Requests\r\nretry-after: 1")
+        }
     });
     Hook::new(a, &inbox.url("/")).await;
     a.credit(&cvu, "1.00").await;

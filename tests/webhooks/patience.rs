@@ -25,12 +25,13 @@ async fn what_nobody_takes_for_three_days_is_parked_and_may_be_sent_again() {
     let (a, inbox) = (&service.a, Inbox::start());
     let (bad, good) = (account(a).await, a.cvu().await);
     let name = bad.clone();
-    inbox.behave(
-        move |request| match String::from_utf8_lossy(&request.body).contains(&name) {
-            true => say("400 No"),
-            false => Fate::Take,
-        },
-    );
+    inbox.behave(move |request| {
+        if String::from_utf8_lossy(&request.body).contains(&name) {
+            say("400 No")
+        } else {
+            Fate::Take
+        }
+    });
     let hook = Hook::new(a, &inbox.url("/")).await;
     a.credit(&bad, "1.00").await;
     inbox.came(1).await;

@@ -135,9 +135,10 @@ impl Waits for Share {
 impl Drop for Share {
     fn drop(&mut self) {
         if !self.items.is_empty() {
-            self.refuse(match self.gather.is_left() {
-                true => Failure::Overloaded,
-                false => Failure::OutcomeUnknown,
+            self.refuse(if self.gather.is_left() {
+                Failure::Overloaded
+            } else {
+                Failure::OutcomeUnknown
             });
         }
     }

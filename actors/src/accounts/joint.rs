@@ -348,10 +348,11 @@ async fn batch(
         }
     }
     if mode.dry_run || !all {
-        match mode.dry_run {
-            true => pages.clear(),
+        if mode.dry_run {
+            pages.clear()
+        } else {
             // A refusal that a key keeps is written only with the changes that it was decided on.
-            false => pages.values_mut().for_each(Write::keep_grounds),
+            pages.values_mut().for_each(Write::keep_grounds)
         }
         undo(desks, before);
     }

@@ -146,9 +146,10 @@ impl Desk {
     /// Adds a client id to an order for which the bank is asked for a CVU.
     fn drawn(&mut self, order: &ProfileOrder) -> Result<ProfileOrder, Failure> {
         let order = order.clone();
-        Ok(match order.draws() {
-            true => order.drawn(self.draw()?),
-            false => order,
+        Ok(if order.draws() {
+            order.drawn(self.draw()?)
+        } else {
+            order
         })
     }
 

@@ -59,9 +59,10 @@ impl Realms {
     /// The bank of a realm, for calls to it: a retired realm makes none.
     pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
         let bank = self.relation(realm).ok_or_else(|| self.absent(realm))?;
-        match self.is_served(realm) {
-            true => Ok(bank),
-            false => Err(Failure::ShuttingDown),
+        if self.is_served(realm) {
+            Ok(bank)
+        } else {
+            Err(Failure::ShuttingDown)
         }
     }
 

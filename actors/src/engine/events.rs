@@ -81,7 +81,7 @@ impl Queries<'_> {
     ) -> Result<Vec<Event>, Failure> {
         self.0
             .scan(realm, Cost::Page, move |store| {
-                between(store, realm, (from, until), limit)
+                between(store, realm, from, until, limit)
             })
             .await
     }
@@ -174,7 +174,8 @@ fn of_account(
 fn between(
     store: &dyn Index,
     realm: RealmId,
-    (from, until): (Timestamp, Timestamp),
+    from: Timestamp,
+    until: Timestamp,
     limit: usize,
 ) -> Result<Vec<Event>, StoreError> {
     let last = reads::totals(store, realm)?.events;
@@ -186,9 +187,10 @@ fn between(
         let at = row
             .map(|row| reads::events::time(store, &row))
             .transpose()?;
-        match at.is_some_and(|at| at < from) {
-            true => before = middle,
-            false => behind = middle,
+        if at.is_some_and(|at| at < from) {
+            before = middle
+        } else {
+            behind = middle
         }
     }
     let mut found = Vec::new();

@@ -297,7 +297,7 @@ impl Queries<'_> {
         self.0
             .look(realm, cost, move |books| {
                 let store = &books.store;
-                accounts::accounts(store.as_ref(), realm, &filter, sort, (&page, bound))
+                accounts::accounts(store.as_ref(), realm, &filter, sort, &page, bound)
             })
             .await
     }

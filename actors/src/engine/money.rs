@@ -208,9 +208,10 @@ impl Queries<'_> {
         };
         let known = open.is_some();
         let read = move |store: &dyn Index| {
-            let kept = match known {
-                true => None,
-                false => reads::money::transfer(store, realm, place)?,
+            let kept = if known {
+                None
+            } else {
+                reads::money::transfer(store, realm, place)?
             };
             let calls = reads::money::transfer_calls(store, realm, place, CALLS_MAX)?;
             Ok((kept, calls))
@@ -313,9 +314,10 @@ fn holds(
             let rows = store.scan(&from, &to, look.page.order, size)?;
             let read = |(key, row): &(Vec<u8>, Vec<u8>)| {
                 let sequence = keys::number_of(key)?;
-                let hold: Option<Hold> = match open {
-                    true => find(sequence)?,
-                    false => Some(decode(row)?),
+                let hold: Option<Hold> = if open {
+                    find(sequence)?
+                } else {
+                    Some(decode(row)?)
                 };
                 Ok((sequence, hold))
             };

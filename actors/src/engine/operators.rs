@@ -73,10 +73,11 @@ impl Operators<'_> {
                 .iter()
                 .any(|mode| change.serving(*mode).is_some());
             let order = PlatformOrder::ChangeTenant(tenant.id.clone(), change);
-            match turns {
+            if turns {
                 // No other turn begins before it is known whether the realm is served.
-                true => self.administered_surely(order).await,
-                false => self.administer(order).await,
+                self.administered_surely(order).await
+            } else {
+                self.administer(order).await
             }
         };
         let done = done.await;

@@ -290,9 +290,10 @@ impl Books {
         };
         let found = reads::cases::said(self.store.as_ref(), realm, key)?;
         let dismissed = found.as_ref().is_some_and(|it| it.decision().is_some());
-        let judged = match dismissed {
-            true => Agreement::Decided.into(),
-            false => judged,
+        let judged = if dismissed {
+            Agreement::Decided.into()
+        } else {
+            judged
         };
         Ok((judged, found))
     }
@@ -408,7 +409,7 @@ impl Books {
             after = places.last().copied();
             for (account, sequence) in &places {
                 if !seen.contains(&(*account, *sequence)) {
-                    found.extend(self.unlisted(realm, (*account, *sequence))?);
+                    found.extend(self.unlisted(realm, *account, *sequence)?);
                 }
             }
             if places.len() < KEYS_PAGE {
@@ -421,7 +422,8 @@ impl Books {
     fn unlisted(
         &self,
         realm: RealmId,
-        (account, sequence): (AccountNo, u64),
+        account: AccountNo,
+        sequence: u64,
     ) -> Result<Option<Reconciled>, Failure> {
         let store = self.store.as_ref();
         let alone = |voucher, transfer: Option<TransferView>, suspense| Reconciled {

@@ -164,7 +164,7 @@ impl Realms {
         };
         let waiting = Waiting::default();
         let supervisor =
-            RealmSupervisor::load((heart, shared), self.residency.join(), waiting.clone())?;
+            RealmSupervisor::load(heart, shared, self.residency.join(), waiting.clone())?;
         Ok(Loaded {
             supervisor,
             at,

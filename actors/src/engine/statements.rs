@@ -176,11 +176,12 @@ fn recounted(
         };
     }
     let found = tally.end(of, pin.is_final).map_err(broken)?;
-    match found.last == pin.last {
-        true => Ok(found),
-        false => Err(broken(Broken::Sequence {
+    if found.last == pin.last {
+        Ok(found)
+    } else {
+        Err(broken(Broken::Sequence {
             expected: pin.last,
             found: found.last,
-        })),
+        }))
     }
 }

@@ -179,7 +179,7 @@ impl Queries<'_> {
         self.0
             .look(realm, cost, move |books| {
                 let store = &books.store;
-                positions(store.as_ref(), realm, &filter, (&page, bound))
+                positions(store.as_ref(), realm, &filter, &page, bound)
             })
             .await
     }
@@ -225,7 +225,8 @@ impl PositionFilter {
         &self,
         store: &dyn Index,
         realm: RealmId,
-        (number, status): (AccountNo, Status),
+        number: AccountNo,
+        status: Status,
         left: &mut Left,
     ) -> Result<Option<Option<Funds>>, StoreError> {
         let closed = status == Status::Closed && self.at.is_none();
@@ -257,7 +258,7 @@ fn everyone(
     let census = reads::totals(store, realm)?.census;
     // The census does not count the closed accounts that have money.
     let known = (census.closed == 0 || !among.alive).then(|| census.with_cvu());
-    let listing = listed(store, realm, (&among, known), page)?;
+    let listing = listed(store, realm, &among, known, page)?;
     Ok(listing.with(|items| items.into_iter().map(|number| (number, None)).collect()))
 }
 
@@ -266,7 +267,8 @@ fn filtered(
     store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
-    (page, bound): (&ListPage, u64),
+    page: &ListPage,
+    bound: u64,
 ) -> Result<Listing<(AccountNo, Option<Funds>)>, Failure> {
     let accounts = AccountFilter {
         text: filter.text.clone(),
@@ -278,9 +280,10 @@ fn filtered(
         last: reads::last_account(store, realm)?,
     };
     let closed = reads::totals(store, realm)?.census.closed > 0 && filter.at.is_none();
-    let most = match closed || filter.min.is_some() || filter.max.is_some() {
-        true => ACCOUNT + BALANCE,
-        false => ACCOUNT,
+    let most = if closed || filter.min.is_some() || filter.max.is_some() {
+        ACCOUNT + BALANCE
+    } else {
+        ACCOUNT
     };
     let look = Look {
         page,
@@ -290,13 +293,13 @@ fn filtered(
     };
     look.over(
         all,
-        |rest, size, _| directory(store, realm, *rest, (page.order, size)),
+        |rest, size, _| directory(store, realm, *rest, page.order, size),
         |number, row, left| {
             let number = AccountNo(number);
             if !accounts.lets(number, &row) {
                 return Ok(None);
             }
-            let known = filter.looks(store, realm, (number, row.status), left)?;
+            let known = filter.looks(store, realm, number, row.status, left)?;
             Ok(known.map(|known| (number, known)))
         },
         |number| Ok(reads::listed(store, realm, AccountNo(number))?.map(|it| it.created_at)),
@@ -307,12 +310,13 @@ fn positions(
     store: &dyn Index,
     realm: RealmId,
     filter: &PositionFilter,
-    (page, bound): (&ListPage, u64),
+    page: &ListPage,
+    bound: u64,
 ) -> Result<Listing<Position>, Failure> {
     let listing = if filter.is_everyone() {
         everyone(store, realm, filter, page)?
     } else {
-        filtered(store, realm, filter, (page, bound))?
+        filtered(store, realm, filter, page, bound)?
     };
     Ok(listing.try_with(|items| shown(store, realm, filter, items))?)
 }

@@ -38,7 +38,7 @@ type State = Arc<RwLock<Arc<Platform>>>;
 pub(super) fn publisher(keys: &Keys, realms: &Arc<Realms>, state: &State) -> Published {
     let (keys, realms, state) = (Arc::clone(keys), Arc::clone(realms), Arc::clone(state));
     Arc::new(move |platform: &Arc<Platform>| {
-        if let Err(why) = take_up((&keys, &realms, &state), platform) {
+        if let Err(why) = take_up(&keys, &realms, &state, platform) {
             tracing::error!(%why, "a new realm could not be started");
         }
     })
@@ -46,7 +46,9 @@ pub(super) fn publisher(keys: &Keys, realms: &Arc<Realms>, state: &State) -> Pub
 
 /// Takes up a state of the platform. An error tells that some of it could not be started.
 fn take_up(
-    (keys, realms, state): (&Keys, &Arc<Realms>, &State),
+    keys: &Keys,
+    realms: &Arc<Realms>,
+    state: &State,
     platform: &Arc<Platform>,
 ) -> Result<(), Failure> {
     let turn = realms.publishes();
@@ -118,9 +120,10 @@ impl Realms {
         let known = known
             .unwrap_or_else(PoisonError::into_inner)
             .contains(&realm);
-        match known || *self.resting() {
-            true => Failure::ShuttingDown,
-            false => Rejection::TenantNotFound.into(),
+        if known || *self.resting() {
+            Failure::ShuttingDown
+        } else {
+            Rejection::TenantNotFound.into()
         }
     }
 }

@@ -120,7 +120,7 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
     for movement in listed {
         let notice = match returned(store, realm, &settings.tenant, &movement)? {
             Some(notice) => Some(notice),
-            None if is_of(store, (realm, keeps), &movement)? => news(store, realm, movement)?,
+            None if is_of(store, realm, keeps, &movement)? => news(store, realm, movement)?,
             None => None,
         };
         let Some(notice) = notice else {
@@ -183,7 +183,8 @@ pub(crate) fn named(
 /// the collector account itself and is no return of ours belongs to no realm, and nothing is booked for it.
 fn is_of(
     store: &dyn Index,
-    (realm, keeps): (RealmId, bool),
+    realm: RealmId,
+    keeps: bool,
     movement: &BankMovement,
 ) -> Result<bool, StoreError> {
     if let Some((of, _)) = reads::cases::return_of(store, movement.origin)? {

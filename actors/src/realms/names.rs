@@ -93,9 +93,10 @@ impl RealmSupervisor {
             Some(owner) if owner.cuit == cuit => {
                 let listed = reads::listed(store.as_ref(), *realm, owner.account)?;
                 let closed = listed.is_some_and(|it| it.status == Status::Closed);
-                match owner.current && !closed {
-                    true => taken(owner.account),
-                    false => Ok(guard),
+                if owner.current && !closed {
+                    taken(owner.account)
+                } else {
+                    Ok(guard)
                 }
             }
             Some(owner) => taken(owner.account),

@@ -299,7 +299,9 @@ impl Among {
 fn walk(
     store: &dyn Index,
     realm: RealmId,
-    (among, order, start): (&Among, SortOrder, Option<AccountNo>),
+    among: &Among,
+    order: SortOrder,
+    start: Option<AccountNo>,
     mut visit: impl FnMut(u64, &Set) -> bool,
 ) -> Result<(), StoreError> {
     let all = keys::roll(realm);
@@ -335,15 +337,10 @@ fn walk(
 /// The number of selected accounts.
 pub fn count(store: &dyn Index, realm: RealmId, among: &Among) -> Result<u64, StoreError> {
     let mut count = 0_u64;
-    walk(
-        store,
-        realm,
-        (among, SortOrder::Ascending, None),
-        |_, set| {
-            count += set.len();
-            true
-        },
-    )?;
+    walk(store, realm, among, SortOrder::Ascending, None, |_, set| {
+        count += set.len();
+        true
+    })?;
     Ok(count)
 }
 
@@ -360,7 +357,7 @@ pub fn page(
         SortOrder::Ascending => after.is_none_or(|after| number > after),
         SortOrder::Descending => after.is_none_or(|after| number < after),
     };
-    walk(store, realm, (among, order, after), |first, set| {
+    walk(store, realm, among, order, after, |first, set| {
         let count = set.len();
         if skip >= count {
             skip = skip.saturating_sub(count);
@@ -400,7 +397,9 @@ impl Members {
         walk(
             store,
             realm,
-            (among, SortOrder::Ascending, None),
+            among,
+            SortOrder::Ascending,
+            None,
             |first, set| {
                 members.sets.insert(first / BLOCK, *set);
                 true

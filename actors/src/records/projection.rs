@@ -170,7 +170,7 @@ impl Projection for RowsUnder {
             TRANSFERS => money::transfer(under, account, (entry, position), index),
             BANK => {
                 let call: BankCall = decode(&entry.body)?;
-                money::called(realm, account, &call, (entry.seq, position), index)
+                money::called(realm, account, &call, entry.seq, position, index)
             }
             SUSPENSE => money::suspended(under, account, (entry, position), index),
             UNBOOKED => unbooked::happened(realm, account, entry, index),

@@ -249,9 +249,10 @@ pub fn added_until(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<A
     let before = day.last.min(at.plus_millis(1).millis());
     let to = keys::day(realm, Timestamp::from_millis(before));
     let rows = store.scan(&keys::days(realm), &to, SortOrder::Ascending, usize::MAX)?;
-    let newest = match day.last <= at.millis() {
-        true => day.added,
-        false => Added::default(),
+    let newest = if day.last <= at.millis() {
+        day.added
+    } else {
+        Added::default()
     };
     let mut rows = rows.iter();
     rows.try_fold(newest, |sum, (_, row)| Ok(sum.plus(Added::parse(row)?)))
@@ -317,7 +318,8 @@ pub fn accounts_of_cuit(
 pub fn beginning(
     store: &dyn Index,
     realm: RealmId,
-    (by, text): (Sorted, &str),
+    by: Sorted,
+    text: &str,
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
     let text = text.as_bytes();

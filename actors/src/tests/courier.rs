@@ -216,12 +216,13 @@ impl Town {
                     drop(self.harness.give((account, to), 3, &id).await);
                 }
                 2 => {
-                    let order = match dice.chance(50) {
-                        true => ProfileOrder::Reactivate,
-                        false => ProfileOrder::Suspend {
+                    let order = if dice.chance(50) {
+                        ProfileOrder::Reactivate
+                    } else {
+                        ProfileOrder::Suspend {
                             reason: "a doubt".into(),
                             code: SuspensionCode::Other,
-                        },
+                        }
                     };
                     let target = Target::Account(AccountNo(account));
                     let changing =

@@ -293,9 +293,10 @@ pub(super) fn cvu(account: u64) -> Cvu {
 /// The client id of an account: all accounts have one holder, and were opened one after the other.
 pub(super) fn client(account: u64) -> u64 {
     let before = u32::try_from(account - 1).unwrap();
-    let (mark, taken) = match usize::try_from(before).unwrap() < UNCODED_MAX {
-        true => (Mark::Uncoded, before),
-        false => (Mark::Number(AccountNo(account)), 0),
+    let (mark, taken) = if usize::try_from(before).unwrap() < UNCODED_MAX {
+        (Mark::Uncoded, before)
+    } else {
+        (Mark::Number(AccountNo(account)), 0)
     };
     let client = Client {
         tenant: TENANT,

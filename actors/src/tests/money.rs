@@ -479,12 +479,11 @@ async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_com
             wait_until(|| harness.store.pending() >= 2 || answered.get()).await;
             harness.store.set_automatic(true);
         };
-        let done = match list_first {
-            false => tokio::join!(order, list, disk),
-            true => {
-                let (list, order, ()) = tokio::join!(list, order, disk);
-                (order, list, ())
-            }
+        let done = if list_first {
+            let (list, order, ()) = tokio::join!(list, order, disk);
+            (order, list, ())
+        } else {
+            tokio::join!(order, list, disk)
         };
         assert_ne!((done.0, done.1), (false, false), "list first: {list_first}");
         // Both come again, as in practice.

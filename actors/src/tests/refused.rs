@@ -42,17 +42,14 @@ async fn what_was_decided_on_a_change_is_written_with_it_or_not_at_all() {
         world.store.set_automatic(true);
         let (reactivated, posted) = (reactivated.await, posting.await);
         let view = world.engine.queries().view(REALM, target).await.unwrap();
-        let (status, left) = match refuses {
-            true => {
-                assert_eq!(reactivated.unwrap_err(), Failure::ReadOnly);
-                assert_eq!(posted.unwrap_err(), Failure::Overloaded);
-                (Status::Suspended, 100)
-            }
-            false => {
-                value(reactivated);
-                value(posted);
-                (Status::Active, 90)
-            }
+        let (status, left) = if refuses {
+            assert_eq!(reactivated.unwrap_err(), Failure::ReadOnly);
+            assert_eq!(posted.unwrap_err(), Failure::Overloaded);
+            (Status::Suspended, 100)
+        } else {
+            value(reactivated);
+            value(posted);
+            (Status::Active, 90)
         };
         assert_eq!(view.account.status, status);
         assert_eq!(world.balance().await, left);
@@ -107,16 +104,13 @@ async fn a_voucher_is_written_with_its_type_or_not_at_all() {
             }
             world.store.set_automatic(true);
             let (created, posted) = (created.await, posted.await);
-            match refuses {
-                true => {
-                    assert_eq!(created.unwrap_err(), Failure::ReadOnly);
-                    assert_eq!(posted.unwrap_err(), Failure::Overloaded);
-                }
-                false => {
-                    value(created);
-                    posted.unwrap();
-                    balance += 10;
-                }
+            if refuses {
+                assert_eq!(created.unwrap_err(), Failure::ReadOnly);
+                assert_eq!(posted.unwrap_err(), Failure::Overloaded);
+            } else {
+                value(created);
+                posted.unwrap();
+                balance += 10;
             }
             assert_eq!(world.balance().await, balance, "{code}, {refuses}");
             world.verified().await;

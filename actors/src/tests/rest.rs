@@ -94,12 +94,13 @@ async fn step(harness: &Harness, n: u64, dice: &mut Dice) {
             harness.send(account, way, centavos, &id).await.err()
         }
         8 => {
-            let order = match dice.chance(50) {
-                true => ProfileOrder::Reactivate,
-                false => ProfileOrder::Suspend {
+            let order = if dice.chance(50) {
+                ProfileOrder::Reactivate
+            } else {
+                ProfileOrder::Suspend {
                     reason: "of the test".into(),
                     code: SuspensionCode::Other,
-                },
+                }
             };
             let changed = engine.ledger().change(REALM, target, order, None, plain());
             changed.await.err()

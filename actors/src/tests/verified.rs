@@ -349,7 +349,8 @@ fn place(journal: &Journal, account: u64, sequence: u64) -> usize {
 /// The journal with one voucher replaced.
 fn changed(
     journal: &Journal,
-    (account, sequence): (u64, u64),
+    account: u64,
+    sequence: u64,
     change: impl FnOnce(&mut Voucher),
 ) -> Journal {
     let mut journal = journal.clone();
@@ -366,12 +367,12 @@ fn changed(
 async fn whatever_is_wrong_in_a_history_is_named() {
     let journal = journal(story().await.as_ref());
     assert_eq!(found_in(&journal), Vec::<String>::new());
-    let balance = changed(&journal, (1, 3), |voucher| {
+    let balance = changed(&journal, 1, 3, |voucher| {
         let flipped = voucher.after.available.centavos() ^ 1;
         voucher.after.available = Money::from_centavos(flipped);
     });
     names(&found_in(&balance), "account 1: movement 3 says");
-    let text = changed(&journal, (2, 1), |voucher| {
+    let text = changed(&journal, 2, 1, |voucher| {
         voucher.description = Some("another".into());
     });
     names(

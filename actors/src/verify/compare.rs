@@ -315,7 +315,7 @@ pub(super) fn accounts(
     // mostly all accounts have left rows at rest or, if the index was just made, none has
     let looks = match (all.first(), all.last()) {
         (Some(Known { at: first, .. }), Some(Known { at: last, .. })) if first.0 == last.0 => {
-            reads::any_at_rest(store, first.0, (first.1, last.1))?
+            reads::any_at_rest(store, first.0, first.1, last.1)?
         }
         _ => true,
     };
@@ -356,7 +356,7 @@ pub(super) fn accounts(
             && account.holds_what_is_set_apart()
             && listed
             && sets.agrees(store, at.0, at.1, standing)?
-            && (!is_in_full(at) || in_full(store, at, (&account, made), history)?);
+            && (!is_in_full(at) || in_full(store, at, &account, made, history)?);
         if !good {
             part.accounts.insert(at);
         }
@@ -385,8 +385,7 @@ fn loaded(
         history,
         mut profile,
     } = known;
-    if let Some(account) = reads::standing(store, realm, (&mut profile, history), (number, looks))?
-    {
+    if let Some(account) = reads::standing(store, realm, &mut profile, history, number, looks)? {
         return Ok(Some((*account, Made::OfJournal)));
     }
     let Some(loaded) = reads::load(store, realm, number)? else {
@@ -419,7 +418,8 @@ pub(super) fn is_at(account: &Account, history: &History) -> bool {
 fn in_full(
     store: &dyn Index,
     (realm, number): At,
-    (account, made): (&Account, Made),
+    account: &Account,
+    made: Made,
     history: &History,
 ) -> Result<bool, StoreError> {
     let full = match reads::load_in_full(store, realm, number) {

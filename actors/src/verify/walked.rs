@@ -185,10 +185,8 @@ impl Walked {
                 let right = (*realm, rows, &self.scale);
                 let known = |at: At| self.histories.get(&at).map(|history| history.sequence);
                 let still = store.applied() <= self.last;
-                let known: Option<&(dyn Fn(At) -> Option<u64> + Sync)> = match still {
-                    true => None,
-                    false => Some(&known),
-                };
+                let known: Option<&(dyn Fn(At) -> Option<u64> + Sync)> =
+                    if still { None } else { Some(&known) };
                 compare::movements(store, right, known, step)
             }));
         }

@@ -70,7 +70,7 @@ impl Watch {
             return store(opened, progress);
         }
         progress(walk.report.entries);
-        let judged = judged(walk, (Reach::all(opened, true), last), opened, Hands::Two)?;
+        let judged = judged(walk, Reach::all(opened, true), last, opened, Hands::Two)?;
         everything(judged, opened)
     }
 }

@@ -209,9 +209,10 @@ impl Account {
                 bank_id: bank_id.clone(),
                 coelsa_id: coelsa_id.clone(),
             };
-            match same {
-                true => Movements::default(),
-                false => Movements::of(number, fact, Vec::new()),
+            if same {
+                Movements::default()
+            } else {
+                Movements::of(number, fact, Vec::new())
             }
         };
         match &said.word {

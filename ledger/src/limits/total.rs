@@ -177,9 +177,10 @@ impl TotalUsage {
             at: now,
             daily: kept(then == today, self.daily),
             monthly: kept(then.same_month(today), self.monthly),
-            in_minute: match minute(self.at) == minute(now) {
-                true => self.in_minute,
-                false => 0,
+            in_minute: if minute(self.at) == minute(now) {
+                self.in_minute
+            } else {
+                0
             },
         }
     }

@@ -63,7 +63,7 @@ fn looser<T: PartialOrd>(old: Option<T>, new: Option<T>) -> bool {
 }
 
 /// Whether new limits are looser than the old ones; each set inherits from its own level above.
-pub fn raises((old, above): (&Limits, &Limits), (new, new_above): (&Limits, &Limits)) -> bool {
+pub fn raises(old: &Limits, above: &Limits, new: &Limits, new_above: &Limits) -> bool {
     LimitKind::ALL.into_iter().any(|kind| {
         looser(
             old.get(kind).or(above.get(kind)),
@@ -105,12 +105,12 @@ mod tests {
             (daily(10), daily(None), daily(10), false),
             (daily(10), daily(None), daily(11), true),
         ] {
-            let found = raises((&old, &above), (&new, &above));
+            let found = raises(&old, &above, &new, &above);
             assert_eq!(found, raise, "{old:?} {new:?} {above:?}");
         }
         // Raising a limit of the level above counts for those who inherit it.
-        assert!(raises((&none, &daily(10)), (&none, &daily(11))));
-        assert!(!raises((&daily(5), &daily(10)), (&daily(5), &daily(11))));
+        assert!(raises(&none, &daily(10), &none, &daily(11)));
+        assert!(!raises(&daily(5), &daily(10), &daily(5), &daily(11)));
         let total = |per_minute| TotalLimits {
             per_minute,
             ..TotalLimits::default()

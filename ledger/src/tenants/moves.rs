@@ -133,13 +133,14 @@ impl Platform {
             return Ok(None);
         };
         let (here, there) = ((known.live, known.test), (tenant.live, tenant.test));
-        match here == there {
-            true => Ok(Some(known)),
-            false => Err(NotMoved::OtherRealms {
+        if here == there {
+            Ok(Some(known))
+        } else {
+            Err(NotMoved::OtherRealms {
                 tenant: tenant.id.clone(),
                 here,
                 there,
-            }),
+            })
         }
     }
 
@@ -226,13 +227,14 @@ fn can_be(tenant: &Tenant) -> Result<(), NotMoved> {
     let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let named = (1..=ID_MAX).contains(&id.len()) && id.bytes().all(word);
     let titled = line(name, NAME_MAX).is_ok_and(|it| it == *name);
-    match pair && numbered && named && titled {
-        true => Ok(()),
-        false => Err(NotMoved::NoSuchTenant {
+    if pair && numbered && named && titled {
+        Ok(())
+    } else {
+        Err(NotMoved::NoSuchTenant {
             id: id.clone(),
             live: *live,
             test: *test,
-        }),
+        })
     }
 }
 

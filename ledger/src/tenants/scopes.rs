@@ -175,9 +175,10 @@ impl Network {
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (_, most) = bits_of(self.address);
-        match self.bits == most {
-            true => write!(f, "{}", self.address),
-            false => write!(f, "{}/{}", self.address, self.bits),
+        if self.bits == most {
+            write!(f, "{}", self.address)
+        } else {
+            write!(f, "{}/{}", self.address, self.bits)
         }
     }
 }

@@ -64,9 +64,10 @@ impl VoucherTypes {
     /// The type with a numeric id, built-in or custom.
     pub fn find_legacy(&self, id: u64) -> Option<VoucherType> {
         let custom = || self.custom.values().find(|t| t.legacy_id == Some(id));
-        match id < Self::FIRST_LEGACY_ID {
-            true => built_in_types().find(|it| it.legacy_id == Some(id)),
-            false => custom().cloned(),
+        if id < Self::FIRST_LEGACY_ID {
+            built_in_types().find(|it| it.legacy_id == Some(id))
+        } else {
+            custom().cloned()
         }
     }
 

@@ -140,9 +140,10 @@ impl TryFrom<Written> for VoucherType {
     type Error = NoSense;
 
     fn try_from(it: Written) -> Result<Self, NoSense> {
-        let origin = match it.system {
-            true => Origin::System(it.sense),
-            false => Origin::Custom(Sense::of(it.sense).ok_or(NoSense(it.sense))?),
+        let origin = if it.system {
+            Origin::System(it.sense)
+        } else {
+            Origin::Custom(Sense::of(it.sense).ok_or(NoSense(it.sense))?)
         };
         Ok(Self {
             code: it.code,

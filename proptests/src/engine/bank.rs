@@ -357,23 +357,19 @@ impl Bank {
 
     /// Has money arrive by the order of this number; returns the same arrival when it is repeated.
     pub(super) fn arrive(&self, number: usize, cvu: Cvu, centavos: i64) -> Arrival {
-        self.arrive_from(Counterparty::default(), (number, cvu, centavos))
+        self.arrive_from(Counterparty::default(), number, cvu, centavos)
     }
 
     /// Has money arrive from a known sender for a CVU that nobody has.
     pub(super) fn stray(&self, number: usize, stray: Stray) -> Arrival {
         let from = sender(Cbu::compose(11, 7, 42).unwrap());
         let cvu = nobodys(stray.account);
-        let arrival = self.arrive_from(from, (number, cvu, stray.centavos));
+        let arrival = self.arrive_from(from, number, cvu, stray.centavos);
         self.books().strays.insert(arrival.coelsa_id(), stray);
         arrival
     }
 
-    fn arrive_from(
-        &self,
-        from: Counterparty,
-        (number, cvu, centavos): (usize, Cvu, i64),
-    ) -> Arrival {
+    fn arrive_from(&self, from: Counterparty, number: usize, cvu: Cvu, centavos: i64) -> Arrival {
         let mut books = self.books();
         if let Some(known) = books.arrived.iter().find(|it| it.number == number) {
             return known.clone();

@@ -371,9 +371,10 @@ impl Stage {
     async fn decide(&self, view: &TransferView) {
         let done = self.bank.find(view.transfer.origin(REALM, view.account));
         let id = view.transfer.id(REALM, view.account);
-        let verdict = match done {
-            true => Verdict::Completed,
-            false => Verdict::Rejected,
+        let verdict = if done {
+            Verdict::Completed
+        } else {
+            Verdict::Rejected
         };
         let (decision, request) = (strays::decision(), "story".to_owned());
         let decided =

@@ -78,9 +78,10 @@ pub(super) fn share(document: &mut OpenApi) {
             continue;
         }
         let plain = raised(&parameter.name);
-        let name = match known.iter().any(|(name, _)| *name == plain) {
-            true => format!("{plain}Of{}", raised(id)),
-            false => plain,
+        let name = if known.iter().any(|(name, _)| *name == plain) {
+            format!("{plain}Of{}", raised(id))
+        } else {
+            plain
         };
         let shared = parameter.clone();
         components

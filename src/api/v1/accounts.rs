@@ -242,7 +242,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
                 .await
         };
         let show = |account: &Account| serde_json::json!(AccountSummary::from(account));
-        return rows::stream(&caller, (style, ACCOUNTS), page, fetch, show).await;
+        return rows::stream(&caller, style, ACCOUNTS, page, fetch, show).await;
     }
     let listing = caller
         .engine()

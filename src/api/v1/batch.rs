@@ -158,9 +158,10 @@ impl Report<'_> {
             recorded: if refused { 0 } else { recorded },
             replayed,
             rejected,
-            not_posted: match refused {
-                true => self.plan.total.saturating_sub(known),
-                false => 0,
+            not_posted: if refused {
+                self.plan.total.saturating_sub(known)
+            } else {
+                0
             },
         }
     }
@@ -439,9 +440,10 @@ async fn read(
         let fingerprint = keyed.then(|| items::fingerprint(&body));
         (items::read(&body), fingerprint)
     };
-    Ok(match long {
-        true => caller.door.pool.work(caller.realm(), work).await?,
-        false => work(),
+    Ok(if long {
+        caller.door.pool.work(caller.realm(), work).await?
+    } else {
+        work()
     })
 }
 
@@ -460,13 +462,13 @@ async fn show(
         let (plan, outcomes) = (&*plan, &outcomes);
         Report { plan, outcomes }.answer()
     };
-    let (status, text) = match long {
+    let (status, text) = if long {
         // The batch is done, but a client that gets no answer does not learn that.
-        true => {
-            let written = caller.door.pool.work(caller.realm(), work).await;
-            written.map_err(|_| Failure::OutcomeUnknown)?
-        }
-        false => work(),
+
+        let written = caller.door.pool.work(caller.realm(), work).await;
+        written.map_err(|_| Failure::OutcomeUnknown)?
+    } else {
+        work()
     };
     Ok(raw(status, text))
 }

@@ -139,7 +139,8 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     if let Some(style) = whole {
         return rows::stream(
             &caller,
-            (style, EVENTS),
+            style,
+            EVENTS,
             rows::FIRST,
             walk(realm, after, wanted),
             {

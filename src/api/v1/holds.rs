@@ -147,7 +147,7 @@ pub(crate) async fn list(
             }
             body
         };
-        return rows::stream(&caller, (style, HOLDS), page, fetch, show).await;
+        return rows::stream(&caller, style, HOLDS, page, fetch, show).await;
     }
     let listing = caller
         .engine()

@@ -253,7 +253,7 @@ pub(crate) async fn of_days(
         wanted.limit = None;
         let days = by_days(realm, wanted, request_id.clone());
         let show = move |(day, it): &_| serde_json::json!(item(realm, *day, it));
-        return rows::stream(&caller, (style, RECONCILED), rows::FIRST, days, show).await;
+        return rows::stream(&caller, style, RECONCILED, rows::FIRST, days, show).await;
     }
     let found = engine
         .queries()
@@ -263,7 +263,7 @@ pub(crate) async fn of_days(
     let answer = match style {
         Some(style) => {
             let items = body.items.iter().map(|item| serde_json::json!(item));
-            rows::table((style, RECONCILED), items)
+            rows::table(style, RECONCILED, items)
         }
         None => json(StatusCode::OK, &body),
     };

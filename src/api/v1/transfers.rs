@@ -193,7 +193,7 @@ params! {
         from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
         /// A date (the whole day) or date-time; not after it.
         to: Option<Timestamp> = until("to") as Option<DayOrInstant>;
-        => |query| query.in_order(("from", from), ("to", to));
+        => |query| query.in_order("from", from, "to", to);
         /// only to whom has this CUIT, as the bank resolved it before sending; it looks at all transfers that the
         /// period or fromCvu leaves, so many on one page at most: `looked` says where that was not all
         counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
@@ -250,7 +250,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
             }
             body
         };
-        return rows::stream(&caller, (style, TRANSFERS), page, fetch, show).await;
+        return rows::stream(&caller, style, TRANSFERS, page, fetch, show).await;
     }
     let listing = fetch(caller.engine(), page).await?;
     Ok(TransfersPage::answer(&listing, &page, |view| {

@@ -147,7 +147,7 @@ pub(crate) async fn cut_of(
 /// A snapshot as JSON, or as a row if the client asks for one.
 fn formed(request: &HttpRequest, treasury: &Treasury) -> HttpResponse {
     match rows::style(request) {
-        Some(style) => rows::table((style, TREASURY), [json!(treasury)]),
+        Some(style) => rows::table(style, TREASURY, [json!(treasury)]),
         None => whole_json(StatusCode::OK, treasury),
     }
 }
@@ -193,7 +193,7 @@ params! {
         min: Option<i64> = centavos("min") as Option<String>;
         /// only a total of at most this amount
         max: Option<i64> = centavos("max") as Option<String>;
-        => |query| query.amounts_in_order(("min", min), ("max", max));
+        => |query| query.amounts_in_order("min", min, "max", max);
     }
 }
 
@@ -233,7 +233,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
                 .await
         };
         let show = |position: &Position| json!(PositionBody::from(position));
-        return rows::stream(&caller, (style, POSITIONS), page, fetch, show).await;
+        return rows::stream(&caller, style, POSITIONS, page, fetch, show).await;
     }
     let listing = engine.queries().positions(realm, filter, page).await?;
     let cut = cut_of(&caller, at, &page).await?;

@@ -135,7 +135,7 @@ pub(super) async fn history(
                 .await
         };
         let show = move |placed: &Placed| shown(realm, placed);
-        return rows::stream(caller, (style, VOUCHERS), page, fetch, show).await;
+        return rows::stream(caller, style, VOUCHERS, page, fetch, show).await;
     }
     let listing = caller
         .engine()
@@ -255,7 +255,7 @@ params! {
         desde: Option<Timestamp> = since("desde") as Option<DayOrInstant>;
         /// a date (the whole day) or date-time; not after it
         hasta: Option<Timestamp> = until("hasta") as Option<DayOrInstant>;
-        => |query| query.in_order(("desde", desde), ("hasta", hasta));
+        => |query| query.in_order("desde", desde, "hasta", hasta);
         /// only of this CVU
         cvu: Option<Cvu> = read("cvu", Cvu::parse) as Option<String>;
         /// a direction or the code of a voucher type
@@ -264,7 +264,7 @@ params! {
         importe_min: Option<i64> = centavos("importeMin") as Option<String>;
         /// at most this amount
         importe_max: Option<i64> = centavos("importeMax") as Option<String>;
-        => |query| query.amounts_in_order(("importeMin", importe_min), ("importeMax", importe_max));
+        => |query| query.amounts_in_order("importeMin", importe_min, "importeMax", importe_max);
         /// only with this CUIT on the other side; every voucher that the other filters leave is looked at, so
         /// many on one page at most: `looked` says where that was not all
         counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
@@ -325,7 +325,7 @@ pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Qu
     };
     if let Some(style) = whole {
         let show = move |placed: &Placed| shown(realm, placed);
-        return rows::stream(&caller, (style, VOUCHERS), page, fetch, show).await;
+        return rows::stream(&caller, style, VOUCHERS, page, fetch, show).await;
     }
     let listing = fetch(caller.engine(), page).await?;
     Ok(VouchersPage::answer(&listing, &page, |placed| {

@@ -212,9 +212,12 @@ fn sentido(text: &str) -> Result<Direction, Mistake> {
 }
 
 fn order(sent: CreateTipoComprobante) -> Result<CreateVoucherType, ApiError> {
-    let by_sign = |positive| match positive {
-        true => Sense::Credit,
-        false => Sense::Debit,
+    let by_sign = |positive| {
+        if positive {
+            Sense::Credit
+        } else {
+            Sense::Debit
+        }
     };
     let sense = match sent.sentido {
         Some(direction) => Some(Sense::try_from(direction)?),

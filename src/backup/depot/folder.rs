@@ -39,7 +39,8 @@ impl Folder {
     /// Runs an operation on a thread that may wait for the disk.
     fn run<'a, T: Send + 'static>(
         &'a self,
-        (what, name): (&'static str, &'a str),
+        what: &'static str,
+        name: &'a str,
         work: impl FnOnce(&Self, PathBuf) -> io::Result<T> + Send + 'static,
     ) -> Later<'a, T> {
         let (folder, path) = (self.clone(), self.path(name));
@@ -140,7 +141,7 @@ impl Depot for Folder {
     }
 
     fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
-        self.run(("writing", name), move |folder, path| {
+        self.run("writing", name, move |folder, path| {
             // A link never replaces what is there, as a rename would.
             folder.write(&path, &bytes, |beside, path| {
                 match fs::hard_link(beside, path) {
@@ -152,20 +153,20 @@ impl Depot for Folder {
     }
 
     fn replace<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
-        self.run(("replacing", name), move |folder, path| {
+        self.run("replacing", name, move |folder, path| {
             folder.write(&path, &bytes, |beside, path| fs::rename(beside, path))
         })
     }
 
     fn has<'a>(&'a self, name: &'a str) -> Later<'a, bool> {
-        self.run(("looking for", name), |_, path| match fs::metadata(path) {
+        self.run("looking for", name, |_, path| match fs::metadata(path) {
             Err(why) if why.kind() == ErrorKind::NotFound => Ok(false),
             found => Ok(found?.is_file()),
         })
     }
 
     fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>> {
-        self.run(("reading", name), |_, path| match fs::read(path) {
+        self.run("reading", name, |_, path| match fs::read(path) {
             Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
             bytes => bytes.map(Some),
         })
@@ -176,7 +177,7 @@ impl Depot for Folder {
             "" => String::new(),
             some => format!("{some}/"),
         };
-        self.run(("listing", prefix), move |_, path| {
+        self.run("listing", prefix, move |_, path| {
             let mut all = Vec::new();
             list(&path, &within, DEPTH_MAX, &mut all)?;
             Ok(all)
@@ -184,7 +185,7 @@ impl Depot for Folder {
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()> {
-        self.run(("removing", name), |_, path| match fs::remove_file(path) {
+        self.run("removing", name, |_, path| match fs::remove_file(path) {
             Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
             removed => removed,
         })

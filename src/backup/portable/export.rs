@@ -161,9 +161,10 @@ impl Export {
     fn end_frame(&mut self) -> Result<(), BackupError> {
         let bytes = std::mem::take(&mut self.frame);
         self.frame_entries = 0;
-        match bytes.is_empty() {
-            true => Ok(()),
-            false => self.put(Kind::Entries, &bytes),
+        if bytes.is_empty() {
+            Ok(())
+        } else {
+            self.put(Kind::Entries, &bytes)
         }
     }
 

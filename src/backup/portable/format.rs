@@ -266,9 +266,10 @@ impl FrameHead {
         let most = u64::from(self.bytes) + 1;
         let decoder = Decoder::with_buffer(packed).map_err(fail)?;
         decoder.take(most).read_to_end(&mut bytes).map_err(fail)?;
-        match u32::try_from(bytes.len()) == Ok(self.bytes) {
-            true => Ok(bytes),
-            false => Err("the frame holds another number of bytes than it says".to_owned()),
+        if u32::try_from(bytes.len()) == Ok(self.bytes) {
+            Ok(bytes)
+        } else {
+            Err("the frame holds another number of bytes than it says".to_owned())
         }
     }
 }

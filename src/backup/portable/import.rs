@@ -182,14 +182,18 @@ fn follows(there: &Tally, path: &Path, checked: &Checked) -> Result<(), BackupEr
     let (mut reader, mut seen) = (Reader::open(path)?, Tally::default());
     while seen.entries < there.entries {
         let frame = reader.entries()?.ok_or_else(other)?;
-        each(&frame, &mut |item| match seen.entries < there.entries {
-            true => seen.take(&item),
-            false => Ok(()),
+        each(&frame, &mut |item| {
+            if seen.entries < there.entries {
+                seen.take(&item)
+            } else {
+                Ok(())
+            }
         })?;
     }
-    match seen.digest() == there.digest() {
-        true => Ok(()),
-        false => Err(other()),
+    if seen.digest() == there.digest() {
+        Ok(())
+    } else {
+        Err(other())
     }
 }
 
@@ -301,9 +305,10 @@ pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), 
             last(wanted)
         ));
     }
-    match there.digest() == checked.ending.digest {
-        true => Ok(()),
-        false => differs("the order of its entries".to_owned()),
+    if there.digest() == checked.ending.digest {
+        Ok(())
+    } else {
+        differs("the order of its entries".to_owned())
     }
 }
 
@@ -332,8 +337,9 @@ pub fn say(
     for fact in decide(&platform)? {
         commit.entries.push(tail.next(PLATFORM_STREAM, now, &fact)?);
     }
-    match commit.entries.is_empty() {
-        true => Ok(()),
-        false => append(store, &commit),
+    if commit.entries.is_empty() {
+        Ok(())
+    } else {
+        append(store, &commit)
     }
 }

@@ -121,12 +121,13 @@ impl Reader {
                 return Err("the streams are not in their order".to_owned());
             }
             *named = (named.0 + 1, Some(name));
-            match tally.streams.get(&name) == Some(&reach) {
-                true => Ok(()),
-                false => Err(format!(
+            if tally.streams.get(&name) == Some(&reach) {
+                Ok(())
+            } else {
+                Err(format!(
                     "stream {}/{} does not have the entries that the file says",
                     name.0, name.1
-                )),
+                ))
             }
         })
     }

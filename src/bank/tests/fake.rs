@@ -58,9 +58,10 @@ pub(super) fn bank(
             let mut sent = vec![0; length];
             reader.read_exact(&mut sent).unwrap();
             request.push_str(&String::from_utf8(sent).unwrap());
-            let acted = match request.contains("/login/jwt") {
-                true => yes(&json!({"token": "t0k", "expires_in": 3600})),
-                false => act(&request),
+            let acted = if request.contains("/login/jwt") {
+                yes(&json!({"token": "t0k", "expires_in": 3600}))
+            } else {
+                act(&request)
             };
             // Reported before the answer is sent, so that a test that has the answer finds the request.
             if send.send(request).is_err() {

@@ -67,9 +67,12 @@ fn headers(request: &str) -> BTreeMap<String, String> {
 
 /// A bank with this list of what was sent, and none of what arrived.
 fn sent_list(list: Vec<u8>) -> (String, std::sync::mpsc::Receiver<String>) {
-    bank(move |request| match request.contains(SENT) {
-        true => Act::Bytes("200 OK", list.clone()),
-        false => yes(&json!([])),
+    bank(move |request| {
+        if request.contains(SENT) {
+            Act::Bytes("200 OK", list.clone())
+        } else {
+            yes(&json!([]))
+        }
     })
 }
 
@@ -137,16 +140,19 @@ async fn both_ways_and_all_pages() {
 async fn what_a_movement_says() {
     let back =
         json!({"type": "REVERSAL", "reverses": origin().to_string(), "id": "1-20055361682-9-0"});
-    let (url, _requests) = bank(move |request| match request.contains(SENT) {
-        true => yes(&json!([
-            sent(1),
-            merged(
-                sent(2),
-                &json!({"status": "FAILED", "reject_reason": "no", "coelsa_id": ""})
-            ),
-            merged(sent(3), &json!({"status": "UNKNOWN", "origin_id": "ajena"})),
-        ])),
-        false => yes(&json!([received(1), merged(received(2), &back)])),
+    let (url, _requests) = bank(move |request| {
+        if request.contains(SENT) {
+            yes(&json!([
+                sent(1),
+                merged(
+                    sent(2),
+                    &json!({"status": "FAILED", "reject_reason": "no", "coelsa_id": ""})
+                ),
+                merged(sent(3), &json!({"status": "UNKNOWN", "origin_id": "ajena"})),
+            ]))
+        } else {
+            yes(&json!([received(1), merged(received(2), &back)]))
+        }
     });
     let found = gateway(&url).movements(day(), ID).await.result.unwrap();
     let found = found.movements;
@@ -231,9 +237,12 @@ async fn a_day_is_a_day_in_buenos_aires() {
             sent(1),
             &json!({"start_date": start, "business_date": business}),
         );
-        let (url, _requests) = bank(move |request| match request.contains(SENT) {
-            true => yes(&json!([item])),
-            false => yes(&json!([])),
+        let (url, _requests) = bank(move |request| {
+            if request.contains(SENT) {
+                yes(&json!([item]))
+            } else {
+                yes(&json!([]))
+            }
         });
         let reply = gateway(&url).movements(day(), ID).await;
         let found = reply.result.unwrap();

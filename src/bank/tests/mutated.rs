@@ -220,9 +220,10 @@ fn ten_thousand_mutated_lists() {
             assert!(none.is_empty());
             let mut truth = movements.remove(0);
             // The first line is whole: others repeat it.
-            let (text, fate) = match at > 0 && dice.roll(2) == 0 {
-                true => mutated(&mut dice, way, at),
-                false => (written(&line(way, at)), Fate::Counts(Some("Muñoz"))),
+            let (text, fate) = if at > 0 && dice.roll(2) == 0 {
+                mutated(&mut dice, way, at)
+            } else {
+                (written(&line(way, at)), Fate::Counts(Some("Muñoz")))
             };
             match fate {
                 Fate::Counts(name) => {

@@ -421,9 +421,12 @@ async fn the_journal_keeps_the_ids_and_nobodys_data() {
         },
     ];
     let why = "El CUIT 20055361682 no es de 2850590940090418135201";
-    let (url, _requests) = bank(move |request| match request.contains("GET ") {
-        true => yes(&with("FAILED", json!({"reject_reason": why}))),
-        false => yes(&transfer("COMPLETED")),
+    let (url, _requests) = bank(move |request| {
+        if request.contains("GET ") {
+            yes(&with("FAILED", json!({"reject_reason": why})))
+        } else {
+            yes(&transfer("COMPLETED"))
+        }
     });
     let gateway = gateway(&url);
     let mut calls = Vec::new();

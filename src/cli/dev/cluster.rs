@@ -288,10 +288,7 @@ impl Cluster {
                 say("no server is left: orders get 503")?;
             }
         }
-        match self.restart {
-            true => self.mend(),
-            false => Ok(()),
-        }
+        if self.restart { self.mend() } else { Ok(()) }
     }
 
     /// The server that does not take writes.

@@ -74,9 +74,10 @@ pub(super) fn put(args: &Import) -> Result<(), Exit> {
         all.insert("differences".to_owned(), report.count.into());
     }
     print(&all, args.json, "imported, nothing differs")?;
-    match args.json || args.open {
-        true => Ok(()),
-        false => next(&checked, &args.data),
+    if args.json || args.open {
+        Ok(())
+    } else {
+        next(&checked, &args.data)
     }
 }
 

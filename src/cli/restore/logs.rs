@@ -274,21 +274,20 @@ pub(super) fn run(args: &Args, from: &str, into: &str) -> Result<(), Exit> {
     }
     let began = Instant::now();
     let mut source = Source::open(args, from)?;
-    let by = match is_log(into) {
-        true => database(args, into)?.place(),
-        false => {
-            let path = std::path::absolute(into).map_err(Exit::usage)?;
-            path.display().to_string()
-        }
+    let by = if is_log(into) {
+        database(args, into)?.place()
+    } else {
+        let path = std::path::absolute(into).map_err(Exit::usage)?;
+        path.display().to_string()
     };
     source.may_be_left(&by)?;
     let (told, marked) = if args.dry_run {
         is_empty(args, &source, into)?;
         (source.each(&mut |_| Ok(()))?, false)
     } else if is_log(into) {
-        into_log(args, &mut source, (into, &by))?
+        into_log(args, &mut source, into, &by)?
     } else {
-        into_folder(&mut source, (Path::new(into), &by))?
+        into_folder(&mut source, Path::new(into), &by)?
     };
     source.close()?;
     let took = began.elapsed();
@@ -317,9 +316,10 @@ pub(super) fn run(args: &Args, from: &str, into: &str) -> Result<(), Exit> {
         part("latest"),
         part("chain"),
     ))?;
-    match marked {
-        true => say("What it was restored from is superseded: no service starts on it any more."),
-        false => Ok(()),
+    if marked {
+        say("What it was restored from is superseded: no service starts on it any more.")
+    } else {
+        Ok(())
     }
 }
 
@@ -341,20 +341,17 @@ fn is_empty(args: &Args, source: &Source, into: &str) -> Result<(), Exit> {
 /// Refuses a history of its own: a log in a database is known by the id with which its chain begins.
 fn fits_a_log(source: &Source) -> Result<(), Exit> {
     let (log, history) = source.ids();
-    match log == history {
-        true => Ok(()),
-        false => Err(Exit::usage(
+    if log == history {
+        Ok(())
+    } else {
+        Err(Exit::usage(
             "the store is a history of its own (it was restored with --new-history), and a log in a database is known by \
              the id of the store that was backed up: it stays on a disk",
-        )),
+        ))
     }
 }
 
-fn into_log(
-    args: &Args,
-    source: &mut Source,
-    (into, by): (&str, &str),
-) -> Result<(Told, bool), Exit> {
+fn into_log(args: &Args, source: &mut Source, into: &str, by: &str) -> Result<(Told, bool), Exit> {
     fits_a_log(source)?;
     let log = PostgresLog::begin(database(args, into)?, source.ids().0);
     let log = log.map_err(|why| unusable(by, &why))?;
@@ -366,7 +363,7 @@ fn into_log(
     Ok((told, marked))
 }
 
-fn into_folder(source: &mut Source, (data, by): (&Path, &str)) -> Result<(Told, bool), Exit> {
+fn into_folder(source: &mut Source, data: &Path, by: &str) -> Result<(Told, bool), Exit> {
     let unwritten = |why: OpenError| Exit::from(StartError::from(why));
     let (log, history) = source.ids();
     let restoring = Restoring::begin(data, source.pepper_check()?.as_deref(), false)?;

@@ -74,9 +74,10 @@ fn write(raw: &str, depth: u8, out: &mut String) {
 
 /// A number without trailing zeros of its fraction; it never passes through binary floating point.
 fn number(raw: &str) -> &str {
-    match raw.contains('.') && !raw.contains(['e', 'E']) {
-        true => raw.trim_end_matches('0').trim_end_matches('.'),
-        false => raw,
+    if raw.contains('.') && !raw.contains(['e', 'E']) {
+        raw.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        raw
     }
 }
 

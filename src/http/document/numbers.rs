@@ -29,9 +29,12 @@ fn format_of(object: &Object) -> Option<KnownFormat> {
     if takes(&Type::Number) {
         return Some(KnownFormat::Double);
     }
-    takes(&Type::Integer).then(|| match is_small(object) {
-        true => KnownFormat::Int32,
-        false => KnownFormat::Int64,
+    takes(&Type::Integer).then(|| {
+        if is_small(object) {
+            KnownFormat::Int32
+        } else {
+            KnownFormat::Int64
+        }
     })
 }
 

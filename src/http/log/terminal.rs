@@ -41,9 +41,10 @@ where
         event.record(&mut seen);
         let time = instant.get(TIME).unwrap_or("--:--:--");
         write!(line, "{time}  ")?;
-        match event.metadata().target() == REQUESTS {
-            true => seen.request(&mut line),
-            false => seen.other(event.metadata().level(), &mut line),
+        if event.metadata().target() == REQUESTS {
+            seen.request(&mut line)
+        } else {
+            seen.other(event.metadata().level(), &mut line)
         }
     }
 }
@@ -68,9 +69,10 @@ impl Seen {
             Some(b'4') => 33,
             _ => 31,
         };
-        match line.has_ansi_escapes() {
-            true => write!(line, "\x1b[{colour}m{status}\x1b[0m")?,
-            false => write!(line, "{status}")?,
+        if line.has_ansi_escapes() {
+            write!(line, "\x1b[{colour}m{status}\x1b[0m")?
+        } else {
+            write!(line, "{status}")?
         }
         let micros: u64 = self.field("duration_us").parse().unwrap_or(0);
         let (whole, tenth) = (micros / 1000, micros % 1000 / 100);

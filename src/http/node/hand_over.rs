@@ -53,9 +53,10 @@ impl Node {
         door: &Door,
         to: Option<&str>,
     ) -> Result<Arc<str>, NotGiven> {
-        match self.serves() {
-            true => self.give(door, to).await,
-            false => Err(NotGiven::NotOwner),
+        if self.serves() {
+            self.give(door, to).await
+        } else {
+            Err(NotGiven::NotOwner)
         }
     }
 

@@ -50,12 +50,11 @@ pub async fn layer<B: MessageBody + 'static>(
     };
     let reads = matches!(*call.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let answer = next.call(call).await?;
-    let answer = match reads && !node.member().is_sure() || is_undone(&node, &answer) {
-        true => {
-            let refusal = node.refuses().error_response();
-            answer.into_response(refusal).map_into_right_body()
-        }
-        false => answer.map_into_left_body(),
+    let answer = if reads && !node.member().is_sure() || is_undone(&node, &answer) {
+        let refusal = node.refuses().error_response();
+        answer.into_response(refusal).map_into_right_body()
+    } else {
+        answer.map_into_left_body()
     };
     drop(inside);
     Ok(answer)

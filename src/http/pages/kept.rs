@@ -57,9 +57,10 @@ impl Kept {
     /// The answer to a request for this body.
     pub fn answer(&self, request: &HttpRequest, lasting: Lasting) -> HttpResponse {
         let unchanged = unchanged(request, &self.tag);
-        let mut answer = HttpResponse::build(match unchanged {
-            true => StatusCode::NOT_MODIFIED,
-            false => StatusCode::OK,
+        let mut answer = HttpResponse::build(if unchanged {
+            StatusCode::NOT_MODIFIED
+        } else {
+            StatusCode::OK
         });
         answer
             .insert_header((header::ETAG, self.tag.as_str()))

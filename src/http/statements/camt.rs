@@ -122,9 +122,10 @@ impl Xml<'_> {
 
     /// Writes the other side of an entry: the payer or the payee.
     fn other(&mut self, other: &Counterparty, adds: bool) {
-        let (party, account) = match adds {
-            true => ("Dbtr", "DbtrAcct"),
-            false => ("Cdtr", "CdtrAcct"),
+        let (party, account) = if adds {
+            ("Dbtr", "DbtrAcct")
+        } else {
+            ("Cdtr", "CdtrAcct")
         };
         let texts = [&other.name, &other.cuit, &other.cbu];
         let told =
@@ -319,9 +320,10 @@ impl Form for Camt {
         self.account(&mut xml);
         let (first, last) = (it.period.first, it.period.last);
         xml.balance("OPBD", it.opening.total().into(), first);
-        let (booked, available) = match it.is_final {
-            true => ("CLBD", "CLAV"),
-            false => ("ITBD", "ITAV"),
+        let (booked, available) = if it.is_final {
+            ("CLBD", "CLAV")
+        } else {
+            ("ITBD", "ITAV")
         };
         xml.balance(booked, it.closing.total().into(), last);
         xml.balance(available, it.closing.available.into(), last);

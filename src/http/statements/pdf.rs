@@ -84,7 +84,7 @@ impl Pdf {
     }
 
     /// Writes a text in as many lines as it needs, on as many pages, each line this far below the one before.
-    fn put(&mut self, x: i16, step: i16, style: Style, (text, room): (&str, i16)) {
+    fn put(&mut self, x: i16, step: i16, style: Style, text: &str, room: i16) {
         for line in self.pages.lines(style, text, room) {
             self.need(0);
             self.pages.left((x, self.at), style, &line);
@@ -101,7 +101,7 @@ impl Pdf {
         self.pages.right(right, (130, Face::Bold), name, 2000);
         let right = (RIGHT, self.at - 170);
         self.pages.right(right, (95, Face::Plain), &period, 2000);
-        self.put(LEFT, 170, (150, Face::Bold), (of.provider.as_str(), 3000));
+        self.put(LEFT, 170, (150, Face::Bold), of.provider.as_str(), 3000);
         self.need(0);
         self.pages.rule(self.at - 110, 10);
         self.at -= 280;
@@ -116,7 +116,7 @@ impl Pdf {
         let cuit = hyphened(&of.cuit);
         self.pages
             .fitted((3600, self.at), value, &cuit, RIGHT - 3600);
-        self.put(LEFT, 130, value, (of.holder.as_str(), 3100));
+        self.put(LEFT, 130, value, of.holder.as_str(), 3100);
         self.at -= 60;
         self.need(130);
         self.pages.left((LEFT, self.at), label, "CVU");

@@ -82,9 +82,10 @@ impl Source {
 
     /// Waits until no other long statement of the realm is worked on; a short one waits for none.
     async fn turn(&self, long: bool) -> Result<Option<OwnedSemaphorePermit>, Failure> {
-        match long {
-            true => self.hooks.streams.turn(self.seats).await.map(Some),
-            false => Ok(None),
+        if long {
+            self.hooks.streams.turn(self.seats).await.map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -215,9 +216,10 @@ impl Writing {
             }
             (form, out)
         };
-        let (form, out) = match self.long {
-            true => source.pool.work(source.seats, write).await?,
-            false => write(),
+        let (form, out) = if self.long {
+            source.pool.work(source.seats, write).await?
+        } else {
+            write()
         };
         drop(turn);
         (self.form, self.begun, self.done) = (Some(form), true, ends);

@@ -98,10 +98,7 @@ impl Form for Table {
             ..
         } = self.statement;
         let body = self.balance(closing.into(), as_of, last);
-        let kind = match is_final {
-            true => "closing",
-            false => "provisional",
-        };
+        let kind = if is_final { "closing" } else { "provisional" };
         self.put(kind, body, out);
     }
 }

@@ -58,7 +58,7 @@ fn cvu() -> Cvu {
 }
 
 /// A movement that follows a balance, a hash and an instant.
-fn voucher(sequence: u64, (before, hash, at): (Balance, Digest, Timestamp)) -> Voucher {
+fn voucher(sequence: u64, before: Balance, hash: Digest, at: Timestamp) -> Voucher {
     let (direction, code, name) = TYPES[usize::try_from(sequence).unwrap() % TYPES.len()];
     let centavos = match direction {
         Direction::Credit => 123_456_789,
@@ -108,7 +108,7 @@ fn october() -> (Statement, Vec<Voucher>) {
         held: Money::ZERO,
     };
     let at = Timestamp::parse("2026-10-05T12:34:56.789Z").unwrap();
-    let first = voucher(1, (begun, Digest::default(), at));
+    let first = voucher(1, begun, Digest::default(), at);
     let day = |text| BusinessDay::parse(text).unwrap();
     let period = Period {
         first: day("2026-10-01"),
@@ -117,7 +117,7 @@ fn october() -> (Statement, Vec<Voucher>) {
     let mut lines: Vec<Voucher> = Vec::new();
     for sequence in 2..LINES + 2 {
         let last = lines.last().unwrap_or(&first);
-        let next = voucher(sequence, (last.after, last.hash, last.at));
+        let next = voucher(sequence, last.after, last.hash, last.at);
         lines.push(next);
     }
     let mut tally = Tally::begin(period, Some(&first));

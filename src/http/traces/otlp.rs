@@ -87,9 +87,10 @@ fn data(span: Finished) -> SpanData {
         dropped_attributes_count: 0,
         events: SpanEvents::default(),
         links: SpanLinks::default(),
-        status: match span.failed {
-            true => Status::error(""),
-            false => Status::Unset,
+        status: if span.failed {
+            Status::error("")
+        } else {
+            Status::Unset
         },
         instrumentation_scope: InstrumentationScope::builder(SERVICE).build(),
     }

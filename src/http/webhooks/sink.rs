@@ -121,13 +121,16 @@ impl HttpSink {
             let usual = Client::builder().https_only(!local);
             let made = client(usual, checked.clone(), limits);
             // A first look must work where no certificates are installed; then no server is trusted.
-            made.or_else(|why| match local {
-                true => client(
-                    Client::builder().tls_certs_only([]),
-                    checked.clone(),
-                    limits,
-                ),
-                false => Err(why),
+            made.or_else(|why| {
+                if local {
+                    client(
+                        Client::builder().tls_certs_only([]),
+                        checked.clone(),
+                        limits,
+                    )
+                } else {
+                    Err(why)
+                }
             })
         };
         Ok(Self {

@@ -63,9 +63,10 @@ impl Refusal {
 
     /// Why the library refused a head, by the beginning of its answer.
     pub(crate) fn of_library(answer: &[u8]) -> Self {
-        match answer.starts_with(b"HTTP/1.1 431 ") {
-            true => Self::ManyFields,
-            false => Self::Malformed,
+        if answer.starts_with(b"HTTP/1.1 431 ") {
+            Self::ManyFields
+        } else {
+            Self::Malformed
         }
     }
 

@@ -272,9 +272,10 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
     let operation = Operation::of(call)?;
     super::refuse_unknown(call)?;
     accept::check(call.request(), Some(&super::PATHS))?;
-    let inside = match operation.is_any_nodes() {
-        true => None,
-        false => door.enter()?,
+    let inside = if operation.is_any_nodes() {
+        None
+    } else {
+        door.enter()?
     };
     let mut acting = Acting {
         subject: operation.subject_of(call),
@@ -353,9 +354,10 @@ async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
     }
     let (of, code) = (acting.entry, answer.status());
     let status = code.as_u16();
-    let outcome = match code.is_success() {
-        true => Outcome::Done { of, status },
-        false => Outcome::Failed { of, status },
+    let outcome = if code.is_success() {
+        Outcome::Done { of, status }
+    } else {
+        Outcome::Failed { of, status }
     };
     let made = answer.response().extensions().get::<Made>().cloned();
     let came = answer.response().extensions().get::<Came>().cloned();

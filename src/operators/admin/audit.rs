@@ -108,7 +108,7 @@ params! {
         from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
         /// A date (the whole day) or date-time; not after it.
         to: Option<Timestamp> = until("to") as Option<DayOrInstant>;
-        => |query| query.in_order(("from", from), ("to", to));
+        => |query| query.in_order("from", from, "to", to);
         /// How many, 1 to 200; 50 when absent.
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
@@ -156,17 +156,14 @@ pub(super) async fn list(
     };
     let lines = request.headers().get(ACCEPT);
     let lines = lines.is_some_and(|accept| accept.as_bytes() == NDJSON.as_bytes());
-    let answer = match lines {
-        true => {
-            let lines = items.iter().map(|item| text::json(item) + "\n");
-            HttpResponse::Ok()
-                .insert_header((CONTENT_TYPE, NDJSON))
-                .body(lines.collect::<String>())
-        }
-        false => {
-            let next_cursor = cursors::written(&listing);
-            json(StatusCode::OK, &PageBody { items, next_cursor })
-        }
+    let answer = if lines {
+        let lines = items.iter().map(|item| text::json(item) + "\n");
+        HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, NDJSON))
+            .body(lines.collect::<String>())
+    } else {
+        let next_cursor = cursors::written(&listing);
+        json(StatusCode::OK, &PageBody { items, next_cursor })
     };
     Ok(next(&listing, answer))
 }

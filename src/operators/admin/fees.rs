@@ -49,9 +49,10 @@ pub(super) async fn can_be_charged(
         mistake: Mistake::NotCharged,
     });
     let wrong: Vec<_> = wrong.collect();
-    match wrong.is_empty() {
-        true => Ok(()),
-        false => Err(ApiError::invalid(wrong)),
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(ApiError::invalid(wrong))
     }
 }
 

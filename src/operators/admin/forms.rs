@@ -17,7 +17,8 @@ use super::people::Operator;
 fn acting(
     operator: &Operator,
     id: &str,
-    (subject, reason): (&str, &str),
+    subject: &str,
+    reason: &str,
     body: &str,
 ) -> Result<Acting, ApiError> {
     let operation = OPERATIONS.iter().find(|it| it.id == id);
@@ -39,10 +40,11 @@ fn acting(
 pub(crate) async fn decide_case(
     desk: &OperatorDesk,
     operator: &Operator,
-    (id, reason): (&str, &str),
+    id: &str,
+    reason: &str,
     body: &str,
 ) -> Result<bool, ApiError> {
-    let acting = acting(operator, "decideCase", (id, reason), body)?;
+    let acting = acting(operator, "decideCase", id, reason, body)?;
     let answer = deciding::decided(desk, id, &acting, Body::parse(body.as_bytes())?).await?;
     Ok(answer.status() == StatusCode::ACCEPTED)
 }
@@ -54,7 +56,8 @@ pub(crate) async fn decide_case(
 pub(crate) async fn vote(
     desk: &web::Data<OperatorDesk>,
     operator: &Operator,
-    (number, reason): (&str, &str),
+    number: &str,
+    reason: &str,
     approved: bool,
 ) -> Result<Option<Value>, ApiError> {
     let id = if approved {
@@ -62,7 +65,7 @@ pub(crate) async fn vote(
     } else {
         "rejectRequest"
     };
-    let acting = acting(operator, id, (number, reason), "{}")?;
+    let acting = acting(operator, id, number, reason, "{}")?;
     if approved {
         return Ok(voting::approved(desk, number, acting).await?.1);
     }

@@ -143,9 +143,10 @@ impl Named {
 
     /// The label of a tenant. The service generates tenant ids: letters, digits and `_`.
     fn label<'a>(&self, tenant: &'a str) -> &'a str {
-        match self.0.contains(tenant) {
-            true => tenant,
-            false => OTHER,
+        if self.0.contains(tenant) {
+            tenant
+        } else {
+            OTHER
         }
     }
 }
@@ -190,7 +191,9 @@ impl Page {
     /// A family of sums by their labels.
     fn sums(
         &mut self,
-        (name, kind, help): (&str, &str, &str),
+        name: &str,
+        kind: &str,
+        help: &str,
         values: impl IntoIterator<Item = (String, u64)>,
     ) {
         self.family(name, kind, help);
@@ -200,7 +203,7 @@ impl Page {
     }
 
     /// A figure of any kind, if it is known.
-    fn figure(&mut self, (name, kind, help): (&str, &str, &str), value: Option<impl Display>) {
+    fn figure(&mut self, name: &str, kind: &str, help: &str, value: Option<impl Display>) {
         if let Some(value) = value {
             self.family(name, kind, help);
             self.sample(name, "", value);
@@ -296,7 +299,7 @@ fn actors(page: &mut Page, realms: &[RealmFigures], named: &Named) {
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
             (labels, figure(&realm.report))
         });
-        page.sums((name, kind, help), values);
+        page.sums(name, kind, help, values);
     }
 }
 
@@ -345,14 +348,15 @@ fn hooks(page: &mut Page, found: &[webhooks::Row], named: &Named) {
     for (name, kind, help, figure) in HOOK_FIGURES {
         let values = found.iter().enumerate().map(|(place, row)| {
             let (tenant, mode) = (named.label(&row.tenant_id), row.mode);
-            let id = match tenant == OTHER || place >= WEBHOOKS_MAX {
-                true => OTHER,
-                false => row.id.as_str(),
+            let id = if tenant == OTHER || place >= WEBHOOKS_MAX {
+                OTHER
+            } else {
+                row.id.as_str()
             };
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",webhook=\"{id}\"}}");
             (labels, figure(row))
         });
-        page.sums((name, kind, help), values);
+        page.sums(name, kind, help, values);
     }
 }
 
@@ -392,7 +396,7 @@ fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Name
         .iter()
         .map(|(labels, count, _)| (labels.clone(), *count));
     let help = "Cases that wait for a person.";
-    page.sums(("cases_open", "gauge", help), counts);
+    page.sums("cases_open", "gauge", help, counts);
     let help = "For how long the oldest open case has waited; 0 without one.";
     page.family("cases_oldest_seconds", "gauge", help);
     let ages = all
@@ -437,7 +441,7 @@ mod tests {
             let label = named.label(tenant);
             (format!("{{tenant=\"{label}\"}}"), 2)
         });
-        page.sums(("figure", "gauge", "A test."), values);
+        page.sums("figure", "gauge", "A test.", values);
         let samples: Vec<_> = page
             .0
             .lines()

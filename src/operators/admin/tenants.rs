@@ -210,7 +210,7 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
     let eyes = old.policy.four_eyes;
     let above = &platform.limits;
     let inherited = change.limits.as_ref();
-    let inherited = inherited.is_some_and(|new| raises((&old.limits, above), (new, above)));
+    let inherited = inherited.is_some_and(|new| raises(&old.limits, above, new, above));
     let total = change.total_limits.as_ref();
     let total = total.is_some_and(|new| raises_total(&old.total_limits, new));
     let weaker = change
@@ -260,7 +260,7 @@ pub(super) async fn set(desk: &OperatorDesk, acting: &Acting, sent: Body) -> Ans
     let above = (&old.limits, limits.as_ref().unwrap_or(&old.limits));
     let raises = |it: &Tenant| {
         let wary = it.policy.four_eyes.limit_raises;
-        wary && raises((&it.limits, above.0), (&it.limits, above.1))
+        wary && raises(&it.limits, above.0, &it.limits, above.1)
     };
     if !acting.approved && old.tenants.values().any(raises) {
         return approvals::ask(desk, acting).await;

@@ -77,7 +77,7 @@ pub(super) async fn list(
     }
     if let Some(style) = rows::style(&request) {
         let items = items.iter().map(|item| serde_json::json!(item));
-        return Ok(rows::table((style, COLLECTORS), items));
+        return Ok(rows::table(style, COLLECTORS, items));
     }
     Ok(json(StatusCode::OK, &List::of(items)))
 }

@@ -109,24 +109,26 @@ impl Sent {
         act: Act<'_>,
         work: impl Future<Output = Result<Ended, ApiError>>,
     ) -> Result<Ended, ApiError> {
-        let _inside = match act.grave {
-            true => self.visit.desk.door.enter()?,
-            false => None,
+        let _inside = if act.grave {
+            self.visit.desk.door.enter()?
+        } else {
+            None
         };
-        let reason = match act.grave {
-            true => self.reason(),
-            false => Ok(String::new()),
+        let reason = if act.grave {
+            self.reason()
+        } else {
+            Ok(String::new())
         };
         self.visit.may(&act).await?;
         let reason = reason?;
         let (door, who) = (&self.visit.desk.door, &self.visit.session.who);
-        let begun = match act.grave || door.audit_rate.admits(&who.name) {
-            true => self
-                .visit
+        let begun = if act.grave || door.audit_rate.admits(&who.name) {
+            self.visit
                 .note(&act, &reason, Outcome::Begun)
                 .await
-                .map(Some),
-            false => Ok(None),
+                .map(Some)
+        } else {
+            Ok(None)
         };
         let of = match begun {
             Ok(of) => of,

@@ -206,7 +206,7 @@ async fn voted(sent: &Sent, number: &str) -> Result<Option<String>, ApiError> {
     let (desk, who) = (&sent.visit.desk, &sent.visit.session.who);
     let mut answer = None;
     let work = async {
-        answer = vote(desk, who, (number, &reason), approved).await?;
+        answer = vote(desk, who, number, &reason, approved).await?;
         Ok(())
     };
     sent.does(act, Box::pin(work)).await?;

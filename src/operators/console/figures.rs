@@ -16,9 +16,10 @@ pub(super) fn tiles(visit: &Visit) -> Vec<Tile> {
         hint,
     };
     let residency = engine.residency();
-    let ready = match visit.desk.door.ready().is_ok() && visit.desk.door.gate.is_open() {
-        true => Cell::of(Kind::State(Tone::Good), visit.say(Word::Ready)),
-        false => Cell::of(Kind::State(Tone::Bad), visit.say(Word::NotReady)),
+    let ready = if visit.desk.door.ready().is_ok() && visit.desk.door.gate.is_open() {
+        Cell::of(Kind::State(Tone::Good), visit.say(Word::Ready))
+    } else {
+        Cell::of(Kind::State(Tone::Bad), visit.say(Word::NotReady))
     };
     let up = tongue.lasting(visit.desk.uptime_seconds()).text;
     let place = |word: Word, text: String| format!("{} {text}", visit.say(word));

@@ -88,9 +88,10 @@ pub(super) async fn found(
 
 /// How long before its id says a request may have come by another clock, in milliseconds.
 fn slack(id: &str) -> u64 {
-    match is_made(id) {
-        true => NODES_MILLIS,
-        false => CLIENTS_MILLIS,
+    if is_made(id) {
+        NODES_MILLIS
+    } else {
+        CLIENTS_MILLIS
     }
 }
 
@@ -268,9 +269,10 @@ async fn calls(
             continue;
         }
         let found = bank_calls(visit, &of_it);
-        match dated {
-            true => blocks.extend(found),
-            false => blocks.extend(undated(found)),
+        if dated {
+            blocks.extend(found)
+        } else {
+            blocks.extend(undated(found))
         }
     }
     Ok(blocks)

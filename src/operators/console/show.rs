@@ -114,9 +114,10 @@ impl Visit {
         let query: String = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(&self.asked)
             .finish();
-        let here = match query.is_empty() {
-            true => self.path.clone(),
-            false => format!("{}?{query}", self.path),
+        let here = if query.is_empty() {
+            self.path.clone()
+        } else {
+            format!("{}?{query}", self.path)
         };
         Frame {
             looks: self.looks,

@@ -123,9 +123,10 @@ impl Tongue {
 
     /// Yes or no, where yes is good.
     pub(super) fn is(self, yes: bool, otherwise: Tone) -> Cell {
-        match yes {
-            true => Cell::of(Kind::State(Tone::Good), self.say(Word::Yes)),
-            false => Cell::of(Kind::State(otherwise), self.say(Word::No)),
+        if yes {
+            Cell::of(Kind::State(Tone::Good), self.say(Word::Yes))
+        } else {
+            Cell::of(Kind::State(otherwise), self.say(Word::No))
         }
     }
 

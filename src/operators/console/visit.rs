@@ -130,9 +130,10 @@ impl std::fmt::Display for Stranger {
 
 impl ResponseError for Stranger {
     fn status_code(&self) -> StatusCode {
-        match self.part {
-            true => StatusCode::UNAUTHORIZED,
-            false => StatusCode::SEE_OTHER,
+        if self.part {
+            StatusCode::UNAUTHORIZED
+        } else {
+            StatusCode::SEE_OTHER
         }
     }
 
@@ -160,9 +161,10 @@ impl std::fmt::Display for Standby {
 
 impl ResponseError for Standby {
     fn status_code(&self) -> StatusCode {
-        match self.0 {
-            true => StatusCode::SERVICE_UNAVAILABLE,
-            false => StatusCode::SEE_OTHER,
+        if self.0 {
+            StatusCode::SERVICE_UNAVAILABLE
+        } else {
+            StatusCode::SEE_OTHER
         }
     }
 
@@ -225,9 +227,10 @@ impl Visit {
         let session = session.of(who);
         if !desk.door.is_owners() && !ANY_NODE.contains(&request.path()) {
             let part = request.headers().contains_key("hx-request");
-            return Err(match asks {
-                true => Standby(part).into(),
-                false => desk.door.refusal().into(),
+            return Err(if asks {
+                Standby(part).into()
+            } else {
+                desk.door.refusal().into()
             });
         }
         Ok(Self {

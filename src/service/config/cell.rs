@@ -130,9 +130,10 @@ impl Settings {
     pub fn database(&self, url: Option<&SecretString>) -> Result<Option<Log>, ConfigError> {
         let mut wrong = Wrong::default();
         let log = self.cell.database(url, &mut wrong);
-        match wrong.0.is_empty() {
-            true => Ok(log),
-            false => Err(ConfigError(wrong.0)),
+        if wrong.0.is_empty() {
+            Ok(log)
+        } else {
+            Err(ConfigError(wrong.0))
         }
     }
 

@@ -100,9 +100,10 @@ impl Programs {
             names.all(|name| bin.join(name).is_file())
         };
         let bin = places.iter().find(whole).ok_or(NoServer::NotInstalled)?;
-        let user = match rustix::process::getuid().is_root() {
-            true => Some(its_user().ok_or(NoServer::NobodyToRun)?),
-            false => None,
+        let user = if rustix::process::getuid().is_root() {
+            Some(its_user().ok_or(NoServer::NobodyToRun)?)
+        } else {
+            None
         };
         Ok(Self {
             bin: bin.clone(),

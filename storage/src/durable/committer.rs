@@ -163,14 +163,14 @@ impl Committer {
         let rows = shared.projection.as_ref();
         let look = |stream, seq| shared.index.head_near(stream, seq, rows);
         // before any commit is accepted: notes are checked against what is durable
-        self.heads.sift(&mut notes, (rows, &look));
+        self.heads.sift(&mut notes, rows, &look);
         let tail = self.cell.tail();
         for (came, item) in items {
             match item {
                 Item::Commit(mut commit, done, _) => {
                     let accepted = self.heads.take(&commit, &look);
                     if accepted.is_ok() {
-                        self.heads.sift(&mut commit.hints, (rows, &look));
+                        self.heads.sift(&mut commit.hints, rows, &look);
                     }
                     outcomes.push((
                         done,

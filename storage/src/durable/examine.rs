@@ -97,7 +97,8 @@ impl Site {
 
     pub(super) fn checker(
         &self,
-        (index, reader): (&Arc<SortedRows>, &Arc<Journal>),
+        index: &Arc<SortedRows>,
+        reader: &Arc<Journal>,
         options: &StoreOptions,
         seals: Arc<Seals>,
     ) -> Parts {

@@ -119,7 +119,7 @@ impl Heads {
     }
 
     /// Removes rows at rest that claim a head which their stream does not have.
-    pub(crate) fn sift(&self, hints: &mut Vec<Row>, (rows, look): (&dyn Projection, Look<'_>)) {
+    pub(crate) fn sift(&self, hints: &mut Vec<Row>, rows: &dyn Projection, look: Look<'_>) {
         hints.retain(|row| {
             let said = row.value.as_deref();
             let said = said.and_then(|value| rows.rests(&row.key, value));

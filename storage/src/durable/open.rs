@@ -157,7 +157,7 @@ fn prepare(
     };
     space::keep(folder, files, &options);
     let index = Arc::new(index);
-    let checker = site.checker((&index, &journal), &options, seals);
+    let checker = site.checker(&index, &journal, &options, seals);
     let shared = Arc::new(Shared {
         queue: Queue::new(options.queue_commits, options.queue_bytes),
         checker: Checker::new(checker, &found, &checked),

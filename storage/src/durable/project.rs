@@ -154,9 +154,10 @@ impl Overlay {
     /// sorts them in a fraction of the time of publishing each one. They wait for no place, but take that of rows which
     /// are published next.
     pub(crate) fn show_rest(&mut self, index: &SortedRows, mark: Mark) {
-        match index.fills_a_table(self.bytes * MANY_PART) {
-            true => self.freeze(index, mark, self.bytes),
-            false => self.publish(index),
+        if index.fills_a_table(self.bytes * MANY_PART) {
+            self.freeze(index, mark, self.bytes)
+        } else {
+            self.publish(index)
         }
     }
 

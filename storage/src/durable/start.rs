@@ -95,7 +95,7 @@ pub(super) fn start(
     if let Err(e) = drop_old(shared.held.folder()) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
-    let run = work(Arc::clone(&shared), cell, applier, (part, sign));
+    let run = work(Arc::clone(&shared), cell, applier, part, sign);
     spawn("caudal-storage-commit", run)?;
     let watched = Arc::clone(&shared);
     spawn(
@@ -148,7 +148,8 @@ fn work(
     shared: Arc<Shared>,
     cell: Cell,
     applier: Applier,
-    (part, sign): (&Part, Option<Sign>),
+    part: &Part,
+    sign: Option<Sign>,
 ) -> Box<dyn FnOnce() + Send> {
     let part = part.clone();
     Box::new(move || {

@@ -266,9 +266,10 @@ fn index_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
     while let Some(folder) = folders.pop() {
         for item in fs::read_dir(folder)? {
             let path = item?.path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => found.push(path),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push(path)
             }
         }
     }

@@ -49,7 +49,7 @@ impl FrozenRows {
     }
 
     /// The last row of a stream, if there is one; `stream` is the part of its keys that names it.
-    pub(crate) fn head(&self, stream: &[u8], (from, to): (&[u8], &[u8])) -> Option<Head> {
+    pub(crate) fn head(&self, stream: &[u8], from: &[u8], to: &[u8]) -> Option<Head> {
         if let Self::Gathered(rows) = self
             && rows.lacks(stream)
         {

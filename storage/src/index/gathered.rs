@@ -71,9 +71,10 @@ impl Gathered {
 
     /// The value under a key, or `None` in it where the key was removed; `None` when the key is not here.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
-        match self.kinds.names(key) {
-            true => self.sorted().get(key),
-            false => self.rows.get(key).map(slice),
+        if self.kinds.names(key) {
+            self.sorted().get(key)
+        } else {
+            self.rows.get(key).map(slice)
         }
     }
 
@@ -127,9 +128,10 @@ impl Spare {
 }
 
 fn one_of<T: Default>(kept: &mut Vec<T>) -> T {
-    match kept.is_empty() {
-        true => T::default(),
-        false => kept.swap_remove(0),
+    if kept.is_empty() {
+        T::default()
+    } else {
+        kept.swap_remove(0)
     }
 }
 

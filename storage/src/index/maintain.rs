@@ -179,9 +179,10 @@ impl SortedRows {
         while !self.stopped() {
             let rests = refused.is_some_and(|at| at.elapsed() < REFUSED_REST);
             // a merge needs disk space for its runs twice, and must be able to read whole runs
-            let merged = match !rests && self.may_merge() {
-                true => self.merge_next(),
-                false => Ok(false),
+            let merged = if !rests && self.may_merge() {
+                self.merge_next()
+            } else {
+                Ok(false)
             };
             match merged {
                 Ok(true) => {}
@@ -261,12 +262,13 @@ impl SortedRows {
                 rows += 1;
                 if rows.is_multiple_of(LOOK_EVERY) {
                     self.merger_aside();
-                    match self.stopped() {
-                        false => match self.let_pass(level) {
+                    if self.stopped() {
+                        stopped = true
+                    } else {
+                        match self.let_pass(level) {
                             Ok(passed) => stopped = !passed,
                             Err(e) => below = Some(e),
-                        },
-                        true => stopped = true,
+                        }
                     }
                     if stopped || below.is_some() {
                         return Ok(false);

@@ -188,9 +188,10 @@ impl<'a> RunCursor<'a> {
             self.fence = None;
             return Ok(());
         };
-        let rows = match self.cached {
-            true => self.run.rows_to_walk(self.store, block)?,
-            false => self.run.rows_once(self.store, block)?,
+        let rows = if self.cached {
+            self.run.rows_to_walk(self.store, block)?
+        } else {
+            self.run.rows_once(self.store, block)?
         };
         let id = self.run.info.id;
         let Some(there) = rows.rows() else {

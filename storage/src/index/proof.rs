@@ -33,16 +33,18 @@ impl SortedRows {
         to: &[u8],
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
-        self.gather((from, to), (SortOrder::Ascending, true), limit)
+        self.gather(from, to, SortOrder::Ascending, true, limit)
     }
 
     /// The value that [`Self::get`] finds for a row that an ascending walk has found in a run after the key `last`;
     /// `None` for a row that is found by its key but not by its prefix.
     pub(super) fn proven(
         &self,
-        (found, runs): (Found<'_>, &[Arc<Run>]),
+        found: Found<'_>,
+        runs: &[Arc<Run>],
         last: Option<&[u8]>,
-        (key, value): (&[u8], Option<Vec<u8>>),
+        key: &[u8],
+        value: Option<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>, Trouble> {
         let id = found.run.info.id;
         if last.is_some_and(|last| key <= last) {

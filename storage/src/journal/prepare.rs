@@ -86,7 +86,7 @@ pub(crate) fn prepare(
     let unfinished = format!("{number:010}.tmp");
     // left by a crash or an earlier try: it does not have a segment's name, so it was never used
     folder.remove(&unfinished)?;
-    let made = fill(files, folder, id, (number, size), &unfinished);
+    let made = fill(files, folder, id, number, size, &unfinished);
     if made.is_err()
         && let Err(e) = folder.remove(&unfinished)
     {
@@ -99,7 +99,8 @@ fn fill(
     files: &Files,
     folder: &Folder,
     id: &StoreId,
-    (number, size): (u32, u32),
+    number: u32,
+    size: u32,
     unfinished: &str,
 ) -> io::Result<Segment> {
     let file = files.create(folder, unfinished)?;

@@ -118,13 +118,15 @@ fn judge(dir: &Path, entries: &[(u64, u64, Vec<u8>)], apart: u64, what: &str) ->
 
 fn replaced(dir: &Path, name: &str, from: &Path) {
     let own = dir.join(name);
-    match own.is_dir() {
-        true => fs::remove_dir_all(&own).unwrap(),
-        false => fs::remove_file(&own).unwrap(),
+    if own.is_dir() {
+        fs::remove_dir_all(&own).unwrap()
+    } else {
+        fs::remove_file(&own).unwrap()
     }
-    match from.join(name).is_dir() {
-        true => copy_dir(&from.join(name), &own),
-        false => drop(fs::copy(from.join(name), &own).unwrap()),
+    if from.join(name).is_dir() {
+        copy_dir(&from.join(name), &own)
+    } else {
+        drop(fs::copy(from.join(name), &own).unwrap())
     }
 }
 
@@ -150,9 +152,10 @@ fn an_index_of_another_instant_than_the_journal_is_right_or_refused() {
                         .for_each(|name| replaced(&dir, name, &from.dir));
                     let good = judge(&dir, &journal.entries, apart, &what);
                     assert!(good || i > j, "{what}: nothing was ahead");
-                    match good {
-                        true => opened += 1,
-                        false => refused += 1,
+                    if good {
+                        opened += 1
+                    } else {
+                        refused += 1
                     }
                     fs::remove_dir_all(&dir).unwrap();
                 }

@@ -40,9 +40,10 @@ fn put(
     let (mut nth, mut failed) = (0, None);
     let mut each = |record: &Sealed<'_>| {
         nth += 1;
-        failed = match before(nth) {
-            true => filling.put(record).err(),
-            false => return false,
+        failed = if before(nth) {
+            filling.put(record).err()
+        } else {
+            return false;
         };
         failed.is_none()
     };

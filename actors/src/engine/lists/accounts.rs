@@ -252,7 +252,8 @@ pub(super) fn accounts(
     realm: RealmId,
     filter: &AccountFilter,
     sort: AccountSort,
-    (page, bound): (&ListPage, u64),
+    page: &ListPage,
+    bound: u64,
 ) -> Result<Listing<Account>, Failure> {
     let all = Range {
         first: 1,
@@ -269,7 +270,7 @@ pub(super) fn accounts(
             let filter = filter.folded();
             look.over(
                 all,
-                |rest, size, _| directory(store, realm, *rest, (page.order, size)),
+                |rest, size, _| directory(store, realm, *rest, page.order, size),
                 |number, row, _| {
                     let number = AccountNo(number);
                     Ok(filter.lets(number, &row).then_some(number))
@@ -280,7 +281,7 @@ pub(super) fn accounts(
         (Some(_), _) if look.fits(all) => searched(store, realm, filter, sort, page)?,
         (None, AccountSort::CreatedAt) => {
             let known = filter.total(&reads::totals(store, realm)?.census);
-            listed(store, realm, (&filter.among(), known), page)?
+            listed(store, realm, &filter.among(), known, page)?
         }
         (_, _) => in_order(store, realm, filter, sort, &look)?,
     };
@@ -322,7 +323,8 @@ pub(in crate::engine) fn directory(
     store: &dyn Index,
     realm: RealmId,
     rest: Range,
-    (order, size): (SortOrder, usize),
+    order: SortOrder,
+    size: usize,
 ) -> Result<Vec<(u64, Listed)>, StoreError> {
     let from = keys::directory_of(realm, AccountNo(rest.first));
     let to = keys::after_prefix(&keys::directory_of(realm, AccountNo(rest.last)));
@@ -335,7 +337,8 @@ pub(in crate::engine) fn directory(
 pub(in crate::engine) fn listed(
     store: &dyn Index,
     realm: RealmId,
-    (among, known): (&Among, Option<u64>),
+    among: &Among,
+    known: Option<u64>,
     page: &ListPage,
 ) -> Result<Listing<AccountNo>, StoreError> {
     let skip = u64::try_from(page.offset).unwrap_or(u64::MAX);

@@ -90,7 +90,7 @@ pub(super) fn list(
         VoucherSort::CreatedAt => look.over(
             range,
             |rest, size, left| {
-                let some = passed(store, list, &wanted, (rest, page.order), left)?;
+                let some = passed(store, list, &wanted, rest, page.order, left)?;
                 lines(store, realm, some, page.order, size)
             },
             |_, line, left| Ok(lets(store, realm, filter, &line, left)?.then_some(line)),

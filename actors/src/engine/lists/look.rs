@@ -152,9 +152,10 @@ impl Look<'_> {
 
     /// Refuses an order that needs all of a range at once if that is too much.
     pub(crate) fn sorts(&self, range: Range) -> Result<(), Failure> {
-        match self.fits(range) {
-            true => Ok(()),
-            false => Err(Failure::TooManyToSort),
+        if self.fits(range) {
+            Ok(())
+        } else {
+            Err(Failure::TooManyToSort)
         }
     }
 }
@@ -197,7 +198,8 @@ pub(crate) fn passed(
     store: &dyn Index,
     list: (RealmId, Marked),
     wanted: &[Marks],
-    (rest, order): (&mut Range, SortOrder),
+    rest: &mut Range,
+    order: SortOrder,
     left: &mut Left,
 ) -> Result<Range, StoreError> {
     if wanted.is_empty() || rest.len() == 0 {

@@ -49,9 +49,10 @@ pub(super) fn list(
     let (last, time) = (totals.events, |number| time(store, realm, number));
     let range = Range::within(last, (filter.from, filter.to), time)?;
     let by_dates = filter.is_range(VoucherSort::CreatedAt);
-    let sure = match by_dates {
-        true => Range::within(last, core(filter), time)?,
-        false => Range::NONE,
+    let sure = if by_dates {
+        Range::within(last, core(filter), time)?
+    } else {
+        Range::NONE
     };
     let look = Look {
         page,
@@ -61,7 +62,7 @@ pub(super) fn list(
     };
     let (marked, wanted) = ((realm, Marked::Events), filter.marks());
     let read = |rest: &mut Range, size, left: &mut Left| {
-        let some = passed(store, marked, &wanted, (rest, page.order), left)?;
+        let some = passed(store, marked, &wanted, rest, page.order, left)?;
         if some.len() == 0 {
             return Ok(Vec::new());
         }

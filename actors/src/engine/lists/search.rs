@@ -63,7 +63,7 @@ impl Queries<'_> {
                 for (rest, (size, realm)) in (1..=sizes.len()).rev().zip(sizes) {
                     let share = u64::try_from(rest).map_or(left, |rest| left.div_euclid(rest));
                     let store = &books.store;
-                    let of = found_in(store.as_ref(), (realm, size), &text, (limit, share))?;
+                    let of = found_in(store.as_ref(), realm, size, &text, limit, share)?;
                     let spent = of.looked.checked_mul(ACCOUNT);
                     left = spent
                         .and_then(|spent| left.checked_sub(spent))
@@ -78,9 +78,11 @@ impl Queries<'_> {
 
 fn found_in(
     store: &dyn Index,
-    (realm, size): (RealmId, u64),
+    realm: RealmId,
+    size: u64,
     text: &str,
-    (limit, bound): (usize, u64),
+    limit: usize,
+    bound: u64,
 ) -> Result<FoundIn, Failure> {
     let mut accounts_found = sorted(store, realm, text, limit)?;
     let mut found = FoundIn {
@@ -104,7 +106,7 @@ fn found_in(
             cursor: None,
         };
         let by = AccountSort::CreatedAt;
-        let listing = accounts::accounts(store, realm, &filter, by, (&page, bound))?;
+        let listing = accounts::accounts(store, realm, &filter, by, &page, bound)?;
         found.more |= listing.next.is_some();
         found.looked = listing.looked.map_or(size, |part| part.rows);
         for account in listing.items {
@@ -140,7 +142,7 @@ fn sorted(
             Sorted::Code => text,
             Sorted::Name | Sorted::Cvu | Sorted::Alias => &folded,
         };
-        numbers.extend(reads::beginning(store, realm, (by, begins), most)?);
+        numbers.extend(reads::beginning(store, realm, by, begins, most)?);
     }
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     for number in numbers {

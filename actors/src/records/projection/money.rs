@@ -74,11 +74,12 @@ pub(super) fn posted(
     let event = EventRow::new(EventKind::VoucherCreated, account, position).tagged(voucher.tag);
     events::note(realm, number, &event, index);
     account_sets::posted(realm, account, voucher, index)?;
-    hold((sets, realm), account, voucher, position, index)
+    hold(sets, realm, account, voucher, position, index)
 }
 
 fn hold(
-    (sets, realm): (RuleSets, RealmId),
+    sets: RuleSets,
+    realm: RealmId,
     account: AccountNo,
     voucher: &Voucher,
     position: Position,
@@ -149,7 +150,7 @@ pub(super) fn transfer(
             if let Some(origin) = transfer.origin {
                 let row = [realm.0.to_be_bytes().as_slice(), &place].concat();
                 index.put(&keys::origin(origin), &row);
-                unbooked::booked(realm, (account, origin), (number, transfer.tag), index)?;
+                unbooked::booked(realm, account, origin, number, transfer.tag, index)?;
             }
             transfer.clone()
         }
@@ -180,7 +181,7 @@ pub(super) fn transfer(
         })?;
     }
     index.put(&key, &encode(&transfer)?);
-    doubted(realm, (account, before), &transfer, index)?;
+    doubted(realm, account, before, &transfer, index)?;
     let rules = events::rules(sets, realm, index)?;
     let Some(kind) = (rules.transfer)(&fact, before, transfer.status) else {
         return Ok(());
@@ -202,7 +203,8 @@ pub(super) fn transfer(
 /// A transfer is a case while it is in `audit`.
 fn doubted(
     realm: RealmId,
-    (account, before): (AccountNo, Option<TransferStatus>),
+    account: AccountNo,
+    before: Option<TransferStatus>,
     transfer: &Transfer,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
@@ -249,7 +251,8 @@ pub(super) fn called(
     realm: RealmId,
     account: AccountNo,
     call: &BankCall,
-    (seq, position): (u64, Position),
+    seq: u64,
+    position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let Some(origin) = OriginId::parse(&call.reference) else {

@@ -73,7 +73,7 @@ pub(super) fn happened(
         index.put(&keys::cvu(realm, *cvu), &number.0.to_be_bytes());
     }
     aliases(realm, number, before.as_ref(), &after, index)?;
-    census(realm, (before.as_ref(), &after), index)?;
+    census(realm, before.as_ref(), &after, index)?;
     let standing = |row: &Listed| (row.status, row.enabled);
     let standings = (before.as_ref().map(standing), standing(&after));
     account_sets::became(realm, number, standings, index)?;
@@ -359,7 +359,8 @@ fn alias_owner(key: &[u8], index: &mut dyn IndexWriter) -> Result<Option<AliasOw
 /// Counts an account in its new state.
 fn census(
     realm: RealmId,
-    (before, after): (Option<&Listed>, &Listed),
+    before: Option<&Listed>,
+    after: &Listed,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let old = before.map(|row| row.status);

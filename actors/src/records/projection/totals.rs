@@ -74,7 +74,7 @@ fn change_all<T>(
             held: kept.totals.held.minus(before.held),
             vouchers: 1,
         };
-        kept.day.add(realm, (voucher.at, added), index)?;
+        kept.day.add(realm, voucher.at, added, index)?;
     }
     if kept.totals.events != before.events {
         let open = &mut kept.open.events;

@@ -43,8 +43,10 @@ pub(super) fn happened(
 /// again.
 pub(super) fn booked(
     realm: RealmId,
-    (account, origin): (AccountNo, OriginId),
-    (transfer, tag): (u64, Tag),
+    account: AccountNo,
+    origin: OriginId,
+    transfer: u64,
+    tag: Tag,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let Some(row) = index.get(&keys::said(realm, BankSays::left(origin)))? else {

@@ -96,7 +96,8 @@ pub fn load_in_full(
 pub fn any_at_rest(
     store: &dyn Index,
     realm: RealmId,
-    (first, last): (AccountNo, AccountNo),
+    first: AccountNo,
+    last: AccountNo,
 ) -> Result<bool, StoreError> {
     let mut to = keys::rest(realm, last);
     to.push(0);
@@ -110,8 +111,10 @@ pub fn any_at_rest(
 pub fn standing(
     store: &dyn Index,
     realm: RealmId,
-    (profile, history): (&mut Option<Box<Account>>, &History),
-    (number, looks): (AccountNo, bool),
+    profile: &mut Option<Box<Account>>,
+    history: &History,
+    number: AccountNo,
+    looks: bool,
 ) -> Result<Option<Box<Account>>, StoreError> {
     if looks && at_rest(store, realm, number)?.is_some() {
         return Ok(None);

@@ -114,7 +114,7 @@ pub fn event(
         (Some(Noted::Transfer(transfer)), TRANSFERS) => Subject::Transfer(transfer),
         (Some(Noted::Parked(parked)), CASES) => Subject::Resolved(parked),
         (Some(Noted::Movements(movements)), PROFILE) => {
-            account(store, realm, (event.account, movements), &entry)?
+            account(store, realm, event.account, movements, &entry)?
         }
         (None, LEDGER) => {
             let LedgerFact::Posted(voucher) = decode(&entry.body)?;
@@ -147,7 +147,8 @@ pub fn event(
 fn account(
     store: &dyn Index,
     realm: RealmId,
-    (number, movements): (AccountNo, u64),
+    number: AccountNo,
+    movements: u64,
     entry: &Entry,
 ) -> Result<Subject, StoreError> {
     let mut found: Option<Account> = None;

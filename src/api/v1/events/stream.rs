@@ -88,9 +88,10 @@ impl Reader {
                 return Some((Ok(text.into()), self));
             }
             let more = async {
-                match page.more {
-                    true => Ok(()),
-                    false => engine.queries().event_after(realm, self.after.number).await,
+                if page.more {
+                    Ok(())
+                } else {
+                    engine.queries().event_after(realm, self.after.number).await
                 }
             };
             tokio::select! {

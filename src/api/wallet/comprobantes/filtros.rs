@@ -45,7 +45,7 @@ params! {
         desde: Option<Timestamp> = since("fechaDesde") as Option<DayOrInstant>;
         /// a date (the whole day) or date-time; not after it
         hasta: Option<Timestamp> = until("fechaHasta") as Option<DayOrInstant>;
-        => |query| query.in_order(("fechaDesde", desde), ("fechaHasta", hasta));
+        => |query| query.in_order("fechaDesde", desde, "fechaHasta", hasta);
         /// only of this account
         account: Option<u64> = read("idCuenta", campos::number) as Option<u64>;
         /// only posted with the type of this number, also when it was removed

@@ -57,9 +57,10 @@ impl Cluster {
             [node.name.clone(), id(node.id()), url, admin_url, data]
         });
         let servers = self.servers.iter().enumerate().map(|(n, one)| {
-            let part = match n == self.primary {
-                true => "takes writes",
-                false => "standby",
+            let part = if n == self.primary {
+                "takes writes"
+            } else {
+                "standby"
             };
             let data = one.data().display().to_string();
             [
@@ -78,9 +79,10 @@ impl Cluster {
     pub(super) fn greet(&self) -> Result<(), Exit> {
         let kept = self.folder.path.join(FILE);
         let kept = kept.display();
-        let after = match self.folder.keep {
-            true => "stays",
-            false => "is removed then",
+        let after = if self.folder.keep {
+            "stays"
+        } else {
+            "is removed then"
         };
         let owner = self.owner.as_ref().map(|(name, _)| name);
         let owner = self.nodes.iter().find(|node| Some(&node.name) == owner);

@@ -100,9 +100,10 @@ fn variable(name: &str) -> String {
 /// A body between the single quotes of a shell.
 fn quoted(body: &Value) -> String {
     let line = body.to_string();
-    let text = match line.len() > LINE_MAX {
-        true => format!("{body:#}"),
-        false => line,
+    let text = if line.len() > LINE_MAX {
+        format!("{body:#}")
+    } else {
+        line
     };
     text.replace('\'', r"'\''")
 }

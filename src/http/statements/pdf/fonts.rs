@@ -189,7 +189,7 @@ impl Font {
         it.widths().consecutive(1, widths);
         it.finish();
 
-        self.measures(file, (measures, data), &name);
+        self.measures(file, measures, data, &name);
         file.stream(data, &part).pair(
             Name(b"Length1"),
             i32::try_from(part.len()).map_or(0, |it| it),
@@ -207,7 +207,7 @@ impl Font {
         file.cmap(unicode, &table.finish());
     }
 
-    fn measures(&self, file: &mut Writer, (id, data): (Ref, Ref), name: &str) {
+    fn measures(&self, file: &mut Writer, id: Ref, data: Ref, name: &str) {
         let mut it = file.font_descriptor(id);
         it.name(Name(name.as_bytes())).flags(FontFlags::SYMBOLIC);
         it.italic_angle(0.0).font_file2(data);

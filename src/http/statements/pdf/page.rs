@@ -142,9 +142,10 @@ impl Pages {
     fn fits(&mut self, (size, face): Style, text: &str, room: i16) -> (i16, i16) {
         let wide = self.font(face).width(text);
         let (room, asked) = (i32::from(room), i32::from(size));
-        let fits = match wide * asked > room * 1000 {
-            true => room * 1000 / wide.max(1),
-            false => asked,
+        let fits = if wide * asked > room * 1000 {
+            room * 1000 / wide.max(1)
+        } else {
+            asked
         };
         let number = |value: i32| i16::try_from(value).map_or(i16::MAX, |it| it.max(1));
         (number(fits), number(wide * fits / 1000))
@@ -152,20 +153,20 @@ impl Pages {
 
     /// Draws a line over the whole width.
     pub(super) fn rule(&mut self, y: i16, thick: i16) {
-        self.area((LEFT, y), (RIGHT - LEFT, thick), PRINT);
+        self.area(LEFT, y, RIGHT - LEFT, thick, PRINT);
     }
 
     /// Draws a hairline over the whole width.
     pub(super) fn hair(&mut self, y: i16) {
-        self.area((LEFT, y), (RIGHT - LEFT, 3), HAIR);
+        self.area(LEFT, y, RIGHT - LEFT, 3, HAIR);
     }
 
     /// Draws a shaded box over the whole width.
     pub(super) fn shade(&mut self, y: i16, high: i16) {
-        self.area((LEFT, y), (RIGHT - LEFT, high), SHADE);
+        self.area(LEFT, y, RIGHT - LEFT, high, SHADE);
     }
 
-    fn area(&mut self, (x, y): (i16, i16), (wide, high): (i16, i16), tone: f32) {
+    fn area(&mut self, x: i16, y: i16, wide: i16, high: i16, tone: f32) {
         let [x, y, wide, high] = [x, y, wide, high].map(f32::from);
         self.page.set_fill_gray(tone);
         self.page.rect(x, y, wide, high).fill_nonzero();

@@ -157,7 +157,7 @@ async fn carry_out(
     approver: Acting,
     begun: u64,
 ) -> Option<Value> {
-    let done = match perform(&desk, &proposal, (&approver, begun)).await {
+    let done = match perform(&desk, &proposal, &approver, begun).await {
         Ok(answer) => answer,
         // It may have been done: the entry that it began stands alone, as after a crash.
         Err(why) if why.is_unknown() => return None,
@@ -165,9 +165,10 @@ async fn carry_out(
     };
     let (code, number) = (done.status(), proposal.number);
     let status = code.as_u16();
-    let outcome = match code.is_success() {
-        true => Outcome::Done { of: begun, status },
-        false => Outcome::Failed { of: begun, status },
+    let outcome = if code.is_success() {
+        Outcome::Done { of: begun, status }
+    } else {
+        Outcome::Failed { of: begun, status }
     };
     let made = done.extensions().get::<Made>().cloned();
     let entry = AuditEntry {
@@ -200,7 +201,8 @@ fn together(asked: &str, approved: &str) -> String {
 async fn perform(
     desk: &OperatorDesk,
     proposal: &Proposal,
-    (approver, begun): (&Acting, u64),
+    approver: &Acting,
+    begun: u64,
 ) -> Answer {
     let operation = OPERATIONS.iter().find(|it| it.id == proposal.action);
     let acting = Acting {

@@ -79,6 +79,6 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     }
     let log = desk.door.log.as_ref().map(|log| log.figures());
     for (name, kind, help, figure) in LOG {
-        page.figure((name, kind, help), log.as_ref().map(figure));
+        page.figure(name, kind, help, log.as_ref().map(figure));
     }
 }

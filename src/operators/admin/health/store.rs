@@ -193,14 +193,12 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     let (stats, checks) = (engine.operators().stats(), engine.operators().checks());
     let seconds = Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
     page.figure(
-        (
-            "journal_flush_seconds_total",
-            "counter",
-            "Time spent in flushes.",
-        ),
+        "journal_flush_seconds_total",
+        "counter",
+        "Time spent in flushes.",
         seconds,
     );
     for (name, kind, help, figure) in JOURNAL.iter().chain(&ON_DISK).chain(&CHECKS) {
-        page.figure((name, kind, help), Some(figure(&stats, &checks)));
+        page.figure(name, kind, help, Some(figure(&stats, &checks)));
     }
 }

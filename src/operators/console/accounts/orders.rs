@@ -88,15 +88,11 @@ async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
         power: Power::Act,
         grave: true,
     };
-    let work = changed(sent, (&place, target), action);
+    let work = changed(sent, &place, target, action);
     sent.does(act, Box::pin(work)).await
 }
 
-async fn changed(
-    sent: &Sent,
-    (place, target): (&Place, Target),
-    action: &str,
-) -> Result<(), ApiError> {
+async fn changed(sent: &Sent, place: &Place, target: Target, action: &str) -> Result<(), ApiError> {
     let (visit, engine) = (&sent.visit, sent.visit.engine());
     let (realm, by) = (place.realm.0, &visit.session.who.name);
     let order = match action {

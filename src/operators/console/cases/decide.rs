@@ -141,6 +141,6 @@ fn body(sent: &Sent) -> String {
 async fn decided(sent: &Sent, id: &str, body: &str) -> Result<Ended, ApiError> {
     let (visit, reason) = (&sent.visit, sent.reason()?);
     let who = &visit.session.who;
-    let asked = decide_case(&visit.desk, who, (id, &reason), body).await?;
+    let asked = decide_case(&visit.desk, who, id, &reason, body).await?;
     Ok(if asked { Ended::Asked } else { Ended::Done })
 }

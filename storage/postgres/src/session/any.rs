@@ -169,9 +169,12 @@ impl Asked {
         // With one refusal alone, it is clear which server it was.
         let alone = self.refusals.len() == 1;
         let refusals = self.refusals.into_values();
-        let refusals = refusals.map(|(place, why)| match alone {
-            true => why,
-            false => format!("{place}: {why}"),
+        let refusals = refusals.map(|(place, why)| {
+            if alone {
+                why
+            } else {
+                format!("{place}: {why}")
+            }
         });
         let refusals: Vec<_> = refusals.collect();
         Err(refusals.join("; "))
@@ -224,9 +227,10 @@ async fn of(config: &Config, tls: MakeRustlsConnect, most: Duration, alone: bool
         task,
         doubt,
     };
-    let timeline = match alone {
-        true => None,
-        false => timeline(&session, most).await,
+    let timeline = if alone {
+        None
+    } else {
+        timeline(&session, most).await
     };
     Found::Takes(timeline, session)
 }

@@ -106,9 +106,10 @@ impl BlockStore {
                 continue;
             };
             seen = seen.max(run);
-            match named(run) && !self.is_in_main(run)? {
-                true => self.open_apart(&index, run, name)?,
-                false => self.remove_named(name),
+            if named(run) && !self.is_in_main(run)? {
+                self.open_apart(&index, run, name)?
+            } else {
+                self.remove_named(name)
             }
         }
         Ok(seen)
@@ -167,9 +168,10 @@ impl BlockStore {
     /// name.
     fn remove_named(&self, name: &str) {
         let path = self.store.steady_path().join(INDEX).join(name);
-        let removed = match path.is_dir() {
-            true => fs::remove_dir_all(path),
-            false => fs::remove_file(path),
+        let removed = if path.is_dir() {
+            fs::remove_dir_all(path)
+        } else {
+            fs::remove_file(path)
         };
         match removed {
             Err(e) if e.kind() != ErrorKind::NotFound => {

@@ -166,9 +166,10 @@ impl RunFile {
         let mut places = write(&self.places);
         lengths.into_iter().for_each(|length| places.push(length));
         drop(places);
-        match at / SYNC > end / SYNC {
-            true => self.sync(files),
-            false => Ok(()),
+        if at / SYNC > end / SYNC {
+            self.sync(files)
+        } else {
+            Ok(())
         }
     }
 

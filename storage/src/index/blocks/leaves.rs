@@ -44,13 +44,14 @@ impl BlockStore {
         let mut numbered = blocks.drain(..).enumerate();
         while numbered.len() > 0 {
             let part = numbered.by_ref().take(TURN);
-            let part = part.map(|(n, (key, block))| match n % LEAF == LEAF - 1 {
-                true => {
+            let part = part.map(|(n, (key, block))| {
+                if n % LEAF == LEAF - 1 {
                     ninths.push((key, IVec::from(block)));
                     // One extra change of the leaf, so that the ninth block becomes its tenth change.
                     (key, IVec::from(&[0]))
+                } else {
+                    (key, IVec::from(block))
                 }
-                false => (key, IVec::from(block)),
             });
             self.give(part)?;
         }

@@ -100,7 +100,8 @@ impl Day {
     pub(crate) fn add(
         &mut self,
         realm: RealmId,
-        (at, added): (Timestamp, Added),
+        at: Timestamp,
+        added: Added,
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError> {
         if at.millis() < self.first {
