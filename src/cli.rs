@@ -1,4 +1,4 @@
-//! The command line: one binary for the service, its sandbox bank, and the operator's errands.
+//! The command line: one binary for the service, its sandbox bank, and the operator's commands.
 //!
 //! Exit codes: 0 done; 1 it failed (a supervisor may try again), or a verification found
 //! differences; 2 wrong usage or settings; 3 the store refuses to open, and trying again will not
@@ -55,37 +55,37 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Dev(dev::Args),
-    Serve(serve::Args),
-    SandboxBank(sandbox_bank::Args),
+    Dev(dev::DevArgs),
+    Serve(serve::ServeArgs),
+    SandboxBank(sandbox_bank::SandboxArgs),
     /// Create and list tenants of a running service
     #[command(subcommand)]
-    Tenant(admin::Tenant),
+    Tenant(admin::TenantCommand),
     /// Issue, list, rotate and revoke API keys of a running service
     #[command(subcommand)]
-    Key(admin::Key),
+    Key(admin::KeyCommand),
     /// Show the nodes of a running service's log, and hand it from one to another
     #[command(subcommand)]
-    Node(node::Node),
+    Node(node::NodeCommand),
     /// Manage the people who may run a service, and their roles
     #[command(subcommand)]
-    Admin(people::Admin),
+    Admin(people::AdminCommand),
     /// List, approve and refuse what waits for a second person
     #[command(subcommand)]
-    Approvals(approvals::Approvals),
+    Approvals(approvals::ApprovalsCommand),
     Audit(Box<people::AuditArgs>),
     /// Show how much a running service logs, and change it for a while
     #[command(subcommand)]
-    Log(log::Log),
-    Status(status::Args),
-    Health(health::Args),
-    Statement(statement::Args),
-    Listen(Box<listen::Args>),
-    Verify(verify::Args),
-    Backup(Box<backup::Args>),
-    Restore(Box<restore::Args>),
+    Log(log::LogCommand),
+    Status(status::StatusArgs),
+    Health(health::HealthArgs),
+    Statement(statement::StatementArgs),
+    Listen(Box<listen::ListenArgs>),
+    Verify(verify::VerifyArgs),
+    Backup(Box<backup::BackupArgs>),
+    Restore(Box<restore::RestoreArgs>),
     #[command(subcommand)]
-    Realm(Box<realm::Realm>),
+    Realm(Box<realm::RealmCommand>),
     /// Print the OpenAPI document of the API, or one of its catalogues as Markdown
     Openapi {
         /// Print this catalogue instead of the document
@@ -168,12 +168,12 @@ pub(crate) fn run() -> ExitCode {
         Command::Dev(args) => dev::run(args),
         Command::Serve(args) => serve::run(&args),
         Command::SandboxBank(args) => sandbox_bank::run(args),
-        Command::Tenant(errand) => admin::tenant(errand),
-        Command::Key(errand) => admin::key(errand),
-        Command::Node(errand) => node::run(errand),
-        Command::Admin(errand) => people::admin(errand),
-        Command::Approvals(errand) => approvals::run(errand),
-        Command::Log(errand) => log::run(errand),
+        Command::Tenant(command) => admin::tenant(command),
+        Command::Key(command) => admin::key(command),
+        Command::Node(command) => node::run(command),
+        Command::Admin(command) => people::admin(command),
+        Command::Approvals(command) => approvals::run(command),
+        Command::Log(command) => log::run(command),
         Command::Audit(args) => people::audit(*args),
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
@@ -182,7 +182,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Backup(args) => backup::run(*args),
         Command::Restore(args) => restore::run(&args),
-        Command::Realm(errand) => realm::run(*errand),
+        Command::Realm(command) => realm::run(*command),
         Command::Openapi { catalogue } => openapi(catalogue),
         #[cfg(feature = "packaging")]
         Command::Completions { shell } => shell::completions(shell),

@@ -1,11 +1,11 @@
-//! Both families report the same: random histories through either family, beside a naive book;
+//! Both families report the same: random histories through either family, next to a naive book;
 //! afterwards every balance, list and total of both is compared with the book and with each other.
 //!
 //! **Shape.** A history is a list of steps ([`steps`]); [`play`] sends each to a service of its own
 //! with a clock that passes midnights, and enters what should be granted into the book ([`book`]). The
 //! book never takes amounts from the service's answers, only from the orders.
 //!
-//! **Failure.** A history that fails is shortened and printed; its seed is kept beside this file and
+//! **Failure.** A history that fails is shortened and printed; its seed is kept next to this file and
 //! comes first in every later run.
 
 mod balances;

@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use caudal_actors::records::projection::Rows;
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_backup::BackupError;
+use caudal_backup::backup_store::{self, BackupStore, Listed, StoreFuture};
 use caudal_backup::chain;
-use caudal_backup::depot::{self, Depot, Later, Listed};
-use caudal_backup::end::{BackupId, Choice};
-use caudal_backup::run::Plan;
-use caudal_backup::ship::Cut;
-use caudal_backup::shipment::{Known, Shipment};
+use caudal_backup::end::{BackupChoices, BackupId};
+use caudal_backup::run::BackupPlan;
+use caudal_backup::ship::ObjectLimits;
+use caudal_backup::shipment::{KnownBackup, Shipment};
 use caudal_storage::log::LogId;
 use caudal_storage::{DurableStore, Store as _, StoreOptions};
 use tempfile::TempDir;
@@ -31,21 +31,21 @@ use crate::support::service::Setup;
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
 /// Objects that are small enough for a test.
-pub const SMALL: Cut = Cut {
+pub const SMALL: ObjectLimits = ObjectLimits {
     run_bytes: 16 << 10,
     tails: 4,
 };
 
-/// A depot that refuses everything after so many operations.
+/// A backup store that refuses everything after so many operations.
 #[derive(Debug)]
 struct Dying {
-    inner: Arc<dyn Depot>,
+    inner: Arc<dyn BackupStore>,
     left: AtomicI64,
 }
 
 impl Dying {
     fn over(to: &Path, left: i64) -> Arc<Self> {
-        let inner = depot::open(to.to_str().unwrap(), true).unwrap();
+        let inner = backup_store::open(to.to_str().unwrap(), true).unwrap();
         let left = AtomicI64::new(left);
         Arc::new(Self { inner, left })
     }
@@ -53,12 +53,12 @@ impl Dying {
     fn tick(&self) -> Result<(), BackupError> {
         match self.left.fetch_sub(1, Ordering::SeqCst) {
             1.. => Ok(()),
-            _ => Err(BackupError::depot("the depot", "it is dead")),
+            _ => Err(BackupError::backup_store("the depot", "it is dead")),
         }
     }
 }
 
-impl Depot for Dying {
+impl BackupStore for Dying {
     fn place(&self) -> String {
         self.inner.place()
     }
@@ -67,42 +67,42 @@ impl Depot for Dying {
         self.inner.make()
     }
 
-    fn replace<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+    fn replace<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             self.tick()?;
             self.inner.replace(name, bytes).await
         })
     }
 
-    fn has<'a>(&'a self, name: &'a str) -> Later<'a, bool> {
+    fn has<'a>(&'a self, name: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move {
             self.tick()?;
             self.inner.has(name).await
         })
     }
 
-    fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+    fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             self.tick()?;
             self.inner.put(name, bytes).await
         })
     }
 
-    fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>> {
+    fn get<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<Vec<u8>>> {
         Box::pin(async move {
             self.tick()?;
             self.inner.get(name).await
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str) -> Later<'a, Vec<Listed>> {
+    fn list<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<Listed>> {
         Box::pin(async move {
             self.tick()?;
             self.inner.list(prefix).await
         })
     }
 
-    fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()> {
+    fn remove<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             self.tick()?;
             self.inner.remove(name).await
@@ -114,7 +114,7 @@ impl Depot for Dying {
 #[derive(Debug, Default)]
 pub struct Chosen(Mutex<Option<BackupId>>);
 
-impl Choice for Chosen {
+impl BackupChoices for Chosen {
     fn chosen(&self, _store: &LogId, _place: &str) -> Result<Option<BackupId>, BackupError> {
         Ok(*self.0.lock().unwrap())
     }
@@ -126,16 +126,16 @@ impl Choice for Chosen {
 }
 
 /// A plan that ships when it is asked to, and otherwise hardly ever.
-pub fn asked(depot: Arc<dyn Depot>) -> Option<Plan> {
-    Some(Plan {
-        depot,
+pub fn asked(backup_store: Arc<dyn BackupStore>) -> Option<BackupPlan> {
+    Some(BackupPlan {
+        backup_store,
         every: Duration::from_secs(3600),
         cut: SMALL,
     })
 }
 
-pub fn at(place: &Path) -> Option<Plan> {
-    asked(depot::open(place.to_str().unwrap(), true).unwrap())
+pub fn at(place: &Path) -> Option<BackupPlan> {
+    asked(backup_store::open(place.to_str().unwrap(), true).unwrap())
 }
 
 pub async fn shipped(service: &TestService) -> Value {
@@ -279,7 +279,7 @@ async fn a_service_ships_its_journal_and_goes_on_from_what_is_restored() {
     service.verified().await;
 }
 
-/// A stopped service with a journal of many records, and the pepper beside it.
+/// A stopped service with a journal of many records, and the pepper next to it.
 async fn stopped(vouchers: usize) -> (TestService, Vec<String>) {
     let mut service = TestService::start().await;
     let cvus = worked(&service, vouchers).await;
@@ -292,7 +292,7 @@ pub fn store_of(data: &Path) -> Arc<DurableStore> {
         create: false,
         ..StoreOptions::small()
     };
-    DurableStore::open(data.join("store"), options, Arc::new(Rows)).unwrap()
+    DurableStore::open(data.join("store"), options, Arc::new(ServiceProjection)).unwrap()
 }
 
 #[actix_web::test]
@@ -301,7 +301,7 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     let store = store_of(service.data());
     let records = store.records();
     let end = records.read(&records.beginning(), &mut |_| true).unwrap();
-    let small = Cut {
+    let small = ObjectLimits {
         run_bytes: 4 << 10,
         tails: 3,
     };
@@ -311,14 +311,15 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     let chosen = Chosen::default();
     while !done {
         // each life makes a little progress, or none
-        let depot: Arc<dyn Depot> = Dying::over(&to, 1 + deaths % 12);
+        let backup_store: Arc<dyn BackupStore> = Dying::over(&to, 1 + deaths % 12);
         let life = async {
-            let known = Known {
+            let known = KnownBackup {
                 pepper_check: Some(b"m"),
                 choice: &chosen,
                 shipped: None,
             };
-            let mut shipment = Shipment::begin(&depot, records.clone(), small, known).await?;
+            let mut shipment =
+                Shipment::begin(&backup_store, records.clone(), small, known).await?;
             while shipment.step().await? {}
             Ok::<_, BackupError>(shipment.reached())
         };
@@ -327,20 +328,22 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
                 assert_eq!(reached, end);
                 done = true;
             }
-            Err(BackupError::Depot { .. }) => deaths += 1,
+            Err(BackupError::BackupStore { .. }) => deaths += 1,
             Err(other) => panic!("{other}"),
         }
         assert!(deaths < 10_000, "it goes on");
     }
     assert!(deaths > 5, "{deaths}");
-    let depot = depot::open(text(&to), false).unwrap();
-    let kept = chain::kept(depot.as_ref(), None, false).await.unwrap();
+    let backup_store = backup_store::open(text(&to), false).unwrap();
+    let kept = chain::kept(backup_store.as_ref(), None, false)
+        .await
+        .unwrap();
     let mut all = Vec::new();
     let mut take = |record: &caudal_storage::log::Sealed<'_>, _: u64| {
         all.extend_from_slice(record.bytes());
         Ok(true)
     };
-    let walked = chain::walk(depot.as_ref(), &kept, &mut take, &mut |_| ()).await;
+    let walked = chain::walk(backup_store.as_ref(), &kept, &mut take, &mut |_| ()).await;
     assert_eq!(walked.unwrap().hash, end.tail().hash);
     let mut own = Vec::new();
     let mut take = |record: &caudal_storage::log::Sealed<'_>| {
@@ -417,12 +420,12 @@ async fn damage_is_named_and_nothing_is_restored_of_it() {
 }
 
 #[actix_web::test]
-async fn a_depot_that_is_away_disturbs_nobody_and_is_tried_again() {
+async fn an_unreachable_backup_store_is_retried_without_blocking_requests() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
-    let depot = Dying::over(&to, 0);
+    let backup_store = Dying::over(&to, 0);
     let mut service = TestService::with(Setup {
-        backup: asked(Arc::<Dying>::clone(&depot)),
+        backup: asked(Arc::<Dying>::clone(&backup_store)),
         ..Setup::default()
     })
     .await;
@@ -438,7 +441,7 @@ async fn a_depot_that_is_away_disturbs_nobody_and_is_tried_again() {
     );
     service.a.credit(&cvus[0], "1.00").await;
     service.a.get("/readyz").await.is(200);
-    depot.left.store(i64::MAX, Ordering::SeqCst);
+    backup_store.left.store(i64::MAX, Ordering::SeqCst);
     let told = wait_until("it goes on", SOON, async || {
         let told = shipped(&service).await;
         (told["error"] == Value::Null).then_some(told)

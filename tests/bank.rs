@@ -382,7 +382,7 @@ async fn a_change_whose_outcome_is_open_blocks_its_like_and_ends_well() {
 }
 
 #[actix_web::test]
-async fn what_a_bank_says_is_shown_without_what_nobody_asked_for() {
+async fn bank_answers_are_shown_without_unrequested_fields() {
     let service = TestService::start().await;
     service
         .bank

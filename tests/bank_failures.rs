@@ -77,7 +77,7 @@ async fn refused() {
         (&why["bankStatus"], &why["bankBody"]["code"]),
         (&json!(409), &json!("TX040"))
     );
-    // The bank's own message, beside its answer, wherever the transfer is shown.
+    // The bank's own message, next to its answer, wherever the transfer is shown.
     assert_eq!(why["reason"], why["bankBody"]["message"]);
     assert!(!why["reason"].as_str().unwrap().is_empty(), "{why}");
     let listed = rig.a.get("/v1/transfers?status=rejected").await;

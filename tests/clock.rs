@@ -231,7 +231,7 @@ async fn a_start_with_a_clock_that_the_journal_contradicts_takes_no_orders() {
 }
 
 #[actix_web::test]
-async fn a_month_down_is_no_doubt_and_a_small_step_neither() {
+async fn a_month_of_downtime_or_a_small_clock_step_is_trusted() {
     let mut rig = Rig::new().await;
     rig.service.end(true).await;
     rig.hands.pass(DAY - HOUR);
@@ -249,7 +249,7 @@ async fn a_month_down_is_no_doubt_and_a_small_step_neither() {
 }
 
 #[actix_web::test]
-async fn what_an_operator_confirms_is_believed_also_by_the_next_start() {
+async fn a_confirmed_clock_is_trusted_after_a_restart() {
     for jump in [-3 * DAY, 200 * DAY] {
         let mut rig = Rig::new().await;
         rig.hands.jump(jump);

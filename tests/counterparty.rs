@@ -84,7 +84,7 @@ async fn both_vouchers_of_an_internal_transfer_name_each_other() {
 }
 
 #[actix_web::test]
-async fn who_paid_is_data_and_the_description_is_nobodys() {
+async fn the_payer_is_data_and_the_description_is_the_tenants() {
     let (service, cvu, _) = start().await;
     let coelsa = service.bank.cash_in(&cvu, "10.00").await;
     service.heard().await;
@@ -111,7 +111,7 @@ async fn who_paid_is_data_and_the_description_is_nobodys() {
 }
 
 #[actix_web::test]
-async fn whoever_is_behind_a_destination_is_looked_up_before_it_is_sent() {
+async fn the_destination_holder_is_looked_up_before_sending() {
     for (to, status) in [(TO, "completed"), ("DESTINO.1", "rejected")] {
         let (service, cvu, _) = start().await;
         service.a.credit(&cvu, "10.00").await;

@@ -79,7 +79,7 @@ async fn without_a_schedule_everything_is_free() {
 }
 
 #[actix_web::test]
-async fn what_is_previewed_is_charged_with_the_movement() {
+async fn the_previewed_fee_is_charged() {
     let (service, cvu) = funded("1000.00").await;
     let schedule = json!([
         rule("OUT", "0.6", true),

@@ -36,9 +36,9 @@ fn copied(from: &Path, to: &Path) {
         let item = item.unwrap();
         let target = to.join(item.file_name());
         if item.path().is_dir() {
-            copied(&item.path(), &target)
+            copied(&item.path(), &target);
         } else {
-            drop(fs::copy(item.path(), target).unwrap())
+            fs::copy(item.path(), target).unwrap();
         }
     }
 }

@@ -189,7 +189,7 @@ async fn a_flood_of_batches_is_refused_with_figures_and_a_quiet_tenant_is_served
 }
 
 #[actix_web::test]
-async fn what_is_in_flight_ends_with_clients_that_leave() {
+async fn in_flight_counts_end_when_clients_disconnect() {
     let service = limited(64).await;
     service.a.in_and_out().await;
     let cvu = service.a.cvu().await;

@@ -5,7 +5,7 @@
 //! # A remark.
 //! clock 2026-03-02T15:00:00Z
 //! == POST /v1/accounts: opens an account
-//! POST /v1/accounts {"cuit": "{cuit 1}", "holderName": "Ana"} => 201 | opening answers 201
+//! POST /v1/accounts {"cuit": "{cuit 1}", "holderName": "Ana"} => 201 | opening returns 201
 //!     with idempotency-key: first
 //!     cvu is cvu                    | its CVU has 22 digits and right check digits
 //!     header etag present           | the answer carries an ETag

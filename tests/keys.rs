@@ -13,7 +13,7 @@ async fn listed(service: &TestService, id: &str) -> Value {
 }
 
 #[actix_web::test]
-async fn what_cannot_be_wanted_of_a_key_is_refused() {
+async fn invalid_options_of_a_key_are_refused() {
     let service = TestService::start().await;
     for (wanted, field) in [
         (json!({"scopes": []}), "scopes"),
@@ -93,7 +93,7 @@ async fn a_key_ends_when_it_was_issued_to_end_and_a_rotation_gives_one_for_as_lo
 }
 
 #[actix_web::test]
-async fn a_key_works_from_its_addresses_alone_also_behind_a_proxy() {
+async fn a_key_works_only_from_its_addresses_also_behind_a_proxy() {
     let mut service = TestService::start().await;
     let wanted = json!({"mode": "test", "ipAllow": ["203.0.113.0/24", "2001:db8::7"]});
     let text = service.keyed(&wanted).await.key;

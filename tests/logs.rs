@@ -152,7 +152,7 @@ async fn a_delivery_names_the_request_and_goes_on_with_its_trace() {
 }
 
 #[actix_web::test]
-async fn of_what_succeeds_one_in_so_many_has_its_line_and_of_what_is_refused_all() {
+async fn successes_are_sampled_and_refusals_are_all_logged() {
     for (every, kept) in [(3, 10), (0, 0)] {
         let dir = TempDir::new().unwrap();
         let settings = format!("workers = 1\nlog_requests_every = {every}");
@@ -234,7 +234,7 @@ fn the_canary_sees_what_it_is_there_for() {
 }
 
 #[test]
-fn what_a_test_sends_and_gets_is_learnt() {
+fn secrets_sent_in_tests_are_learnt() {
     let number = fresh();
     // Values that no other test uses.
     let (birth, document) = ("1901-12-28", 98_765_431);

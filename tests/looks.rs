@@ -254,7 +254,7 @@ async fn holds_are_walked_by_state_and_open_ones_are_found_without_the_others() 
 }
 
 #[actix_web::test]
-async fn what_a_part_of_a_list_cannot_answer_is_refused() {
+async fn parameters_that_a_partial_list_does_not_support_are_refused() {
     let (service, [one, _]) = busy().await;
     let client = &service.a;
     let movements = format!("/v1/accounts/{one}/movements");

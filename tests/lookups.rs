@@ -49,7 +49,7 @@ async fn a_holder_is_found_by_any_name_of_the_account() {
 }
 
 #[actix_web::test]
-async fn what_is_malformed_is_named_and_what_is_unknown_is_told_in_the_banks_words() {
+async fn malformed_fields_are_named_and_unknown_errors_quote_the_bank() {
     let service = TestService::start().await;
     let calls = service.bank.calls("lookup").await;
     for (path, field) in [

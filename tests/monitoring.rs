@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use caudal_backup::depot;
-use caudal_backup::run::Plan;
-use caudal_backup::ship::Cut;
+use caudal_backup::backup_store;
+use caudal_backup::run::BackupPlan;
+use caudal_backup::ship::ObjectLimits;
 
 use crate::support::{Setup, TestService};
 
@@ -36,13 +36,13 @@ fn family<'a>(name: &'a str, shown: &BTreeSet<&str>) -> &'a str {
 
 #[actix_web::test]
 async fn rules_and_dashboard_ask_for_figures_that_are_there() {
-    let depot = tempfile::tempdir().unwrap();
-    let place = depot.path().to_str().unwrap();
+    let backup_store = tempfile::tempdir().unwrap();
+    let place = backup_store.path().to_str().unwrap();
     let service = TestService::with(Setup {
-        backup: Some(Plan {
-            depot: depot::open(place, true).unwrap(),
+        backup: Some(BackupPlan {
+            backup_store: backup_store::open(place, true).unwrap(),
             every: Duration::from_secs(3600),
-            cut: Cut::default(),
+            cut: ObjectLimits::default(),
         }),
         memory: Some(1 << 30),
         ..Setup::default()

@@ -1,6 +1,6 @@
 //! The movements that an account allows, by its state: a table, over HTTP.
 
-use caudal_actors::engine::Asker;
+use caudal_actors::engine::Requester;
 use caudal_actors::realms::Target;
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
@@ -96,7 +96,7 @@ impl Subject {
 async fn enable(service: &TestService, cvu: &str, enabled: bool) {
     let engine = service.engine();
     let realm = engine.platform().tenant(TENANT).unwrap().test;
-    let asker = Asker {
+    let requester = Requester {
         keyed: None,
         request_id: "test".to_owned(),
         admitted: None,
@@ -107,7 +107,7 @@ async fn enable(service: &TestService, cvu: &str, enabled: bool) {
     );
     let changed = engine
         .ledger()
-        .change(realm, target, order, None, asker)
+        .change(realm, target, order, None, requester)
         .await;
     changed.unwrap();
 }
@@ -167,7 +167,7 @@ async fn the_state_of_an_account_decides_which_movements_pass() {
 }
 
 #[actix_web::test]
-async fn what_was_sent_before_settles_in_any_state() {
+async fn earlier_transfers_settle_in_any_account_state() {
     for state in ["suspended", "closed"] {
         for (status, available) in [("COMPLETED", "90.00"), ("FAILED", "100.00")] {
             let service = TestService::start().await;

@@ -145,7 +145,7 @@ async fn an_owner_that_is_deposed_follows_in_the_same_process() {
 }
 
 #[actix_web::test]
-async fn who_stops_hands_over_first_and_the_last_one_lets_go() {
+async fn a_stopping_owner_hands_over_and_the_last_node_releases_the_log() {
     let Some(mut nodes) = Cluster::start(2).await else {
         return;
     };

@@ -21,11 +21,11 @@ const RISKS: &[Risk] = &[
         held_by: &[
             (
                 "tests/contract/checks.rs",
-                "what_is_anothers_answers_as_what_does_not_exist",
+                "resources_of_another_tenant_are_not_found",
             ),
             (
                 "tests/contract/foreign.rs",
-                "what_is_anothers_in_a_body_or_a_query_answers_as_what_does_not_exist",
+                "references_to_resources_of_another_tenant_are_not_found",
             ),
             (
                 "tests/contract/foreign.rs",
@@ -62,7 +62,7 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/keys.rs",
-                "a_key_works_from_its_addresses_alone_also_behind_a_proxy",
+                "a_key_works_only_from_its_addresses_also_behind_a_proxy",
             ),
             (
                 "tests/keys.rs",
@@ -86,17 +86,14 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/console/sessions.rs",
-                "strangers_are_led_to_the_page_to_log_in",
+                "unauthenticated_visitors_are_redirected_to_the_login_page",
             ),
             ("tests/console/sessions.rs", "a_link_logs_in_once"),
             (
                 "tests/console/sessions.rs",
                 "a_session_ends_with_its_logout_and_with_the_credential",
             ),
-            (
-                "tests/console/sessions.rs",
-                "whoever_logs_in_has_a_session_that_nobody_knew_before",
-            ),
+            ("tests/console/sessions.rs", "each_login_gets_a_new_session"),
             (
                 "tests/console/sessions.rs",
                 "the_cookie_of_a_session_goes_to_the_console_alone_and_in_secret_where_the_way_is",
@@ -112,7 +109,7 @@ const RISKS: &[Risk] = &[
         held_by: &[
             (
                 "tests/contract/owned.rs",
-                "what_the_service_sets_is_taken_from_nobody",
+                "service_headers_of_clients_are_ignored",
             ),
             (
                 "tests/isolation.rs",
@@ -159,15 +156,15 @@ const RISKS: &[Risk] = &[
             ),
             ("tests/hostile.rs", "a_body_that_drips_is_given_up"),
             ("tests/hostile.rs", "heads_that_drip_are_given_up"),
-            ("tests/strangers/crowd.rs", "those_who_read_nothing"),
+            ("tests/strangers/crowd.rs", "clients_that_read_nothing"),
             (
                 "tests/strangers/crowd.rs",
-                "those_who_say_nothing_where_descriptors_are_few",
+                "idle_clients_when_descriptors_are_few",
             ),
             ("tests/strangers/crowd.rs", "heads_without_an_end"),
             (
                 "tests/strangers/readers.rs",
-                "whoever_takes_nothing_of_an_answer_is_cut_off",
+                "clients_that_read_nothing_are_disconnected",
             ),
             (
                 "tests/strangers/seats.rs",
@@ -192,7 +189,7 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/owasp/functions.rs",
-                "what_opens_the_admin_api_is_no_key_of_a_tenant",
+                "tenant_keys_do_not_open_the_admin_api",
             ),
             (
                 "src/service/tests/admin/people.rs",
@@ -245,7 +242,7 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/cases/suspense.rs",
-                "of_many_who_credit_at_once_one_does",
+                "one_of_many_concurrent_credits_succeeds",
             ),
             (
                 "tests/cases/desk.rs",
@@ -262,7 +259,7 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/webhooks/tenants.rs",
-                "what_an_operator_opens_is_open_and_nothing_beside_it",
+                "only_the_address_that_an_operator_allows_is_allowed",
             ),
             (
                 "tests/webhooks/addresses.rs",
@@ -322,7 +319,7 @@ const RISKS: &[Risk] = &[
             ("tests/hostile.rs", "paths_that_try_to_be_others"),
             ("tests/hostile.rs", "headers_that_are_abused"),
             ("tests/logs.rs", "the_canary_sees_what_it_is_there_for"),
-            ("tests/logs.rs", "what_a_test_sends_and_gets_is_learnt"),
+            ("tests/logs.rs", "secrets_sent_in_tests_are_learnt"),
             (
                 "tests/logs.rs",
                 "a_line_with_what_must_not_be_there_fails_a_test",
@@ -364,7 +361,7 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/bank.rs",
-                "what_a_bank_says_is_shown_without_what_nobody_asked_for",
+                "bank_answers_are_shown_without_unrequested_fields",
             ),
             (
                 "tests/bank_failures/disputes.rs",
@@ -381,11 +378,11 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/webhooks/receivers.rs",
-                "of_an_endless_answer_little_is_read",
+                "an_endless_response_is_read_up_to_a_limit",
             ),
             (
                 "tests/webhooks/receivers.rs",
-                "what_is_no_answer_is_a_broken_connection",
+                "an_invalid_response_is_a_broken_connection",
             ),
             (
                 "tests/console/strangers.rs",

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use caudal_backup::portable::format;
-use caudal_backup::portable::read::Reader;
+use caudal_backup::portable::read::FileReader;
 use tempfile::TempDir;
 
 use crate::backup::{at, command, seen, shipped, text};
@@ -18,7 +18,7 @@ use crate::support::{Client, TestService, Value, json};
 /// The description of a movement of the other tenant.
 const CANARY: &str = "nobody else's business";
 
-/// Works in a realm with something of every kind, and in another tenant beside it; returns the accounts of the
+/// Works in a realm with something of every kind, and in another tenant next to it; returns the accounts of the
 /// first.
 pub async fn worked(service: &TestService) -> Vec<String> {
     let (b, a) = (&service.b, &service.a);
@@ -235,10 +235,10 @@ async fn nothing_of_anybody_else_is_in_a_file() {
 
 /// Whether some entry of a file contains a text.
 fn says(file: &Path, wanted: &str) -> bool {
-    let mut reader = Reader::open(file).unwrap();
+    let mut reader = FileReader::open(file).unwrap();
     let mut found = false;
     while let Some(frame) = reader.entries().unwrap() {
-        let mut look = |item: caudal_backup::portable::tally::Item<'_>| {
+        let mut look = |item: caudal_backup::portable::tally::RealmEntry<'_>| {
             let mut windows = item.body.windows(wanted.len());
             found |= windows.any(|it| it == wanted.as_bytes());
             Ok(())
@@ -304,7 +304,7 @@ async fn damage_is_named_and_nothing_of_it_is_imported() {
 }
 
 #[actix_web::test]
-async fn a_depot_gives_the_same_file_while_the_service_runs_and_an_earlier_one() {
+async fn a_backup_store_exports_the_same_file_while_the_service_runs() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
     let mut service = TestService::with(Setup {

@@ -83,7 +83,7 @@ async fn what_arrives_and_what_leaves_agrees_with_the_bank() {
 }
 
 #[actix_web::test]
-async fn what_came_back_is_told_as_such() {
+async fn a_returned_transfer_is_reported_as_returned() {
     let (service, cvu) = start().await;
     service.a.credit(&cvu, "50.00").await;
     let sent = service

@@ -146,21 +146,21 @@ async fn a_store_goes_to_a_database_and_back_and_each_place_it_left_refuses() {
     let before = back.seen(&key, &cvus).await;
     not_restored(text(&back.data), &database, "superseded");
     // From a backup into another database; a backup is not superseded.
-    let depot = dir.path().join("depot");
+    let backup_store = dir.path().join("depot");
     let ship = [
         "backup",
         "--data",
         text(&back.data),
         "--to",
-        text(&depot),
+        text(&backup_store),
         "--json",
     ];
     assert_eq!(command(&ship).0, Some(0));
     server.sql("postgres", "CREATE DATABASE second");
     let second = url(&server, "second");
-    let done = restored(text(&depot), &second, &[]);
+    let done = restored(text(&backup_store), &second, &[]);
     assert_eq!(done["superseded"], false, "{done}");
-    not_restored(text(&depot), &second, "not empty");
+    not_restored(text(&backup_store), &second, "not empty");
     at("second", Some(&second))
         .still(&key, &cvus, &before)
         .await;

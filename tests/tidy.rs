@@ -3,6 +3,7 @@
 mod documents;
 mod recipes;
 mod rooms;
+mod words;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -349,7 +350,7 @@ fn modules_have_the_name_of_their_file() {
         .map(|(name, _)| name)
         .filter(|name| name.ends_with("mod.rs"))
         .collect();
-    none(&found, "noun.rs beside noun/, not noun/mod.rs");
+    none(&found, "noun.rs next to noun/, not noun/mod.rs");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Treasury: the snapshot beside the bank, and the positions of clients.
+//! Treasury: the snapshot next to the bank, and the positions of clients.
 
 mod bodies;
 mod crowd;

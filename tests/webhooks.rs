@@ -16,9 +16,11 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
-use caudal_http::webhooks::resolve::{LookingUp, Lookup};
-use caudal_http::webhooks::{AttemptLimits, HttpSink, Reach, Sealer, Secret};
+use caudal_actors::ports::webhooks::{
+    AttemptResult, NoResponse, Parcel, ParcelContents, WebhookSink,
+};
+use caudal_http::webhooks::resolve::{LookingUp, NameLookup};
+use caudal_http::webhooks::{AllowedAddresses, AttemptLimits, HttpSink, Sealer, SigningSecret};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::events::{Event, EventId, EventKind, Subject};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
@@ -56,7 +58,7 @@ impl Names {
     }
 }
 
-impl Lookup for Names {
+impl NameLookup for Names {
     fn lookup(&self, name: &str) -> LookingUp {
         let mut answers = self.0.lock().unwrap();
         let answer = match answers.len() {
@@ -68,14 +70,18 @@ impl Lookup for Names {
     }
 }
 
-fn sink_with(reach: Reach, limits: AttemptLimits, names: &Arc<Names>) -> HttpSink {
+fn sink_with(reach: AllowedAddresses, limits: AttemptLimits, names: &Arc<Names>) -> HttpSink {
     let sealer = Sealer::new(PEPPER).unwrap();
     HttpSink::with(reach, sealer, limits, Arc::<Names>::clone(names)).unwrap()
 }
 
 /// A sink that reaches this machine, with the usual limits.
 fn sink() -> HttpSink {
-    sink_with(Reach::loopback(), AttemptLimits::default(), &Arc::default())
+    sink_with(
+        AllowedAddresses::loopback(),
+        AttemptLimits::default(),
+        &Arc::default(),
+    )
 }
 
 /// A sink with a short total time.
@@ -88,13 +94,13 @@ fn hasty() -> HttpSink {
         rest: Duration::from_millis(100),
         ..AttemptLimits::default()
     };
-    sink_with(Reach::loopback(), limits, &Arc::default())
+    sink_with(AllowedAddresses::loopback(), limits, &Arc::default())
 }
 
 /// New secrets, as texts and as sealed bytes in the store.
 fn secrets<const N: usize>() -> ([String; N], Vec<Vec<u8>>) {
     let sealer = Sealer::new(PEPPER).unwrap();
-    let made = [(); N].map(|()| Secret::new().unwrap());
+    let made = [(); N].map(|()| SigningSecret::new().unwrap());
     let sealed = made.iter().map(|one| sealer.seal(TENANT, one).unwrap());
     let sealed = sealed.collect();
     (
@@ -135,14 +141,14 @@ fn parcel(url: String, secrets: Vec<Vec<u8>>) -> Parcel {
         tenant: TENANT.into(),
         url,
         secrets,
-        contents: Contents::Event(Box::new(event())),
+        contents: ParcelContents::Event(Box::new(event())),
         format: WebhookFormat::Standard,
         at: at(),
     }
 }
 
 /// Sends a parcel that is signed with a new secret.
-async fn send(sink: &HttpSink, url: String) -> Sent {
+async fn send(sink: &HttpSink, url: String) -> AttemptResult {
     sink.send(parcel(url, secrets::<1>().1)).await
 }
 
@@ -257,7 +263,7 @@ async fn while_a_secret_rotates_both_verify() {
 async fn a_try_is_signed_too_and_is_no_event() {
     let receiver = Receiver::answering("200 OK");
     let ([secret], sealed) = secrets();
-    let contents = Contents::Test {
+    let contents = ParcelContents::Test {
         id: "test_1".into(),
         webhook: "whk_1".into(),
     };
@@ -282,7 +288,9 @@ async fn what_cannot_be_signed_is_not_sent() {
     let receiver = Receiver::answering("200 OK");
     let (_, sealed) = secrets::<2>();
     let elsewhere = Sealer::new(b"another pepper").unwrap();
-    let strange = elsewhere.seal(TENANT, &Secret::new().unwrap()).unwrap();
+    let strange = elsewhere
+        .seal(TENANT, &SigningSecret::new().unwrap())
+        .unwrap();
     let good = parcel(receiver.url("/"), sealed.clone());
     let mixed = vec![sealed[0].clone(), strange];
     let id = "evil\r\nx-injected: 1".to_owned();
@@ -305,11 +313,14 @@ async fn what_cannot_be_signed_is_not_sent() {
             ..good.clone()
         },
         Parcel {
-            contents: Contents::Test { id, webhook },
+            contents: ParcelContents::Test { id, webhook },
             ..good.clone()
         },
     ] {
-        assert_eq!(sink().send(parcel).await.result, Err(Trouble::Unsendable));
+        assert_eq!(
+            sink().send(parcel).await.result,
+            Err(NoResponse::Unsendable)
+        );
     }
     assert!(receiver.next().is_none());
     assert!(sink().send(good).await.is_delivered());

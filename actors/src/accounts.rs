@@ -1,9 +1,9 @@
 //! The actor of one account: owns its balance and voucher log, and takes one turn at a time.
 //!
-//! **Shape.** The actor works at its [`Desk`]. What it takes is a type that says how it is decided ([`AccountOrder`]), or
-//! a [`Question`]. Each turn is synchronous: decide, apply, hand the facts to the scribe. Only the answer waits for the
+//! **Shape.** The actor works at its [`AccountState`]. What it takes is a type that says how it is decided ([`AccountOrder`]), or
+//! a [`Question`]. Each turn is synchronous: decide, apply, hand the facts to the commit writer. Only the answer waits for the
 //! disk, so a hot CVU costs no more than others. An order that concerns several accounts is decided in one turn at all
-//! their desks (see `joint`).
+//! their account states (see `joint`).
 //!
 //! **Bounds.** Whoever was let in at the door finds room in the mailbox ([`crate::in_flight`]). Vouchers that are not
 //! durable yet are kept to recognise repeats, and the store's queue bounds how many there are.
@@ -14,11 +14,11 @@
 //! **Failure.** A failed commit or a panic ends this actor, and the next order loads the account again. Business that
 //! waits for the bank is on disk, and the actor resumes it when it starts.
 
+mod account_state;
 mod balances;
 mod batch;
 mod cases;
 mod child;
-mod desk;
 pub mod enrolment;
 mod holds;
 mod joint;
@@ -42,30 +42,30 @@ use caudal_ledger::facts::Registration;
 use caudal_ledger::time::Timestamp;
 use tokio::sync::oneshot;
 
+pub use account_state::AccountState;
 pub use balances::{QuoteFor, ReadBalance, ReadBalanceAt};
-pub use batch::{BULK_PART, BatchMode, Gather, Share, is_kept};
+pub use batch::{BULK_PART, BatchCollector, BatchMode, BatchShard, is_kept};
 pub use cases::{BookDeparture, CreditParked, DecideTransfer};
 pub use child::{Child, Reserved};
-pub use desk::Desk;
 pub use enrolment::{AdoptEnrolment, EnrolAccount, FundAnswered, ReadEnrolment};
 pub use holds::{FindHold, PlaceHold, StepHold};
-pub use joint::{Convoy, Joint};
+pub use joint::{JointOrder, MultiAccountTxn};
 pub use messages::{AccountContext, AccountOrder, Observe, Passivate, Question, Target, Tick};
-pub use posting::{BookArrival, Ground, Post, Posting};
+pub use posting::{BookArrival, Post, Posting, Precondition};
 pub use profile::{AdoptChange, BecomeAccount, ChangeProfile, ViewAccount};
 pub use reversals::ReverseTransfer;
 pub use transfers::{FindTransfer, HearTransfer, MakeTransfer};
 pub use views::{
-    AccountView, BalanceView, EnrolmentView, Heard, HoldView, ItemOutcome, Observed, Placed,
-    TransferView, Versions,
+    AccountView, AccountVoucher, BalanceView, EnrolmentView, HoldView, ItemOutcome, NoticeOutcome,
+    Observed, TransferView, Versions,
 };
 
-use crate::mailbox::{Asked, Queued};
+use crate::actor_status::ActorStatus;
+use crate::commit_writer::Shared;
+use crate::mailbox::{HasResponder, Queued};
 use crate::orders::Envelope;
-use crate::records::rest::Left;
-use crate::scribe::Shared;
-use crate::vitals::Vitals;
-use loading::Coming;
+use crate::records::rest::WrittenPart;
+use loading::LoadState;
 
 /// After this many movements an account's state is written out, so that loading replays few.
 pub const SNAPSHOT_EVERY: u64 = 128;
@@ -74,35 +74,39 @@ const ALARM_MAX: Duration = Duration::from_secs(3600);
 /// The shortest wait of the alarm while the clock is in doubt: no hold ends meanwhile.
 const ALARM_IN_DOUBT: Duration = Duration::from_secs(1);
 
-/// The actor of one account: its desk, while it is at home, and the messages that wait for it.
+/// The actor of one account: its state, unless that is lent, and the messages that wait for it.
 #[derive(Debug)]
 pub struct AccountActor {
-    /// `None` while the desk is lent or the account is being read; the actor takes no message then.
-    desk: Option<Box<Desk>>,
-    coming: Coming,
+    /// `None` while the account state is lent or the account is being read; the actor takes no message then.
+    state: Option<Box<AccountState>>,
+    coming: LoadState,
     alarm: Option<(Timestamp, SpawnHandle)>,
 }
 
 impl AccountActor {
     /// The actor of an account that a registration is about to create.
-    pub fn unborn(shared: Arc<Shared>, vitals: Arc<Vitals>, registration: &Registration) -> Self {
+    pub fn unregistered(
+        shared: Arc<Shared>,
+        actor_status: Arc<ActorStatus>,
+        registration: &Registration,
+    ) -> Self {
         let account = Box::new(Account::registered(registration, shared.clock.now()));
         Self {
-            desk: Some(Box::new(Desk::new(
+            state: Some(Box::new(AccountState::new(
                 shared,
-                vitals,
+                actor_status,
                 account,
-                Left::default(),
+                WrittenPart::default(),
             ))),
-            coming: Coming::Here,
+            coming: LoadState::Here,
             alarm: None,
         }
     }
 
     /// Sets the alarm for the next hold that expires.
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
-        let Some(desk) = &self.desk else { return };
-        let next = desk.account.next_expiry();
+        let Some(state) = &self.state else { return };
+        let next = state.account.next_expiry();
         if self.alarm.as_ref().map(|(at, _)| *at) == next {
             return;
         }
@@ -110,19 +114,23 @@ impl AccountActor {
             ctx.cancel_future(alarm);
         }
         if let Some(at) = next {
-            let wait = at.millis().saturating_sub(desk.now().millis());
-            let least = match desk.shared.clock.doubt() {
+            let wait = at.millis().saturating_sub(state.now().millis());
+            let least = match state.shared.clock.doubt() {
                 Some(_) => ALARM_IN_DOUBT,
                 None => Duration::ZERO,
             };
             let wait = Duration::from_millis(wait).clamp(least, ALARM_MAX);
             let alarm = ctx.run_later(wait, |actor, ctx| {
                 actor.alarm = None;
-                match &mut actor.desk {
+                match &mut actor.state {
                     // Another actor has the account, or will have it.
-                    Some(desk) if desk.vitals.doubtful() || desk.vitals.retired() => ctx.stop(),
-                    Some(desk) => {
-                        desk.expire();
+                    Some(state)
+                        if state.actor_status.is_poisoned() || state.actor_status.retired() =>
+                    {
+                        ctx.stop()
+                    }
+                    Some(state) => {
+                        state.expire();
                         actor.set_alarm(ctx);
                     }
                     None => {}
@@ -133,13 +141,13 @@ impl AccountActor {
     }
 }
 
-impl Desk {
+impl AccountState {
     fn observed(&self) -> Observed {
         Observed {
             account: (*self.account).clone(),
-            mailbox: self.vitals.queued.count(),
-            pending_commits: self.vitals.in_flight(),
-            active_at: Timestamp::from_millis(self.vitals.active_at.load(Ordering::Acquire)),
+            mailbox: self.actor_status.queued.count(),
+            pending_commits: self.actor_status.in_flight(),
+            active_at: Timestamp::from_millis(self.actor_status.active_at.load(Ordering::Acquire)),
         }
     }
 }
@@ -148,7 +156,7 @@ impl Actor for AccountActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        if let Coming::Wanted(wanted) = std::mem::replace(&mut self.coming, Coming::Here) {
+        if let LoadState::Wanted(wanted) = std::mem::replace(&mut self.coming, LoadState::Here) {
             self.load(wanted, ctx);
         }
     }
@@ -157,28 +165,28 @@ impl Actor for AccountActor {
 impl AccountActor {
     /// Resumes the open business found with the account.
     fn begin(&mut self, ctx: &mut Context<Self>) {
-        let Some(desk) = self.desk.as_mut() else {
+        let Some(state) = self.state.as_mut() else {
             return;
         };
-        desk.expire();
-        desk.note_business();
+        state.expire();
+        state.note_business();
         // It was found after a restart, so it is on disk already, and the bank can be asked at once.
         let on_disk = || {
             let (sender, durable) = oneshot::channel();
             drop(sender.send(Ok(())));
             durable
         };
-        let open: Vec<u64> = desk.account.transfers.keys().copied().collect();
+        let open: Vec<u64> = state.account.transfers.keys().copied().collect();
         for transfer in open {
             let found = (transfer, "recovery".into(), on_disk());
-            desk.remit(found, true, ctx.address());
+            state.remit(found, true, ctx.address());
         }
-        if let Some(number) = desk.account.enrolling() {
+        if let Some(number) = state.account.enrolling() {
             let found = (number, "recovery".into(), on_disk());
-            desk.ask_fund(found, true, ctx.address());
+            state.ask_fund(found, true, ctx.address());
         }
-        if desk.account.pending.is_some() {
-            desk.start_saga(ctx.address(), "recovery".into(), on_disk());
+        if state.account.pending.is_some() {
+            state.start_saga(ctx.address(), "recovery".into(), on_disk());
         }
         self.set_alarm(ctx);
     }
@@ -200,9 +208,9 @@ impl<O: AccountOrder> Handler<Envelope<O>> for AccountActor {
 
     fn handle(&mut self, mut envelope: Envelope<O>, ctx: &mut Context<Self>) {
         if self.takes(&mut envelope, ctx)
-            && let Some(desk) = self.desk.as_mut()
+            && let Some(state) = self.state.as_mut()
         {
-            envelope.order.decide(desk, envelope.ticket, ctx);
+            envelope.order.decide(state, envelope.request, ctx);
             self.set_alarm(ctx);
         }
         if O::ENDS {
@@ -212,14 +220,14 @@ impl<O: AccountOrder> Handler<Envelope<O>> for AccountActor {
 }
 
 /// Takes an order that concerns several accounts.
-impl Handler<Queued<Convoy>> for AccountActor {
+impl Handler<Queued<MultiAccountTxn>> for AccountActor {
     type Result = ();
 
-    fn handle(&mut self, queued: Queued<Convoy>, ctx: &mut Context<Self>) {
+    fn handle(&mut self, queued: Queued<MultiAccountTxn>, ctx: &mut Context<Self>) {
         self.waited(queued.waited());
-        let mut convoy = queued.take();
-        if self.takes(&mut convoy, ctx) {
-            self.join(convoy, ctx);
+        let mut txn = queued.take();
+        if self.takes(&mut txn, ctx) {
+            self.join(txn, ctx);
             self.set_alarm(ctx);
         }
     }
@@ -227,35 +235,35 @@ impl Handler<Queued<Convoy>> for AccountActor {
 
 impl AccountActor {
     fn waited(&self, waited: Duration) {
-        if let Some(desk) = &self.desk {
-            desk.shared.times.account.record(waited);
+        if let Some(state) = &self.state {
+            state.shared.times.account.record(waited);
         }
     }
 
     /// Whether a message has its turn now: the account is here and sound, and somebody waits for the message. The holds
     /// that are due are released first.
-    fn takes(&mut self, message: &mut impl Asked, ctx: &mut Context<Self>) -> bool {
+    fn takes(&mut self, message: &mut impl HasResponder, ctx: &mut Context<Self>) -> bool {
         if self.is_refused(message) {
             return false;
         }
-        let Some(desk) = self.desk.as_mut() else {
-            // While the desk is lent the mailbox is paused; an actor without a desk has nothing to answer with.
+        let Some(state) = self.state.as_mut() else {
+            // While the account state is lent the mailbox is paused; an actor without an account state has nothing to answer with.
             ctx.stop();
             return false;
         };
-        let vitals = &desk.vitals;
-        vitals
+        let actor_status = &state.actor_status;
+        actor_status
             .active_at
-            .store(desk.now().millis(), Ordering::Release);
-        if vitals.doubtful() {
-            // Dropping the message answers "outcome unknown", which is true.
+            .store(state.now().millis(), Ordering::Release);
+        if actor_status.is_poisoned() {
+            // Dropping the message returns "outcome unknown", which is true.
             ctx.stop();
             return false;
         }
         if message.is_left() {
             return false;
         }
-        desk.expire();
+        state.expire();
         true
     }
 }

@@ -4,7 +4,7 @@
 //! **Shape.** [`RealmBank`] is the gateway that a realm's actors keep for ever; behind it is the one made of the
 //! realm's relation, which an operator may change. If a relation names no bank, or one that cannot be reached, its
 //! gateway calls nobody: every operation fails, and the callers that retry anyway retry it. No order passes while the
-//! realm's [`Hold`] holds it.
+//! realm's [`OutgoingPause`] holds it.
 //!
 //! **Order.** An operation that has begun ends at the bank where it began; the next one uses the new
 //! relation.
@@ -25,9 +25,9 @@ use caudal_ledger::tenants::{BankRelation, Mode, Tenant};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
 
-use crate::hold::Hold;
+use crate::outgoing_pause::OutgoingPause;
 use crate::ports::{
-    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
+    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, FundReport, KeyHolder,
     LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
 };
 
@@ -77,14 +77,14 @@ pub type Banks = Arc<dyn Fn(&Relation) -> Result<Arc<dyn BankGateway>, NoBank> +
 
 /// The realms for which a bank's notices count.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Voice {
+pub enum NoticeAuthority {
     /// All realms of a mode.
     Mode(Mode),
     /// Only these realms.
     Realms(Arc<BTreeSet<RealmId>>),
 }
 
-impl Voice {
+impl NoticeAuthority {
     /// Whether the notices count for a realm.
     pub fn speaks_for(&self, realm: RealmId) -> bool {
         match self {
@@ -94,13 +94,13 @@ impl Voice {
     }
 }
 
-impl From<Mode> for Voice {
+impl From<Mode> for NoticeAuthority {
     fn from(mode: Mode) -> Self {
         Self::Mode(mode)
     }
 }
 
-impl From<BTreeSet<RealmId>> for Voice {
+impl From<BTreeSet<RealmId>> for NoticeAuthority {
     fn from(realms: BTreeSet<RealmId>) -> Self {
         Self::Realms(Arc::new(realms))
     }
@@ -136,9 +136,9 @@ pub type Collectors = BTreeMap<String, Arc<OnCollector>>;
 
 /// The collector accounts as of the last change of the platform, for whoever has to ask about other realms.
 #[derive(Clone, Debug, Default)]
-pub struct Known(Arc<RwLock<Arc<Collectors>>>);
+pub struct KnownCollectors(Arc<RwLock<Arc<Collectors>>>);
 
-impl Known {
+impl KnownCollectors {
     /// Takes up which realms are on which account.
     pub fn set(&self, collectors: Collectors) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(collectors);
@@ -180,13 +180,13 @@ pub fn collectors<'a>(banks: impl IntoIterator<Item = (RealmId, &'a RealmBank)>)
     all.map(|(place, on)| (place, Arc::new(on))).collect()
 }
 
-type Made = Result<Arc<dyn BankGateway>, NoBank>;
+type MadeGateway = Result<Arc<dyn BankGateway>, NoBank>;
 
 /// The bank of a realm, by its present relation.
 #[derive(Debug)]
 pub struct RealmBank {
-    kept: RwLock<(Relation, Made)>,
-    hold: Arc<Hold>,
+    kept: RwLock<(Relation, MadeGateway)>,
+    outgoing: Arc<OutgoingPause>,
     /// See [`Self::changes`].
     changes: AtomicU64,
 }
@@ -202,18 +202,18 @@ impl Drop for Changing<'_> {
 
 impl RealmBank {
     /// The bank of a relation, behind the hold of the realm.
-    pub fn new(banks: &Banks, relation: Relation, hold: Arc<Hold>) -> Self {
+    pub fn new(banks: &Banks, relation: Relation, outgoing: Arc<OutgoingPause>) -> Self {
         let made = make(banks, &relation);
         Self {
             kept: RwLock::new((relation, made)),
-            hold,
+            outgoing,
             changes: AtomicU64::new(0),
         }
     }
 
     /// The hold on the realm's departures.
-    pub fn hold(&self) -> &Arc<Hold> {
-        &self.hold
+    pub fn outgoing(&self) -> &Arc<OutgoingPause> {
+        &self.outgoing
     }
 
     /// Adopts a relation that may have changed.
@@ -253,14 +253,14 @@ impl RealmBank {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn now(&self) -> Made {
+    pub fn now(&self) -> MadeGateway {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         kept.1.clone()
     }
 
     /// The present gateway for an order, or the answer in its place: while the realm is held nothing is ordered.
     fn served(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
-        if self.hold.is_held() {
+        if self.outgoing.is_held() {
             Err(HELD)
         } else {
             self.now().map_err(|why| silent(&why))
@@ -268,7 +268,7 @@ impl RealmBank {
     }
 }
 
-fn make(banks: &Banks, relation: &Relation) -> Made {
+fn make(banks: &Banks, relation: &Relation) -> MadeGateway {
     let made = banks(relation);
     if let Err(why @ NoBank::Wrong { .. }) = &made {
         let (tenant, mode) = (&relation.tenant, relation.mode.as_str());
@@ -279,7 +279,7 @@ fn make(banks: &Banks, relation: &Relation) -> Made {
 
 /// The answer in place of the bank while departures are held.
 const HELD: &str =
-    r#"{"message":"outgoing operations are on hold until an operator releases them"}"#;
+    r#"{"message":"outgoing operations are paused until an operator releases them"}"#;
 
 /// The answer in place of a missing bank.
 const fn silent(why: &NoBank) -> &'static str {
@@ -445,7 +445,7 @@ impl BankGateway for RealmBank {
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Found>> {
+    ) -> LocalFuture<'a, BankReply<KeyHolder>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.lookup(whom, request_id).await }),
             Err(why) => nobody(silent(&why)),

@@ -34,11 +34,11 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, StoreError};
 use tokio::sync::oneshot;
 
-use crate::mailbox::{Asked, Mailbox, Queued, Waiting};
-use crate::ports::webhooks::{Contents, Parcel, Sent};
+use crate::commit_writer::Shared;
+use crate::mailbox::{HasResponder, Mailbox, QueueDepth, Queued};
+use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents};
 use crate::records::reads;
-use crate::reply::Waits;
-use crate::scribe::Shared;
+use crate::reply::Responder;
 use endpoint::{Endpoint, Job};
 
 /// The most tries of one webhook that are under way at the same time.
@@ -60,8 +60,8 @@ const MAILBOX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Refresh;
 
-impl Asked for Refresh {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
+impl HasResponder for Refresh {
+    fn responder(&mut self) -> Option<&mut dyn Responder> {
         None
     }
 }
@@ -71,7 +71,7 @@ impl Asked for Refresh {
 pub struct Courier {
     shared: Arc<Shared>,
     /// The orders about webhooks that are on disk and not read yet.
-    orders: Waiting,
+    orders: QueueDepth,
     endpoints: BTreeMap<u64, Endpoint>,
     /// Whether it waits for the next event.
     listening: bool,
@@ -91,7 +91,7 @@ impl Courier {
     pub fn launch(shared: Arc<Shared>) -> Result<Mailbox<Self>, StoreError> {
         let thread = shared.couriers.clone();
         shared.trail.follow();
-        let orders = Waiting::default();
+        let orders = QueueDepth::default();
         let mut courier = Self {
             shared,
             orders: orders.clone(),
@@ -158,7 +158,7 @@ impl Courier {
                 return ctx.stop();
             }
         };
-        let (mut jobs, mut next) = (Vec::new(), Next::default());
+        let (mut jobs, mut next) = (Vec::new(), Wakeup::default());
         for (number, endpoint) in &mut self.endpoints {
             let store = self.shared.store.as_ref();
             let pumped = endpoint.pump(store, self.shared.realm, horizon, now);
@@ -193,11 +193,11 @@ impl Courier {
 
     /// Whether nothing may leave; the courier has another turn when the hold ends.
     fn is_held(&mut self, ctx: &mut Context<Self>) -> bool {
-        let hold = &self.shared.hold;
-        if hold.is_held() && !self.held {
+        let outgoing = &self.shared.outgoing;
+        if outgoing.is_held() && !self.held {
             self.held = true;
-            let hold = Arc::clone(hold);
-            let left = async move { hold.leave().await };
+            let outgoing = Arc::clone(outgoing);
+            let left = async move { outgoing.leave().await };
             ctx.spawn(left.into_actor(self).map(|(), courier, ctx| {
                 courier.held = false;
                 courier.pump(ctx);
@@ -220,7 +220,7 @@ impl Courier {
             tenant: self.shared.settings().tenant.clone(),
             url: endpoint.webhook.url.clone(),
             secrets: endpoint.webhook.signing(now),
-            contents: Contents::Event(Box::new(job.event)),
+            contents: ParcelContents::Event(Box::new(job.event)),
             format: endpoint.webhook.format,
             at: now,
         };
@@ -294,7 +294,7 @@ impl Courier {
 
     fn noted(&mut self, number: u64, done: Result<(), StoreError>, ctx: &mut Context<Self>) {
         if let Err(why) = done {
-            tracing::warn!(%why, webhook = number, "a note was not written; starting again from disk");
+            tracing::warn!(%why, webhook = number, "record could not be written; reloading from disk");
             return ctx.stop();
         }
         if let Some(endpoint) = self.endpoints.get_mut(&number) {
@@ -306,14 +306,14 @@ impl Courier {
 
 /// The events and the time for which a courier waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Next {
+pub(crate) struct Wakeup {
     /// Whether the next event of the realm wakes it, whichever webhook wants the event.
     events: bool,
     /// The latest instant at which it wakes; `None` if no time matters.
     pub(crate) at: Option<Timestamp>,
 }
 
-impl Next {
+impl Wakeup {
     /// The earlier of both.
     fn and(self, other: Self) -> Self {
         Self {
@@ -324,7 +324,7 @@ impl Next {
 }
 
 /// A try with its result.
-fn as_answered(ended: Ended, sent: Sent) -> Ended {
+fn as_answered(ended: Ended, sent: AttemptResult) -> Ended {
     let millis = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
     Ended {
         millis: sent.millis,
@@ -341,7 +341,7 @@ impl Actor for Courier {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let over = Arc::clone(&self.shared.life).over().into_actor(self);
+        let over = Arc::clone(&self.shared.tasks).cancelled().into_actor(self);
         ctx.spawn(over.map(|(), _, ctx| ctx.stop()));
         self.pump(ctx);
     }

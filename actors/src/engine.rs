@@ -19,7 +19,6 @@ mod catch_up;
 mod clock;
 pub mod events;
 mod following;
-mod keeper;
 pub mod lists;
 pub mod money;
 pub mod operators;
@@ -28,10 +27,11 @@ pub mod people;
 mod read_slots;
 pub mod reconciliation;
 pub mod remuneration;
+mod restarter;
+mod role_changes;
 mod starting;
 pub mod statements;
 pub mod treasury;
-mod turns;
 mod vouchers;
 mod wallet;
 pub mod webhooks;
@@ -57,19 +57,21 @@ use crate::accounts::{
     AccountView, BalanceView, ChangeProfile, ReadBalance, ReadBalanceAt, Versions, ViewAccount,
 };
 use crate::banks::{self, RealmBank};
+use crate::commit_writer::RequestContext;
 use crate::failure::Failure;
 use crate::in_flight::{self, Admitted, InFlight};
 use crate::lanes::{Lane, Traffic};
 use crate::mailbox::Mailbox;
 use crate::orders::Envelope;
-use crate::platform::{Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published};
+use crate::platform::{
+    Keys, KnownKey, OnPlatformChange, PlatformActor, PlatformMessage, PlatformOrder,
+};
 use crate::ports::Clock;
-use crate::ports::webhooks::{Nobody, WebhookSink};
+use crate::ports::webhooks::{NoSink, WebhookSink};
 use crate::realms::{RealmOrder, RealmSupervisor, Register, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Given, Keyed, Reply};
 use crate::residency::Residency;
-use crate::scribe::Ticket;
 use crate::settings::{Pauses, Settings};
 use crate::times::Times;
 use crate::treasury::Treasury;
@@ -77,17 +79,17 @@ use crate::treasury::Treasury;
 pub use crate::banks::Banks;
 pub use crate::realms::{BANK_DEADLINE, DEADLINE};
 pub use bank_reads::BankReadLimits;
-pub use keeper::Down;
-use keeper::Kept;
 pub use options::EngineOptions;
-use read_slots::Cost;
+use read_slots::ReadCost;
+pub use restarter::DownRealm;
+use restarter::RestarterHandle;
 
 /// The most answers of one idempotency key that are shown.
 const ANSWERS_MAX: usize = 20;
 
 /// The caller of an order, as far as the actors care.
 #[derive(Debug)]
-pub struct Asker<T> {
+pub struct Requester<T> {
     /// The idempotency key, with the function that renders the answer. The door gives a dry run none, so a dry run uses
     /// up no key and keeps no answer, whatever it answers.
     pub keyed: Option<Keyed<T>>,
@@ -104,9 +106,9 @@ struct Core {
     keys: Keys,
     /// Replaced when the engine wakes.
     platform: RwLock<Mailbox<PlatformActor>>,
-    published: Published,
+    published: OnPlatformChange,
     /// Replaced when the engine wakes.
-    staff: RwLock<people::Office>,
+    staff: RwLock<people::PeopleHandle>,
     state: Arc<RwLock<Arc<Platform>>>,
     /// How many facts about platform and people had been read while the engine rested.
     seen: AtomicU64,
@@ -237,7 +239,7 @@ struct Realms {
     arbiters: Vec<ArbiterHandle>,
     traffic: Arc<Traffic>,
     supervisors: DashMap<RealmId, Supervised>,
-    collectors: banks::Known,
+    collectors: banks::KnownCollectors,
     /// Whether the realms do not act here, because another node owns the log. Held while realms are taken up.
     rests: Mutex<bool>,
     /// The open realms of the platform that was taken up last, or is being taken up.
@@ -258,7 +260,7 @@ struct Supervised {
     /// The way to its supervisor; nobody is there while the realm is retired, or between two supervisors.
     mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
-    kept: Kept,
+    restarter: RestarterHandle,
 }
 
 impl Drop for Core {
@@ -282,7 +284,7 @@ impl Engine {
         banks: Banks,
         options: EngineOptions,
     ) -> Result<Self, Failure> {
-        Self::carrying(store, clock, banks, Arc::new(Nobody), options)
+        Self::carrying(store, clock, banks, Arc::new(NoSink), options)
     }
 
     /// Starts the actors over a store; `sink` carries events to webhooks. Must be called inside an actix system.
@@ -337,7 +339,7 @@ impl Engine {
             arbiters,
             traffic: Arc::default(),
             supervisors: DashMap::new(),
-            collectors: banks::Known::default(),
+            collectors: banks::KnownCollectors::default(),
             rests: Mutex::new(options.rests),
             known: RwLock::default(),
             publishing: Mutex::default(),
@@ -345,12 +347,12 @@ impl Engine {
         });
         let keys = Keys::default();
         let first = Arc::new(loaded.0.clone());
-        turns::publish_keys(&keys, &first);
+        role_changes::publish_keys(&keys, &first);
         realms.follow(&first)?;
         let state = Arc::new(RwLock::new(first));
-        let published = turns::publisher(&keys, &realms, &state);
-        let platform = RwLock::new(realms.ministry(loaded, Arc::clone(&published)));
-        let staff = RwLock::new(realms.office()?);
+        let published = role_changes::publisher(&keys, &realms, &state);
+        let platform = RwLock::new(realms.start_platform(loaded, Arc::clone(&published)));
+        let staff = RwLock::new(realms.people_handle()?);
         let treasury = RwLock::new(realms.treasury());
         let core = Core {
             store,
@@ -416,9 +418,9 @@ impl Core {
         order: O,
     ) -> Result<oneshot::Receiver<Answered<O::Outcome>>, Failure> {
         let (reply, answer) = Reply::new();
-        let ticket = Ticket::of_question(reply);
+        let request = RequestContext::of_question(reply);
         let supervisor = self.realms.supervisor(realm)?;
-        supervisor.tell(Envelope { order, ticket })?;
+        supervisor.tell(Envelope { order, request })?;
         Ok(answer)
     }
 
@@ -427,10 +429,10 @@ impl Core {
         &self,
         realm: RealmId,
         order: O,
-        asker: Asker<O::Outcome>,
+        requester: Requester<O::Outcome>,
     ) -> Answered<O::Outcome> {
-        let send = |realm: &Mailbox<_>, ticket| realm.tell(Envelope { order, ticket });
-        self.ordered(realm, O::DEADLINE, asker, send).await
+        let send = |realm: &Mailbox<_>, request| realm.tell(Envelope { order, request });
+        self.ordered(realm, O::DEADLINE, requester, send).await
     }
 
     /// As [`Self::order`], for an order that `send` puts into the mailbox of the realm's supervisor.
@@ -438,23 +440,23 @@ impl Core {
         &self,
         realm: RealmId,
         deadline: Duration,
-        asker: Asker<T>,
-        send: impl FnOnce(&Mailbox<RealmSupervisor>, Ticket<T>) -> Result<(), Failure>,
+        requester: Requester<T>,
+        send: impl FnOnce(&Mailbox<RealmSupervisor>, RequestContext<T>) -> Result<(), Failure>,
     ) -> Answered<T> {
-        let Asker {
+        let Requester {
             keyed,
             request_id,
             admitted,
-        } = asker;
+        } = requester;
         let (reply, answer) = Reply::counting(admitted);
         self.certain()?;
-        let ticket = Ticket {
+        let request = RequestContext {
             reply: Some(reply),
             keyed,
             guards: Vec::new(),
             request_id,
         };
-        send(&self.realms.supervisor(realm)?, ticket)?;
+        send(&self.realms.supervisor(realm)?, request)?;
         wait(answer, deadline).await
     }
 
@@ -478,14 +480,14 @@ impl Ledger<'_> {
         registration: Registration,
         open: bool,
         alias: Option<Alias>,
-        asker: Asker<AccountView>,
+        requester: Requester<AccountView>,
     ) -> Answered<AccountView> {
         let order = Register {
             registration,
             open,
             alias,
         };
-        self.0.order(realm, order, asker).await
+        self.0.order(realm, order, requester).await
     }
 
     /// Changes the profile of an account. With `if_match` only if the profile has one of these
@@ -496,14 +498,14 @@ impl Ledger<'_> {
         target: Target,
         order: ProfileOrder,
         if_match: Option<Versions>,
-        asker: Asker<AccountView>,
+        requester: Requester<AccountView>,
     ) -> Answered<AccountView> {
         let order = ChangeProfile {
             target,
             order,
             if_match,
         };
-        self.0.order(realm, order, asker).await
+        self.0.order(realm, order, requester).await
     }
 }
 
@@ -544,7 +546,7 @@ impl Queries<'_> {
     pub async fn answers(self, realm: RealmId, key: &str) -> Result<Vec<Answer>, Failure> {
         let key = key.to_owned();
         let read = move |store: &dyn Index| reads::answers(store, realm, &key, ANSWERS_MAX);
-        let answers = self.0.scan(realm, Cost::Page, read).await?;
+        let answers = self.0.scan(realm, ReadCost::Page, read).await?;
         if answers.is_empty() {
             Err(Failure::KeyUnknown)
         } else {

@@ -105,7 +105,7 @@ impl From<StoreError> for Failure {
                 Self::Damaged
             }
             StoreError::Invalid(why) => {
-                tracing::error!(%why, "a commit broke a limit of the store");
+                tracing::error!(%why, "commit exceeds a limit of the store");
                 Self::Damaged
             }
         }

@@ -15,7 +15,7 @@
 //!
 //! **Failure.** A refusal by the store is passed on. The thread that hands over delivers it, with no lock held.
 
-mod passing;
+mod lane_store;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -83,14 +83,14 @@ impl Traffic {
 }
 
 /// A commit or barrier that waits in a lane.
-enum Item {
+enum LaneItem {
     Commit(Commit, Done),
     Barrier(Done),
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Item>,
+struct LaneState {
+    waiting: VecDeque<LaneItem>,
     commits: usize,
     bytes: usize,
     /// The commits and entries that the store has and has not ended.
@@ -108,7 +108,7 @@ pub struct Lane {
     traffic: Arc<Traffic>,
     /// The most commits that may wait.
     most: usize,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LaneState>>,
 }
 
 impl fmt::Debug for Lane {
@@ -126,7 +126,7 @@ impl Drop for Lane {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<LaneState>) -> MutexGuard<'_, LaneState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -137,10 +137,10 @@ fn bytes(commit: &Commit) -> usize {
     entries.chain(hints).fold(0, usize::saturating_add)
 }
 
-impl State {
+impl LaneState {
     /// The next item that may go to the store.
-    fn next(&mut self) -> Option<Item> {
-        if let Some(Item::Commit(commit, _)) = self.waiting.front() {
+    fn next(&mut self) -> Option<LaneItem> {
+        if let Some(LaneItem::Commit(commit, _)) = self.waiting.front() {
             let (commits, entries) = self.under_way;
             let then = entries.saturating_add(commit.entries.len());
             if commits > 0 && then > self.share {
@@ -177,11 +177,11 @@ impl Lane {
         lock(&self.state).commits
     }
 
-    fn add(&self, item: Item) {
+    fn add(&self, item: LaneItem) {
         let share = self.traffic.share(self.realm);
         let mut state = lock(&self.state);
         state.share = share;
-        if let Item::Commit(commit, _) = &item {
+        if let LaneItem::Commit(commit, _) = &item {
             let bytes = state.bytes.saturating_add(bytes(commit));
             let full = state.commits >= self.most || state.commits > 0 && bytes > BYTES_MAX;
             if full {
@@ -197,15 +197,15 @@ impl Lane {
     }
 }
 
-fn refuse(item: Item) {
-    let (Item::Commit(_, done) | Item::Barrier(done)) = item;
+fn refuse(item: LaneItem) {
+    let (LaneItem::Commit(_, done) | LaneItem::Barrier(done)) = item;
     done(Err(StoreError::Overloaded));
 }
 
 /// Hands the store every item that may go. Only one caller at a time does this, so the order is kept and a store that
 /// answers at once does not nest calls. No caller does it for long: while the store has commits, the end of one
 /// continues the handover, and an actor that came by returns to its turns.
-fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
+fn hand_over(state: &Arc<Mutex<LaneState>>, store: &Arc<dyn Store>) {
     let mut now = lock(state);
     if now.handing {
         return;
@@ -216,8 +216,8 @@ fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
         drop(now);
         handed += 1;
         match item {
-            Item::Barrier(done) => store.barrier(done),
-            Item::Commit(commit, done) => {
+            LaneItem::Barrier(done) => store.barrier(done),
+            LaneItem::Commit(commit, done) => {
                 let entries = commit.entries.len();
                 let (own, next) = (Arc::clone(state), Arc::clone(store));
                 let ended = move |result: Result<CommitNo, StoreError>| {
@@ -247,7 +247,7 @@ mod tests {
     use caudal_storage::{Entry, Fact, FaultyStore};
 
     use super::*;
-    use crate::records::projection::Rows;
+    use crate::records::projection::ServiceProjection;
     use crate::records::{ANSWER_PARTS, account_stream};
     use caudal_ledger::ids::AccountNo;
 
@@ -255,18 +255,18 @@ mod tests {
     const MOST: usize = 1000;
 
     /// The answers of a lane, in the order in which they came.
-    type Heard = Arc<Mutex<Vec<(RealmId, u64, bool)>>>;
+    type LaneAnswers = Arc<Mutex<Vec<(RealmId, u64, bool)>>>;
 
     struct Rig {
         store: Arc<FaultyStore>,
         traffic: Arc<Traffic>,
-        heard: Heard,
+        heard: LaneAnswers,
     }
 
     impl Rig {
         fn new() -> Self {
             Self {
-                store: FaultyStore::new(Arc::new(Rows), 1),
+                store: FaultyStore::new(Arc::new(ServiceProjection), 1),
                 traffic: Arc::default(),
                 heard: Arc::default(),
             }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_realm_that_floods_has_its_share_and_a_quiet_one_waits_for_no_more() {
+    fn a_flooding_realm_gets_only_its_share() {
         let rig = Rig::new();
         let (loud, quiet) = (rig.lane(1), rig.lane(2));
         rig.submit(&quiet, 1, 1);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_keeps_its_place_and_a_large_commit_goes_alone() {
+    fn a_barrier_keeps_its_order_and_a_large_commit_is_its_own_group() {
         let rig = Rig::new();
         let (lane, other) = (rig.lane(1), rig.lane(2));
         rig.submit(&other, 9, 1);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_lane_refuses_and_a_lost_store_ends_all_that_waits() {
+    fn a_full_lane_refuses_and_a_lost_store_fails_waiting_commits() {
         let rig = Rig::new();
         let (lane, other) = (rig.lane(1), rig.lane(2));
         rig.submit(&other, 1, 1);

@@ -15,34 +15,34 @@
 //! next order loads the account again from disk.
 
 pub mod accounts;
+pub mod actor_status;
 pub mod banks;
+pub mod commit_writer;
 pub mod courier;
 pub mod engine;
 pub mod failure;
-pub mod hold;
 pub mod in_flight;
 pub mod lanes;
-pub mod life;
 mod loads;
-pub mod lookout;
 pub mod mailbox;
 mod meter;
 pub mod orders;
+pub mod outgoing_pause;
 pub mod people;
 pub mod persist;
 pub mod platform;
 pub mod ports;
+pub mod realm_tasks;
 pub mod realms;
 pub mod records;
 pub mod reply;
 pub mod residency;
-pub mod scribe;
 pub mod settings;
+pub mod startup_gate;
 pub mod times;
 pub mod trail;
 pub mod treasury;
 pub mod verify;
-pub mod vitals;
 mod writing;
 
 #[cfg(test)]

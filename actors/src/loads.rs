@@ -27,7 +27,7 @@ use caudal_storage::{Store, StoreError};
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
-use crate::records::reads::{self, Loaded};
+use crate::records::reads::{self, LoadedAccount};
 
 /// Threads that read accounts of one realm at the same time.
 const READERS_MAX: usize = 4;
@@ -39,21 +39,21 @@ const SLOW: Duration = Duration::from_millis(2);
 /// The most accounts that are handed over together.
 const BATCH_MAX: usize = 32;
 
-type Read = Result<Option<Loaded>, StoreError>;
+type Read = Result<Option<LoadedAccount>, StoreError>;
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedLoad {
     number: AccountNo,
     hand_over: oneshot::Sender<Read>,
 }
 
 #[derive(Debug, Default)]
-struct Line {
-    waiting: VecDeque<Waiting>,
+struct LoadQueue {
+    waiting: VecDeque<QueuedLoad>,
     readers: usize,
 }
 
-impl Line {
+impl LoadQueue {
     /// Counts one reader more if one is `needed` and may be; returns whether it has to be started.
     fn take_on(&mut self, needed: bool) -> bool {
         let starts = needed && self.readers < READERS_MAX;
@@ -66,7 +66,7 @@ type Load = dyn Fn(AccountNo) -> Read + Send + Sync;
 
 /// The queue of one realm, and the function that reads its accounts.
 pub struct Loads {
-    line: Mutex<Line>,
+    line: Mutex<LoadQueue>,
     load: Box<Load>,
 }
 
@@ -95,9 +95,12 @@ impl Loads {
     ///
     /// # Errors
     /// The error of the read, or [`Failure::Bug`] when the read panicked or will not happen any more.
-    pub async fn read(self: &Arc<Self>, number: AccountNo) -> Result<Option<Loaded>, Failure> {
+    pub async fn read(
+        self: &Arc<Self>,
+        number: AccountNo,
+    ) -> Result<Option<LoadedAccount>, Failure> {
         let (hand_over, mut handed) = oneshot::channel();
-        if self.join(Waiting { number, hand_over }) {
+        if self.join(QueuedLoad { number, hand_over }) {
             self.start();
         }
         let read = match tokio::time::timeout(SLOW, &mut handed).await {
@@ -118,12 +121,12 @@ impl Loads {
         tokio::task::spawn_blocking(move || reader.read());
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, LoadQueue> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues a request. Returns whether a reader has to be started for it.
-    fn join(&self, waiting: Waiting) -> bool {
+    fn join(&self, waiting: QueuedLoad) -> bool {
         let mut line = self.line();
         line.waiting.push_back(waiting);
         let crowded = line.waiting.len() > line.readers.strict_mul(PATIENT);
@@ -176,7 +179,7 @@ impl Reader {
 
     /// The next request. If there is none, and this reader has `nothing` to hand over, it no longer counts, so that the
     /// next request starts another one.
-    fn next(&mut self, nothing: bool) -> Option<Waiting> {
+    fn next(&mut self, nothing: bool) -> Option<QueuedLoad> {
         let mut line = self.loads.line();
         let next = line.waiting.pop_front();
         if next.is_none() && nothing {
@@ -212,7 +215,7 @@ mod tests {
         let mut readers = 0;
         let join = |number| {
             let (hand_over, handed) = oneshot::channel();
-            let waiting = Waiting {
+            let waiting = QueuedLoad {
                 number: AccountNo(number),
                 hand_over,
             };
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[actix::test]
-    async fn a_crowd_is_read_in_batches_and_each_gets_its_own_answer() {
+    async fn many_loads_are_read_in_batches_and_each_gets_its_own_answer() {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);
         let loads = Loads::by(Box::new(move |number| {
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[actix::test]
-    async fn whoever_waits_for_a_slow_disk_is_read_beside_it() {
+    async fn loads_behind_a_slow_read_get_another_reader() {
         // Each read waits until as many as there may be readers are at work.
         let together = Barrier::new(READERS_MAX);
         let loads = Loads::by(Box::new(move |_| {
@@ -302,7 +305,7 @@ mod tests {
         let loads = Loads::by(Box::new(|_| Ok(None)));
         let (hand_over, handed) = oneshot::channel();
         let number = AccountNo(1);
-        assert!(loads.join(Waiting { number, hand_over }));
+        assert!(loads.join(QueuedLoad { number, hand_over }));
         drop(Reader::new(&loads));
         handed.await.unwrap_err();
         assert!(matches!(loads.read(number).await, Ok(None)));

@@ -8,7 +8,7 @@
 //! **Bounds.** Each actor names the most messages that may wait for it, where its mailbox is made.
 //!
 //! **Failure.** If a message is dropped before its turn, because its actor stopped or died in an earlier turn, its
-//! caller is told that nothing was done ([`Untaken`]). A full mailbox answers [`Failure::Overloaded`], one whose actor
+//! caller is told that nothing was done ([`Undelivered`]). A full mailbox returns [`Failure::Overloaded`], one whose actor
 //! is gone [`Failure::ShuttingDown`]. In both cases nothing was done.
 
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use actix::prelude::SendError;
 use actix::{Actor, Addr, AsyncContext as _, Context, Handler, Message};
 
 use crate::failure::Failure;
-use crate::reply::Waits;
+use crate::reply::Responder;
 
 /// How many messages wait for one actor.
 #[derive(Clone, Debug, Default)]
-pub struct Waiting(Arc<AtomicUsize>);
+pub struct QueueDepth(Arc<AtomicUsize>);
 
-impl Waiting {
+impl QueueDepth {
     /// How many messages wait now.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Acquire)
@@ -51,38 +51,39 @@ impl Waiting {
 
 /// The right to one place in a mailbox. It is given back when this is dropped.
 #[derive(Debug)]
-pub struct Permit(Waiting);
+pub struct Permit(QueueDepth);
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let Waiting(count) = &self.0;
+        let QueueDepth(count) = &self.0;
         count.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// A message that somebody may wait for.
-pub trait Asked {
+pub trait HasResponder {
     /// The caller for whom the message is done, if any: if the caller has left, nothing is done. The bank's answers,
     /// and business that has begun, go on without a caller.
-    fn asker(&mut self) -> Option<&mut dyn Waits>;
+    fn responder(&mut self) -> Option<&mut dyn Responder>;
 
     /// Whether the caller has left, so that nothing is to be done.
     fn is_left(&mut self) -> bool {
-        self.asker().is_some_and(|asker| asker.has_left())
+        self.responder()
+            .is_some_and(|responder| responder.has_left())
     }
 }
 
 /// A message that nobody has taken. When dropped, it tells its caller that nothing was done.
 #[derive(Debug)]
-pub struct Untaken<M: Asked>(Option<M>);
+pub struct Undelivered<M: HasResponder>(Option<M>);
 
-impl<M: Asked> From<M> for Untaken<M> {
+impl<M: HasResponder> From<M> for Undelivered<M> {
     fn from(message: M) -> Self {
         Self(Some(message))
     }
 }
 
-impl<M: Asked> Untaken<M> {
+impl<M: HasResponder> Undelivered<M> {
     /// The message, for inspection while it waits.
     #[expect(
         clippy::expect_used,
@@ -102,27 +103,27 @@ impl<M: Asked> Untaken<M> {
     }
 }
 
-impl<M: Asked> Drop for Untaken<M> {
+impl<M: HasResponder> Drop for Undelivered<M> {
     fn drop(&mut self) {
-        if let Some(asker) = self.0.as_mut().and_then(Asked::asker) {
-            asker.refuse(Failure::ShuttingDown);
+        if let Some(responder) = self.0.as_mut().and_then(HasResponder::responder) {
+            responder.refuse(Failure::ShuttingDown);
         }
     }
 }
 
 /// A message that waits, with its permit.
 #[derive(Debug)]
-pub struct Queued<M: Asked> {
-    message: Untaken<M>,
+pub struct Queued<M: HasResponder> {
+    message: Undelivered<M>,
     permit: Permit,
     since: Instant,
 }
 
-impl<M: Asked> Message for Queued<M> {
+impl<M: HasResponder> Message for Queued<M> {
     type Result = ();
 }
 
-impl<M: Asked> Queued<M> {
+impl<M: HasResponder> Queued<M> {
     /// The message, for inspection while it waits.
     pub fn message(&mut self) -> &mut M {
         self.message.message()
@@ -147,7 +148,7 @@ impl<M: Asked> Queued<M> {
 #[derive(Debug)]
 pub struct Mailbox<A: Actor> {
     addr: Addr<A>,
-    waiting: Waiting,
+    waiting: QueueDepth,
     most: usize,
 }
 
@@ -163,7 +164,7 @@ impl<A: Actor> Clone for Mailbox<A> {
 
 impl<A: Actor> Mailbox<A> {
     /// The mailbox of an actor for which at most `most` messages wait.
-    pub fn new(addr: Addr<A>, waiting: Waiting, most: usize) -> Self {
+    pub fn new(addr: Addr<A>, waiting: QueueDepth, most: usize) -> Self {
         Self {
             addr,
             waiting,
@@ -197,7 +198,7 @@ impl<A: Actor> Mailbox<A> {
     /// [`Failure::Overloaded`] when it is full, [`Failure::ShuttingDown`] when the actor is gone.
     pub fn tell<M>(&self, message: M) -> Result<(), Failure>
     where
-        M: Asked + Send + 'static,
+        M: HasResponder + Send + 'static,
         A: Handler<Queued<M>>,
         A::Context: ToEnvelope<A, Queued<M>>,
     {
@@ -216,7 +217,7 @@ impl<A: Actor> Mailbox<A> {
     )]
     pub fn put<M>(&self, permit: Permit, message: M) -> Result<(), Failure>
     where
-        M: Asked + Send + 'static,
+        M: HasResponder + Send + 'static,
         A: Handler<Queued<M>>,
         A::Context: ToEnvelope<A, Queued<M>>,
     {
@@ -253,8 +254,8 @@ mod tests {
         type Context = Context<Self>;
     }
 
-    impl Asked for Vec<u8> {
-        fn asker(&mut self) -> Option<&mut dyn Waits> {
+    impl HasResponder for Vec<u8> {
+        fn responder(&mut self) -> Option<&mut dyn Responder> {
             None
         }
     }
@@ -268,10 +269,10 @@ mod tests {
     }
 
     #[actix::test]
-    async fn no_more_waits_than_the_mailbox_holds_whoever_sends() {
+    async fn waiting_messages_never_exceed_the_mailbox() {
         let taken = Arc::new(AtomicUsize::new(0));
         let sink = Sink(Arc::clone(&taken));
-        let mailbox = Mailbox::new(sink.start(), Waiting::default(), 8);
+        let mailbox = Mailbox::new(sink.start(), QueueDepth::default(), 8);
         // The sink takes nothing before this task gives way.
         let (mut full, mut sent) = (0, 0);
         for _ in 0..20_000 {
@@ -293,8 +294,8 @@ mod tests {
     }
 
     #[actix::test]
-    async fn what_is_dropped_gives_its_place_back() {
-        let waiting = Waiting::default();
+    async fn a_dropped_permit_frees_its_place() {
+        let waiting = QueueDepth::default();
         let mailbox = Mailbox::new(Sink::default().start(), waiting.clone(), 1);
         drop(mailbox.reserve());
         let reserved = mailbox.reserve();

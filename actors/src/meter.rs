@@ -3,7 +3,7 @@
 //!
 //! **Shape.** The realm's supervisor loads the meter from the projected row before its first order, and every account
 //! reads it when it decides. An account that records vouchers takes them into the meter in the same turn, and the taken
-//! amounts travel with the page of its commit: a page that is written keeps them, and one that is dropped for whatever
+//! amounts travel with the page of its commit: a write set that is written keeps them, and one that is dropped for whatever
 //! reason (a refused commit, a batch that is undone, a panic) gives them back.
 //!
 //! **Order.** All accounts of a realm live on one thread, and deciding and taking is one turn. So of two orders that fit
@@ -40,28 +40,28 @@ impl Meter {
     }
 
     /// Takes in the vouchers that are being recorded.
-    pub fn take(self: &Arc<Self>, vouchers: &[Arc<Voucher>]) -> Taken {
+    pub fn take(self: &Arc<Self>, vouchers: &[Arc<Voucher>]) -> CountedUsage {
         let counts = |voucher: &&Arc<Voucher>| TotalUsage::counts(voucher);
         let vouchers: Vec<_> = vouchers.iter().filter(counts).cloned().collect();
         if vouchers.is_empty() {
-            return Taken::default();
+            return CountedUsage::default();
         }
         let mut usage = self.lock();
         *usage = vouchers.iter().fold(*usage, |usage, v| usage.after(v));
         drop(usage);
         let meter = Some(Arc::clone(self));
-        Taken { meter, vouchers }
+        CountedUsage { meter, vouchers }
     }
 }
 
 /// The amounts that a page has taken from the meter; given back when this is dropped.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct CountedUsage {
     meter: Option<Arc<Meter>>,
     vouchers: Vec<Arc<Voucher>>,
 }
 
-impl Taken {
+impl CountedUsage {
     /// Keeps the amounts: the page is on disk.
     pub fn keep(mut self) {
         self.meter = None;
@@ -74,7 +74,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for CountedUsage {
     fn drop(&mut self) {
         if let Some(meter) = self.meter.take() {
             let mut usage = meter.lock();

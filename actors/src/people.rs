@@ -15,16 +15,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use actix::{Actor, Context, Handler};
 use caudal_ledger::numbers::Opening;
 use caudal_ledger::people::approvals::{ApprovalFact, ApprovalOrder, Approvals};
-use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
+use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditOutcome};
 use caudal_ledger::people::{People, PeopleFact, PeopleOrder};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Index, SortOrder, Store, StoreError};
 
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Queued};
+use crate::mailbox::{HasResponder, Queued};
 use crate::ports::Clock;
 use crate::records::{APPROVALS_STREAM, AUDIT_STREAM, PEOPLE_STREAM, Tail, reads};
-use crate::reply::{Reply, Waits};
+use crate::reply::{Reply, Responder};
 use crate::writing::write_then;
 
 /// How many messages may wait for the actor.
@@ -40,7 +40,7 @@ pub struct Staff {
 }
 
 /// Where [`Staff`] is published.
-pub type Published = Arc<RwLock<Staff>>;
+pub type PublishedStaff = Arc<RwLock<Staff>>;
 
 /// An order to the actor, besides an entry of the audit log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ pub enum StaffOrder {
 
 /// The result of a write.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct StaffOutcome {
     /// The sequence of the audit log's entry; 0 if there was none.
     pub entry: u64,
     /// The number of the approval that the order was about, if any.
@@ -72,27 +72,27 @@ pub struct StaffMessage {
     /// The entry of the audit log about it.
     pub entry: Option<AuditEntry>,
     /// Receives the answer.
-    pub reply: Reply<Result<Written, Failure>>,
+    pub reply: Reply<Result<StaffOutcome, Failure>>,
 }
 
-impl Asked for StaffMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
+impl HasResponder for StaffMessage {
+    fn responder(&mut self) -> Option<&mut dyn Responder> {
         Some(&mut self.reply)
     }
 }
 
 /// The ends of the three streams.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tails {
+pub(crate) struct StaffTails {
     people: Tail,
     approvals: Tail,
     audit: Tail,
 }
 
 /// People and approvals from the index, and the ends of their streams.
-pub(crate) fn load(index: &dyn Index) -> Result<(Staff, Tails), StoreError> {
+pub(crate) fn load(index: &dyn Index) -> Result<(Staff, StaffTails), StoreError> {
     let (mut people, mut approvals) = (People::default(), Approvals::default());
-    let mut tails = Tails::default();
+    let mut tails = StaffTails::default();
     reads::fold(index, PEOPLE_STREAM, 0, |fact: PeopleFact, seq, at| {
         people.apply(&fact, at);
         tails.people = Tail { seq, at };
@@ -114,9 +114,9 @@ pub struct StaffActor {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     staff: Staff,
-    tails: Tails,
+    tails: StaffTails,
     opening: Opening,
-    published: Published,
+    published: PublishedStaff,
 }
 
 impl StaffActor {
@@ -144,7 +144,7 @@ impl StaffActor {
     }
 
     /// Where the people and approvals are published.
-    pub fn published(&self) -> Published {
+    pub fn published(&self) -> PublishedStaff {
         Arc::clone(&self.published)
     }
 
@@ -154,7 +154,7 @@ impl StaffActor {
         order: StaffOrder,
         entry: Option<AuditEntry>,
         now: Timestamp,
-    ) -> Result<(Commit, Tails, Written), Failure> {
+    ) -> Result<(Commit, StaffTails, StaffOutcome), Failure> {
         let mut commit = Commit::default();
         let (mut tails, mut staff) = (self.tails, self.staff.clone());
         let mut approval = None;
@@ -172,7 +172,7 @@ impl StaffActor {
                 let fact = staff.approvals.decide(order, self.opening, now)?;
                 let number = number(&fact);
                 if matches!(fact, ApprovalFact::Asked(_)) {
-                    asked = Some(Outcome::Asked { approval: number });
+                    asked = Some(AuditOutcome::Asked { approval: number });
                 }
                 approval = Some(number);
                 let next = tails.approvals.next(APPROVALS_STREAM, now, &fact)?;
@@ -192,7 +192,7 @@ impl StaffActor {
                 .push(tails.audit.next(AUDIT_STREAM, now, &fact)?);
             written = tails.audit.seq;
         }
-        let written = Written {
+        let written = StaffOutcome {
             entry: written,
             approval,
             staff,

@@ -1,4 +1,4 @@
-//! Begins a task again when it panics: business that waits for it, money for instance, must not wait for the next start
+//! Restarts a task when it panics: business that waits for it, money for instance, must not wait for the next start
 //! because of one bug, and the rest must go on meanwhile.
 //!
 //! **Bounds.** The pauses double from [`PAUSE_FIRST`] to [`PAUSE_LAST`]; the number of panics has no bound.
@@ -20,12 +20,12 @@ pub const PAUSE_LAST: Duration = Duration::from_secs(60);
 /// The panics that this process has met here.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// How many tasks of this process have panicked and were begun again, or are about to be.
+/// How many tasks of this process have panicked and were restarted, or are about to be.
 pub fn panicked() -> u64 {
     PANICS.load(Ordering::Relaxed)
 }
 
-/// Runs a task to its end, and begins it again after a pause when it panics. The task is told whether it is begun again:
+/// Runs a task to completion, and restarts it with backoff when it panics. The task is told whether it is restarted:
 /// it may then have done anything before, for example asked the bank. `task` names it in the log.
 pub async fn persist(task: &str, mut attempt: impl AsyncFnMut(bool)) {
     let mut pause = PAUSE_FIRST;
@@ -34,7 +34,7 @@ pub async fn persist(task: &str, mut attempt: impl AsyncFnMut(bool)) {
         tracing::error!(
             task,
             pause_ms = pause.as_millis(),
-            "a task panicked; it is begun again after a pause"
+            "task panicked; restarting after a pause"
         );
         sleep(pause).await;
         pause = pause

@@ -14,10 +14,10 @@ use caudal_storage::{Commit, Index, Store, StoreError};
 use dashmap::DashMap;
 
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Queued};
+use crate::mailbox::{HasResponder, Queued};
 use crate::ports::Clock;
 use crate::records::{PLATFORM_STREAM, Tail, reads};
-use crate::reply::{Reply, Waits};
+use crate::reply::{Reply, Responder};
 use crate::writing::write_then;
 
 pub use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder, TenantChange};
@@ -66,14 +66,14 @@ pub type Keys = Arc<DashMap<String, Arc<KnownKey>>>;
 #[derive(Debug)]
 pub struct PlatformMessage(pub PlatformOrder, pub Reply<Result<Arc<Platform>, Failure>>);
 
-impl Asked for PlatformMessage {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
+impl HasResponder for PlatformMessage {
+    fn responder(&mut self) -> Option<&mut dyn Responder> {
         Some(&mut self.1)
     }
 }
 
 /// Called with the platform whenever a change to it is durable.
-pub type Published = Arc<dyn Fn(&Arc<Platform>) + Send + Sync>;
+pub type OnPlatformChange = Arc<dyn Fn(&Arc<Platform>) + Send + Sync>;
 
 /// The actor of the platform: the only writer of its stream.
 pub struct PlatformActor {
@@ -82,7 +82,7 @@ pub struct PlatformActor {
     platform: Platform,
     tail: Tail,
     /// Called with the platform after each change that is on disk.
-    published: Published,
+    published: OnPlatformChange,
 }
 
 impl PlatformActor {
@@ -104,7 +104,7 @@ impl PlatformActor {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         (platform, tail): (Platform, Tail),
-        published: Published,
+        published: OnPlatformChange,
     ) -> Self {
         Self {
             store,

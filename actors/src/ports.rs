@@ -1,7 +1,7 @@
 //! The actors' ports to the outside: a bank and a clock. The real implementations are in `src`.
 
+pub mod fake_bank;
 mod notices;
-pub mod obedient;
 mod time;
 pub mod webhooks;
 
@@ -24,7 +24,7 @@ use caudal_ledger::transfers::{
 };
 
 pub use notices::{RawNotice, UnreadNotice};
-pub use time::{Cause, Clock, Doubt, Known};
+pub use time::{Clock, ClockDoubt, DoubtCause, KnownTimes};
 
 /// How a bank operation ended when it did not succeed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,7 +114,7 @@ pub struct FundReport {
 
 /// The holder behind a CBU, CVU or alias.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct KeyHolder {
     /// The CBU or CVU, as the bank gives it.
     pub key: Cbu,
     /// The alias of that account, if the bank gives it.
@@ -129,9 +129,9 @@ pub struct Found {
     pub active: bool,
 }
 
-impl From<Found> for Counterparty {
+impl From<KeyHolder> for Counterparty {
     /// The first holder, with key, alias and bank.
-    fn from(found: Found) -> Self {
+    fn from(found: KeyHolder) -> Self {
         let filled = |text: String| Some(text).filter(|text| !text.is_empty());
         let (cuit, name) = match found.holders.into_iter().next() {
             Some((cuit, name, _)) => (Some(cuit.to_string()), filled(name)),
@@ -159,7 +159,7 @@ pub struct Collector {
 
 /// Which way a movement at the bank went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum MovementWay {
     /// The money arrived on a CVU of ours.
     In,
     /// The money left a CVU of ours.
@@ -178,7 +178,7 @@ pub struct BankMovement {
     /// Whether it is the reversal of a transfer of ours.
     pub reversal: bool,
     /// Whether the money arrived or left.
-    pub way: Way,
+    pub way: MovementWay,
     /// The CVU, as the bank writes it.
     pub cvu: String,
     /// The other side, as far as the bank reports it.
@@ -384,7 +384,7 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Found>>;
+    ) -> LocalFuture<'a, BankReply<KeyHolder>>;
 
     /// The balance of the collector account, and when the bank read it. `asking` is called at the moment at which the
     /// bank is asked, and again before each further attempt: the answer belongs to the last call before it.

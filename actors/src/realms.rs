@@ -12,13 +12,12 @@
 //! its effect, so at every moment either the claim or the index knows it.
 //!
 //! **Failure.** An actor that panicked or is in doubt is loaded again by the next order for it. When the supervisor
-//! itself stops or panics, its life ends ([`crate::life`]): nothing that it started goes on, and the engine's keeper
+//! itself stops or panics, its life ends ([`crate::realm_tasks`]): nothing that it started goes on, and the engine's restarter
 //! starts another supervisor.
 
 mod cases;
 mod children;
 mod cvus;
-pub mod lookout;
 mod money;
 mod names;
 mod orders;
@@ -26,6 +25,7 @@ mod postings;
 mod profile;
 mod remuneration;
 mod returns;
+pub mod startup_check;
 mod sweep;
 mod transfers;
 mod unbooked;
@@ -46,26 +46,26 @@ use caudal_storage::StoreError;
 use foldhash::HashMap;
 
 use crate::accounts::{AccountOrder, Question};
+use crate::actor_status::ActorStatus;
+use crate::commit_writer::{CommitWriter, RequestContext, Shared, WriteSet};
 use crate::courier::Courier;
 use crate::failure::Failure;
-use crate::life::Heart;
-use crate::mailbox::{Asked as _, Mailbox, Queued, Waiting, give_way};
+use crate::mailbox::{HasResponder as _, Mailbox, QueueDepth, Queued, give_way};
 use crate::meter::Meter;
 use crate::orders::{Envelope, Order, TicketOf};
+use crate::realm_tasks::CancelGuard;
 use crate::records::{Tail, reads};
 use crate::reply::Given;
 use crate::residency::Residents;
-use crate::scribe::{Scribe, Shared, Ticket, Write};
-use crate::vitals::Vitals;
 use children::Children;
 use cvus::Cvus;
 
 pub use crate::accounts::Target;
-pub use cases::{CreditSuspense, ReturnSaid, ReturnSuspense};
+pub use cases::{CreditSuspense, ReturnAttempt, ReturnSuspense};
 pub use children::{FindVouchersOf, PassivateAccount, ReportActors};
 pub use money::{JournalCalls, QuoteFees};
 pub use orders::{Adjustment, RealmReport, TypeRef};
-pub use postings::{Batch, Bulk};
+pub use postings::{Batch, BatchOrder};
 pub use profile::Register;
 pub use unbooked::DismissUnbooked;
 pub use voucher_types::{CreateType, ListTypes, RemoveType, ToggleType};
@@ -93,11 +93,11 @@ pub const KEYS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The supervisor of one realm, with the state that it keeps in memory.
 #[derive(Debug)]
 pub struct RealmSupervisor {
-    #[expect(dead_code, reason = "the life of all of it ends when this is dropped")]
-    heart: Heart,
+    #[expect(dead_code, reason = "dropping it cancels the tasks of the realm")]
+    cancel_guard: CancelGuard,
     shared: Arc<Shared>,
-    vitals: Arc<Vitals>,
-    scribe: Scribe,
+    actor_status: Arc<ActorStatus>,
+    writer: CommitWriter,
     types: VoucherTypes,
     /// The set of event rules in force; 0 until a fact has named one.
     event_rules: u16,
@@ -107,7 +107,7 @@ pub struct RealmSupervisor {
     /// The number of tries that the tenant asked for and that are under way.
     trying: usize,
     /// The count of messages in its own mailbox.
-    waiting: Waiting,
+    waiting: QueueDepth,
     /// Messages that were taken since the accounts of this thread last certainly had their turns.
     in_a_row: usize,
     tail: Tail,
@@ -128,7 +128,7 @@ pub trait RealmOrder: Order {
 
     /// Takes the order, which its idempotency key has let through: claims the names that it needs exclusively, and
     /// forwards it to its account, or decides it. Never waits.
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext);
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext);
 
     /// Takes an order whose key's first request was cut off while it asked the bank for an account: the account answers
     /// from the state that it has reached.
@@ -136,16 +136,16 @@ pub trait RealmOrder: Order {
         self,
         _account: AccountNo,
         realm: &mut RealmSupervisor,
-        ticket: TicketOf<Self>,
+        request: TicketOf<Self>,
         ctx: &mut RealmContext,
     ) {
-        self.route(realm, ticket, ctx);
+        self.route(realm, request, ctx);
     }
 }
 
 impl<Q: Question> RealmOrder for Q {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
-        realm.ask(self.target(), self, ticket);
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+        realm.ask(self.target(), self, request);
     }
 }
 
@@ -168,9 +168,9 @@ impl RealmOrder for Retire {
 /// What follows from an order's idempotency key.
 enum Admission<T> {
     /// The order may run.
-    Go(Ticket<T>),
+    Go(RequestContext<T>),
     /// An earlier run was cut off while it asked the bank for this account.
-    Adopt(AccountNo, Ticket<T>),
+    Adopt(AccountNo, RequestContext<T>),
     /// The caller has its answer.
     Ended,
 }
@@ -181,19 +181,19 @@ impl RealmSupervisor {
     /// # Errors
     /// When the store cannot be read.
     pub fn load(
-        heart: Heart,
+        cancel_guard: CancelGuard,
         mut shared: Shared,
         residents: Residents,
-        waiting: Waiting,
+        waiting: QueueDepth,
     ) -> Result<Self, StoreError> {
         shared.meter = Meter::new(reads::total_usage(shared.store.as_ref(), shared.realm)?);
         let shared = Arc::new(shared);
         let last_account = reads::last_given(shared.store.as_ref(), shared.realm)?;
-        let vitals = Arc::new(Vitals::default());
+        let actor_status = Arc::new(ActorStatus::default());
         let mut supervisor = Self {
-            heart,
-            scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), AccountNo(0)),
-            vitals,
+            cancel_guard,
+            writer: CommitWriter::new(Arc::clone(&shared), Arc::clone(&actor_status), AccountNo(0)),
+            actor_status,
             types: VoucherTypes::default(),
             event_rules: 0,
             webhooks: Webhooks::default(),
@@ -222,20 +222,20 @@ impl RealmSupervisor {
 
     /// After a failed commit of the realm's own facts: forgets the facts that were never written.
     fn recover(&mut self) -> Result<(), Failure> {
-        if !self.vitals.doubtful() {
+        if !self.actor_status.is_poisoned() {
             return Ok(());
         }
-        if !self.vitals.settled_all() {
+        if !self.actor_status.settled_all() {
             return Err(Failure::Overloaded);
         }
         self.load_types()?;
         self.load_webhooks()?;
         self.tails.clear();
-        self.vitals = Arc::new(Vitals::default());
+        self.actor_status = Arc::new(ActorStatus::default());
         self.types_are_durable();
-        self.scribe = Scribe::new(
+        self.writer = CommitWriter::new(
             Arc::clone(&self.shared),
-            Arc::clone(&self.vitals),
+            Arc::clone(&self.actor_status),
             AccountNo(0),
         );
         self.adopt_rules()?;
@@ -261,21 +261,21 @@ impl RealmSupervisor {
     }
 
     /// Ends a request here, and keeps its answer if it has an idempotency key.
-    fn end<T: Send + 'static>(&mut self, outcome: Result<T, Failure>, ticket: Ticket<T>) {
-        let mut page = Write::default();
-        if ticket.keyed.is_some()
-            && let Some(ground) = self.unwritten_types()
+    fn end<T: Send + 'static>(&mut self, outcome: Result<T, Failure>, request: RequestContext<T>) {
+        let mut page = WriteSet::default();
+        if request.keyed.is_some()
+            && let Some(precondition) = self.unwritten_types()
         {
             // A refusal that a key keeps is written only with the types that it was decided on.
-            page.decides_on(ground.fact);
+            page.decides_on(precondition.fact);
         }
-        self.scribe.finish(page, outcome, ticket);
+        self.writer.finish(page, outcome, request);
     }
 
     /// Lets a request through its idempotency key: claims the key, or sends the answer kept for it.
-    fn admit<T: Send + 'static>(&mut self, mut ticket: Ticket<T>) -> Admission<T> {
-        let Some(keyed) = &ticket.keyed else {
-            return Admission::Go(ticket);
+    fn admit<T: Send + 'static>(&mut self, mut request: RequestContext<T>) -> Admission<T> {
+        let Some(keyed) = &request.keyed else {
+            return Admission::Go(request);
         };
         let scope = &keyed.scope;
         let name = [
@@ -297,7 +297,7 @@ impl RealmSupervisor {
         let kept_for = u64::try_from(keys_kept.as_millis()).unwrap_or(u64::MAX);
         let guard = match claims.claim(*realm, name.concat(), AccountNo(0), false) {
             Ok(guard) => guard,
-            Err(_) => return refuse(ticket, Failure::KeyInFlight),
+            Err(_) => return refuse(request, Failure::KeyInFlight),
         };
         let kept = match reads::answer(
             store.as_ref(),
@@ -307,26 +307,26 @@ impl RealmSupervisor {
             &scope.path,
         ) {
             Ok(kept) => kept,
-            Err(why) => return refuse(ticket, why.into()),
+            Err(why) => return refuse(request, why.into()),
         };
         let fresh = |at: Timestamp| clock.now() < at.plus_millis(kept_for);
         match kept.filter(|answer| fresh(answer.at)) {
             None => {
-                ticket.guards.push(guard);
-                Admission::Go(ticket)
+                request.guards.push(guard);
+                Admission::Go(request)
             }
             Some(kept) => {
                 let fields = scope.differing(&kept);
                 if !fields.is_empty() {
-                    return refuse(ticket, Failure::KeyReused { fields });
+                    return refuse(request, Failure::KeyReused { fields });
                 }
                 match (kept.status, kept.account) {
                     (0, Some(account)) => {
-                        ticket.guards.push(guard);
-                        Admission::Adopt(account, ticket)
+                        request.guards.push(guard);
+                        Admission::Adopt(account, request)
                     }
                     (status, _) => {
-                        if let Some(reply) = ticket.reply {
+                        if let Some(reply) = request.reply {
                             reply.send(Ok(Given::Kept {
                                 status,
                                 body: kept.body,
@@ -345,26 +345,26 @@ impl RealmSupervisor {
         &mut self,
         number: Result<AccountNo, Failure>,
         order: O,
-        ticket: TicketOf<O>,
+        request: TicketOf<O>,
     ) {
         match number.and_then(|number| self.children.get(number)) {
-            Ok(child) => child.send(order, ticket),
-            Err(why) => self.end(Err(why), ticket),
+            Ok(child) => child.send(order, request),
+            Err(why) => self.end(Err(why), request),
         }
     }
 
     /// Hands a question to its account's actor, or answers with the failure at once.
-    fn ask<O: AccountOrder>(&mut self, target: Target, question: O, ticket: TicketOf<O>) {
+    fn ask<O: AccountOrder>(&mut self, target: Target, question: O, request: TicketOf<O>) {
         let number = self.number(target);
         match number.and_then(|number| self.children.get(number)) {
-            Ok(child) => child.send(question, ticket),
-            Err(why) => ticket.answer(Err(why)),
+            Ok(child) => child.send(question, request),
+            Err(why) => request.answer(Err(why)),
         }
     }
 }
 
-fn refuse<T>(ticket: Ticket<T>, why: Failure) -> Admission<T> {
-    ticket.answer(Err(why));
+fn refuse<T>(request: RequestContext<T>, why: Failure) -> Admission<T> {
+    request.answer(Err(why));
     Admission::Ended
 }
 
@@ -372,16 +372,16 @@ impl Actor for RealmSupervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let home = lookout::Home {
+        let supervisor = startup_check::SupervisorHandle {
             address: ctx.address().downgrade(),
             waiting: self.waiting.clone(),
             room: self.shared.room,
         };
-        let look = lookout::run(Arc::clone(&self.shared), home);
-        self.shared.life.spawn(look);
+        let look = startup_check::run(Arc::clone(&self.shared), supervisor);
+        self.shared.tasks.spawn(look);
         self.sweep(ctx);
-        let home = self.home(ctx);
-        self.take_up_returns(&home);
+        let supervisor = self.supervisor(ctx);
+        self.take_up_returns(&supervisor);
         ctx.run_interval(SWEEP, |supervisor, ctx| {
             supervisor.children.trim();
             supervisor.by_cvu.trim(supervisor.children.share());
@@ -410,10 +410,10 @@ impl<O: RealmOrder> Handler<Queued<Envelope<O>>> for RealmSupervisor {
         if let Err(why) = self.recover() {
             tracing::warn!(%why, realm = self.shared.realm.0, "the realm waits for its own commits");
         }
-        let Envelope { order, ticket } = envelope;
-        match self.admit(ticket) {
-            Admission::Go(ticket) => order.route(self, ticket, ctx),
-            Admission::Adopt(account, ticket) => order.adopt(account, self, ticket, ctx),
+        let Envelope { order, request } = envelope;
+        match self.admit(request) {
+            Admission::Go(request) => order.route(self, request, ctx),
+            Admission::Adopt(account, request) => order.adopt(account, self, request, ctx),
             Admission::Ended => {}
         }
     }

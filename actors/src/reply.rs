@@ -33,7 +33,7 @@ pub enum Given<T> {
 pub type Answered<T> = Result<Given<T>, Failure>;
 
 /// A caller who waits for an answer that may be a failure.
-pub trait Waits {
+pub trait Responder {
     /// Whether the caller has left.
     fn has_left(&self) -> bool;
 
@@ -49,7 +49,7 @@ pub struct Reply<T> {
     admitted: Option<Arc<Admitted>>,
 }
 
-impl<T> Waits for Reply<Result<T, Failure>> {
+impl<T> Responder for Reply<Result<T, Failure>> {
     fn has_left(&self) -> bool {
         self.is_closed()
     }

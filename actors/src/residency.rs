@@ -5,7 +5,7 @@
 //!
 //! **Bounds.** [`Residency::most`] in all. Realms have equal shares of it: while the total is too high, a
 //! realm above its share unloads its own accounts, and one below its share may still load more. So a quiet
-//! realm keeps its few accounts beside one that reads millions, and together they have at most twice the
+//! realm keeps its few accounts next to one that reads millions, and together they have at most twice the
 //! bound until the next sweep of the others.
 
 use std::sync::Arc;
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quiet_realm_has_its_share_beside_a_busy_one() {
+    fn a_quiet_realm_gets_its_share_under_a_busy_one() {
         let residency = Arc::new(Residency::new(10));
         let (mut busy, mut quiet) = (residency.join(), residency.join());
         for _ in 0..10 {

@@ -21,14 +21,14 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{FaultyStore, Store, StoreError};
 use tokio::sync::watch;
 
-use crate::accounts::{AccountView, Placed};
+use crate::accounts::{AccountView, AccountVoucher};
 use crate::banks::{NoBank, Relation};
-use crate::engine::{Asker, Engine, EngineOptions, Outside};
+use crate::engine::{Engine, EngineOptions, Outside, Requester};
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
-use crate::ports::webhooks::Nobody;
+use crate::ports::webhooks::NoSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::realms::{Adjustment, Target, TypeRef};
-use crate::records::projection::Rows;
+use crate::records::projection::ServiceProjection;
 use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
 use crate::times::Times;
 use crate::{failure::Failure, verify};
@@ -103,7 +103,7 @@ async fn furnish(engine: &Engine) {
 impl World {
     /// A service with a tenant, two types, and a store that writes at once.
     async fn new() -> Self {
-        let store = FaultyStore::new(Arc::new(Rows), 1);
+        let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
         store.set_automatic(true);
         let world = Self::over(store, Arc::default(), Arc::default());
         furnish(&world.engine).await;
@@ -129,7 +129,7 @@ impl World {
             },
             ..EngineOptions::default()
         };
-        let (sink, held) = (Arc::new(Nobody), watch::channel(false).1);
+        let (sink, held) = (Arc::new(NoSink), watch::channel(false).1);
         let outside = Outside { banks, sink, held };
         let clock_of = Arc::<TestClock>::clone(&clock);
         let held_store = Arc::<FaultyStore>::clone(&store);
@@ -151,18 +151,18 @@ impl World {
 
     async fn open(&self, alias: Option<&str>, key: Option<&str>) -> Answered<AccountView> {
         let alias = alias.map(|a| Alias::parse(a).unwrap());
-        let asker = Asker {
+        let responder = Requester {
             keyed: key.map(keyed),
             request_id: "r".into(),
             admitted: None,
         };
         self.engine
             .ledger()
-            .register(REALM, registration(), true, alias, asker)
+            .register(REALM, registration(), true, alias, responder)
             .await
     }
 
-    async fn post(&self, code: &str, centavos: i64, id: &str) -> Answered<Outcome<Placed>> {
+    async fn post(&self, code: &str, centavos: i64, id: &str) -> Answered<Outcome<AccountVoucher>> {
         self.engine
             .ledger()
             .post(REALM, adjustment(1, code, centavos, id), plain())
@@ -181,8 +181,8 @@ impl World {
     }
 }
 
-fn plain<T>() -> Asker<T> {
-    Asker {
+fn plain<T>() -> Requester<T> {
+    Requester {
         keyed: None,
         request_id: "r".into(),
         admitted: None,

@@ -21,19 +21,19 @@ use crate::records::LEDGER;
 pub const NOTED_MAX: usize = 8_192;
 
 /// The place of a voucher: its account and its sequence there.
-pub type Place = (AccountNo, u64);
+pub type TrailPlace = (AccountNo, u64);
 
 /// Which request wrote which voucher of a realm.
 #[derive(Debug, Default)]
 pub struct Trail {
     followed: AtomicBool,
-    noted: Mutex<Noted>,
+    noted: Mutex<TrailEntries>,
 }
 
 #[derive(Debug, Default)]
-struct Noted {
-    of: HashMap<Place, Arc<str>>,
-    order: VecDeque<Place>,
+struct TrailEntries {
+    of: HashMap<TrailPlace, Arc<str>>,
+    order: VecDeque<TrailPlace>,
 }
 
 impl Trail {
@@ -42,7 +42,7 @@ impl Trail {
         self.followed.store(true, Ordering::Relaxed);
     }
 
-    fn noted(&self) -> MutexGuard<'_, Noted> {
+    fn noted(&self) -> MutexGuard<'_, TrailEntries> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,9 +75,9 @@ impl Trail {
     }
 
     /// The vouchers that a request wrote, as far as they are known, oldest first: each with its account and sequence.
-    pub fn by(&self, request_id: &str) -> Vec<Place> {
+    pub fn by(&self, request_id: &str) -> Vec<TrailPlace> {
         let noted = self.noted();
-        let wrote = |place: &&Place| {
+        let wrote = |place: &&TrailPlace| {
             let id = noted.of.get(place);
             id.is_some_and(|id| id.as_ref() == request_id)
         };
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_known_once_somebody_asks() {
+    fn newest_requests_are_recorded_once_followed() {
         let trail = Trail::default();
         trail.note(&[entry(1)], "unheard");
         assert_eq!(trail.of(AccountNo(1), 1), None);

@@ -15,7 +15,7 @@
 //! are still held. Without an answer of the bank there is only the ledger's side, as of now.
 //!
 //! **One collector account, one realm.** If realms share an account, nobody can tell whose money is on it: each realm
-//! sees its own clients' money and [`Silence::Shared`]; the operator sees the account beside the debts of all of them,
+//! sees its own clients' money and [`NoBalance::Shared`]; the operator sees the account next to the debts of all of them,
 //! at one cut.
 //!
 //! **Failure.** A failing or slow bank delays nobody: after [`PATIENCE`] the snapshot is answered with the last pair,
@@ -38,10 +38,10 @@ use tokio::time::Instant;
 
 use crate::banks::{OnCollector, RealmBank};
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Queued};
+use crate::mailbox::{HasResponder, Queued};
 use crate::ports::{BankError, BankGateway as _, BankReply, Clock, Collector};
 use crate::records::reads;
-use crate::reply::{Reply, Waits};
+use crate::reply::{Reply, Responder};
 
 /// How many messages may wait for the treasury's actor.
 pub const MAILBOX: usize = 1024;
@@ -56,7 +56,7 @@ const WAITING_MAX: usize = 10_000;
 
 /// Why the bank's balance is missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Silence {
+pub enum NoBalance {
     /// It has not answered yet.
     NotYet,
     /// It refused, failed, or did not answer in time.
@@ -77,7 +77,7 @@ pub struct Snapshot {
     /// The account that really holds the money; empty without a bank.
     pub collector: Collector,
     /// The balance of the account, in centavos, and when the bank read it; or why it is not known.
-    pub bank: Result<(Money, Timestamp), Silence>,
+    pub bank: Result<(Money, Timestamp), NoBalance>,
 }
 
 impl Snapshot {
@@ -90,7 +90,7 @@ impl Snapshot {
 
 /// The owner of the wanted treasury.
 #[derive(Clone, Debug)]
-pub enum Whose {
+pub enum TreasuryOwner {
     /// The treasury of one realm.
     Realm(RealmId),
     /// The treasury of all realms on a collector account: for operators.
@@ -101,22 +101,22 @@ pub enum Whose {
 #[derive(Debug)]
 pub struct TakeSnapshot {
     /// The owner of the wanted treasury.
-    pub whose: Whose,
+    pub whose: TreasuryOwner,
     /// The id of the request, for the bank's log.
     pub request_id: String,
     /// Receives the snapshot.
     pub reply: Reply<Result<Snapshot, Failure>>,
 }
 
-impl Asked for TakeSnapshot {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
+impl HasResponder for TakeSnapshot {
+    fn responder(&mut self) -> Option<&mut dyn Responder> {
         Some(&mut self.reply)
     }
 }
 
 /// The bank of a realm, and the realm's collector account.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct RealmCollector {
     /// The gateway to the realm's bank.
     pub bank: Arc<RealmBank>,
     /// Its collector account; `None` without a bank.
@@ -124,23 +124,23 @@ pub struct Standing {
 }
 
 /// Finds the standing of a realm.
-pub type Standings = Arc<dyn Fn(RealmId) -> Result<Standing, Failure> + Send + Sync>;
+pub type FindCollector = Arc<dyn Fn(RealmId) -> Result<RealmCollector, Failure> + Send + Sync>;
 /// Journals the calls to the bank that were made for a realm.
-pub type Journal = Arc<dyn Fn(RealmId, Vec<BankCall>) + Send + Sync>;
+pub type JournalCalls = Arc<dyn Fn(RealmId, Vec<BankCall>) + Send + Sync>;
 
 /// The ledger's side of the realms on a collector account.
-type Sides = BTreeMap<RealmId, Totals>;
+type LedgerSides = BTreeMap<RealmId, Totals>;
 
 /// The bank's answer, and the ledger's side as of the moment at which it was asked.
 #[derive(Clone, Debug)]
-struct Pair {
+struct BalancePair {
     balance: Money,
     at: Timestamp,
-    sides: Sides,
+    sides: LedgerSides,
 }
 
 /// A snapshot that waits for the bank, or is answered without it.
-struct Waiting {
+struct WaitingSnapshot {
     on: Arc<OnCollector>,
     /// The realm; all realms of the account when `None`.
     realm: Option<RealmId>,
@@ -149,15 +149,15 @@ struct Waiting {
 
 /// The state of a collector account, and the snapshots that wait for it.
 #[derive(Default)]
-struct CollectorDesk {
+struct CollectorState {
     /// The bank's last answer, and when it came.
-    last: Option<(Instant, Result<Pair, BankError>)>,
+    last: Option<(Instant, Result<BalancePair, BankError>)>,
     /// Since when the bank is being asked.
     asked: Option<Instant>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingSnapshot>,
 }
 
-impl CollectorDesk {
+impl CollectorState {
     fn is_fresh(&self, now: Instant, every: Duration) -> bool {
         let age = |at: &Instant| now.saturating_duration_since(*at);
         self.last.as_ref().is_some_and(|(at, _)| age(at) < every)
@@ -170,16 +170,16 @@ impl CollectorDesk {
     }
 
     /// The last pair, if it covers exactly these realms.
-    fn word(&self, on: &OnCollector, now: Instant) -> Result<&Pair, Silence> {
+    fn word(&self, on: &OnCollector, now: Instant) -> Result<&BalancePair, NoBalance> {
         match &self.last {
-            Some((_, Err(why))) => Err(Silence::Error(why.clone())),
+            Some((_, Err(why))) => Err(NoBalance::Error(why.clone())),
             Some((at, Ok(pair)))
                 if now.saturating_duration_since(*at) < KEPT
                     && pair.sides.keys().eq(on.realms.iter()) =>
             {
                 Ok(pair)
             }
-            Some((_, Ok(_))) | None => Err(Silence::NotYet),
+            Some((_, Ok(_))) | None => Err(NoBalance::NotYet),
         }
     }
 }
@@ -188,11 +188,11 @@ impl CollectorDesk {
 pub struct Treasury {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    standings: Standings,
-    journal: Journal,
+    standings: FindCollector,
+    journal: JournalCalls,
     every: Duration,
     patience: Duration,
-    desks: HashMap<String, CollectorDesk>,
+    states: HashMap<String, CollectorState>,
 }
 
 impl Treasury {
@@ -201,8 +201,8 @@ impl Treasury {
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        standings: Standings,
-        journal: Journal,
+        standings: FindCollector,
+        journal: JournalCalls,
         (every, patience): (Duration, Duration),
     ) -> Self {
         Self {
@@ -212,12 +212,12 @@ impl Treasury {
             journal,
             every,
             patience,
-            desks: HashMap::new(),
+            states: HashMap::new(),
         }
     }
 
-    fn desk(&mut self, on: &OnCollector) -> &mut CollectorDesk {
-        self.desks.entry(on.place.clone()).or_default()
+    fn state(&mut self, on: &OnCollector) -> &mut CollectorState {
+        self.states.entry(on.place.clone()).or_default()
     }
 
     /// The ledger's side as of now, with the reason why the bank's is missing.
@@ -225,7 +225,7 @@ impl Treasury {
         &self,
         realms: &[RealmId],
         collector: Collector,
-        why: Silence,
+        why: NoBalance,
     ) -> Result<Snapshot, Failure> {
         let as_of = self.clock.now();
         let sides = ledgers(self.store.as_ref(), realms)?;
@@ -237,9 +237,9 @@ impl Treasury {
         })
     }
 
-    fn answer(&mut self, waiting: Waiting, now: Instant) {
-        let Waiting { on, realm, reply } = waiting;
-        let taken = match self.desk(&on).word(&on, now) {
+    fn answer(&mut self, waiting: WaitingSnapshot, now: Instant) {
+        let WaitingSnapshot { on, realm, reply } = waiting;
+        let taken = match self.state(&on).word(&on, now) {
             Ok(pair) => Ok(Snapshot {
                 as_of: pair.at,
                 totals: match realm {
@@ -260,7 +260,7 @@ impl Treasury {
 
     fn answer_all(&mut self, on: &OnCollector) {
         let now = Instant::now();
-        for waiting in std::mem::take(&mut self.desk(on).waiting) {
+        for waiting in std::mem::take(&mut self.state(on).waiting) {
             self.answer(waiting, now);
         }
     }
@@ -271,10 +271,10 @@ impl Treasury {
         let all = on.realms.iter().copied();
         let mut standings = all.map(|realm| (realm, (self.standings)(realm)));
         let found = standings.find(|(_, standing)| standing.is_ok());
-        let Some((realm, Ok(Standing { bank, .. }))) = found else {
+        let Some((realm, Ok(RealmCollector { bank, .. }))) = found else {
             return;
         };
-        self.desk(on).asked = Some(Instant::now());
+        self.state(on).asked = Some(Instant::now());
         let store = Arc::clone(&self.store);
         let realms: Vec<_> = on.realms.iter().copied().collect();
         let sides = Rc::new(RefCell::new(None));
@@ -298,25 +298,25 @@ impl Treasury {
         on: &OnCollector,
         realm: RealmId,
         reply: BankReply<(Money, Timestamp)>,
-        sides: Option<Result<Sides, StoreError>>,
+        sides: Option<Result<LedgerSides, StoreError>>,
     ) {
         let BankReply { result, calls } = reply;
         (self.journal)(realm, calls);
         let word = match (result, sides) {
-            (Ok((balance, at)), Some(Ok(sides))) => Some(Ok(Pair { balance, at, sides })),
+            (Ok((balance, at)), Some(Ok(sides))) => Some(Ok(BalancePair { balance, at, sides })),
             (Err(why), _) => Some(Err(why)),
             // Without the ledger's side of that moment the answer is worthless.
             (Ok(_), Some(Err(_)) | None) => None,
         };
-        let desk = self.desk(on);
-        desk.last = word.map(|word| (Instant::now(), word));
-        desk.asked = None;
+        let state = self.state(on);
+        state.last = word.map(|word| (Instant::now(), word));
+        state.asked = None;
         self.answer_all(on);
     }
 }
 
 /// The ledger's side of realms, as of one commit.
-fn ledgers(store: &dyn Store, realms: &[RealmId]) -> Result<Sides, StoreError> {
+fn ledgers(store: &dyn Store, realms: &[RealmId]) -> Result<LedgerSides, StoreError> {
     Ok(reads::totals_of(store, realms)?.into_iter().collect())
 }
 
@@ -342,34 +342,34 @@ impl Handler<Queued<TakeSnapshot>> for Treasury {
             return;
         }
         let (on, realm) = match whose {
-            Whose::Collector(on) => (on, None),
-            Whose::Realm(realm) => match (self.standings)(realm) {
+            TreasuryOwner::Collector(on) => (on, None),
+            TreasuryOwner::Realm(realm) => match (self.standings)(realm) {
                 Err(why) => return reply.send(Err(why)),
-                Ok(Standing { on: None, .. }) => {
+                Ok(RealmCollector { on: None, .. }) => {
                     let nowhere = Collector::default();
-                    return reply.send(self.alone(&[realm], nowhere, Silence::NoBank));
+                    return reply.send(self.alone(&[realm], nowhere, NoBalance::NoBank));
                 }
-                Ok(Standing { on: Some(on), .. }) if on.realms.len() > 1 => {
+                Ok(RealmCollector { on: Some(on), .. }) if on.realms.len() > 1 => {
                     let collector = on.collector.clone();
-                    return reply.send(self.alone(&[realm], collector, Silence::Shared));
+                    return reply.send(self.alone(&[realm], collector, NoBalance::Shared));
                 }
-                Ok(Standing { on: Some(on), .. }) => (on, Some(realm)),
+                Ok(RealmCollector { on: Some(on), .. }) => (on, Some(realm)),
             },
         };
         let (now, every, patience) = (Instant::now(), self.every, self.patience);
-        let desk = self.desk(&on);
-        if !desk.is_fresh(now, every) && desk.asked.is_none() {
+        let state = self.state(&on);
+        if !state.is_fresh(now, every) && state.asked.is_none() {
             self.ask(&on, request_id, ctx);
         }
-        let waiting = Waiting {
+        let waiting = WaitingSnapshot {
             on: Arc::clone(&on),
             realm,
             reply,
         };
-        let desk = self.desk(&on);
-        if desk.is_fresh(now, every) || !desk.is_patient(Instant::now(), patience) {
+        let state = self.state(&on);
+        if state.is_fresh(now, every) || !state.is_patient(Instant::now(), patience) {
             return self.answer(waiting, now);
         }
-        desk.waiting.push(waiting);
+        state.waiting.push(waiting);
     }
 }

@@ -7,7 +7,7 @@
 //! their differences are named ([`named`]). So every difference is found by the slow check, and correct data costs
 //! little.
 //!
-//! A store that is built anew can be watched while it opens ([`Watch`]), so that nothing is read twice.
+//! A store that is built anew can be watched while it opens ([`OpeningReplay`]), so that nothing is read twice.
 //!
 //! **What is read.** Each entry of the journal once, where it is decoded, and its frame once more, to compare it with
 //! the row by which its stream leads to it; each compared row of the index once. One account of 64 is also loaded from
@@ -24,15 +24,15 @@
 //! account that cannot be loaded for that reason. Data that cannot be read, or is damaged, is an error.
 
 mod compare;
+mod comparison;
+mod differences;
+mod history_pages;
 mod lists;
-mod named;
-mod neighbours;
+mod opening_replay;
 mod pipe;
+mod replay;
 mod staff;
 mod totals;
-mod walk;
-mod walked;
-mod watch;
 
 use std::collections::BTreeMap;
 
@@ -47,13 +47,13 @@ use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::{LEDGER, account_stream, reads};
 
-use compare::Hands;
-use named::index_agrees;
-use pipe::{Reach, Seen};
-use walk::Walk;
-use walked::Walked;
+use compare::Workers;
+use comparison::ReplayedJournal;
+use differences::index_agrees;
+use pipe::{JournalRange, ReadEntry};
+use replay::JournalReplay;
 
-pub use watch::Watch;
+pub use opening_replay::OpeningReplay;
 
 /// The most differences that are named; further ones are only counted.
 const NAMED_MAX: usize = 100;
@@ -140,18 +140,22 @@ pub(crate) fn under(
     store: &dyn Index,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    all(sets, Hands::Two, store, true, progress)
+    all(sets, Workers::Two, store, true, progress)
 }
 
 /// A whole store; `stands` tells that nobody writes to it meanwhile.
 fn all(
     sets: RuleSets,
-    hands: Hands<'_>,
+    hands: Workers<'_>,
     store: &dyn Index,
     stands: bool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    let judged = part((sets, Reach::all(store, stands), hands), store, progress)?;
+    let judged = part(
+        (sets, JournalRange::all(store, stands), hands),
+        store,
+        progress,
+    )?;
     let (report, histories) = everything(judged, store)?;
     progress(report.entries);
     Ok((report, histories))
@@ -177,45 +181,45 @@ fn everything(
 #[cfg(test)]
 pub(crate) fn while_written(store: &dyn Index) -> Result<Report, StoreError> {
     let mut always = || true;
-    let one = Hands::One(&mut always);
+    let one = Workers::One(&mut always);
     Ok(all(RuleSets::ALL, one, store, false, &mut |_| {})?.0)
 }
 
 fn part(
-    (sets, reach, mut hands): (RuleSets, Reach, Hands<'_>),
+    (sets, reach, mut hands): (RuleSets, JournalRange, Workers<'_>),
     store: &dyn Index,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Judged, StoreError> {
-    let mut walk = Walk::under(sets);
-    let mut take = |commit, at, seen: Seen<'_>| {
+    let mut walk = JournalReplay::under(sets);
+    let mut take = |commit, at, seen: ReadEntry<'_>| {
         walk.take(commit, at, seen);
         if walk.report.entries.is_multiple_of(10_000) {
             progress(walk.report.entries);
         }
     };
     let last = match &mut hands {
-        Hands::One(step) => pipe::one(store, reach, &mut **step, &mut take)?,
-        Hands::Two => pipe::two(store, reach, &mut take)?,
+        Workers::One(step) => pipe::one(store, reach, &mut **step, &mut take)?,
+        Workers::Two => pipe::two(store, reach, &mut take)?,
     };
     judged(walk, reach, last, store, hands)
 }
 
 /// Compares the index with the journal up to the `last` commit.
 fn judged(
-    walk: Walk,
-    reach: Reach,
+    walk: JournalReplay,
+    reach: JournalRange,
     last: CommitNo,
     store: &dyn Index,
-    mut hands: Hands<'_>,
+    mut hands: Workers<'_>,
 ) -> Result<Judged, StoreError> {
-    let mut walked = Walked::of(walk, reach, last);
-    let (found, failed) = walked.compare(store, &mut hands)?;
-    let Walked {
+    let mut replayed = ReplayedJournal::of(walk, reach, last);
+    let (found, failed) = replayed.compare(store, &mut hands)?;
+    let ReplayedJournal {
         mut report,
         histories,
         people,
         ..
-    } = walked;
+    } = replayed;
     report.adds(found);
     if let Some(why) = failed {
         report.cut_short(why)?;
@@ -230,7 +234,7 @@ fn judged(
 #[cfg(test)]
 pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), StoreError> {
     let mut always = || true;
-    let one = Hands::One(&mut always);
+    let one = Workers::One(&mut always);
     all(RuleSets::ALL, one, store, true, &mut |_| {})
 }
 
@@ -240,14 +244,14 @@ pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), St
 /// As [`store`].
 #[cfg(test)]
 pub(crate) fn slowly(store: &dyn Index) -> Result<Vec<String>, StoreError> {
-    let reach = Reach::all(store, true);
-    let mut walk = Walk::under(RuleSets::ALL);
-    let mut take = |commit, at, seen: Seen<'_>| walk.take(commit, at, seen);
+    let reach = JournalRange::all(store, true);
+    let mut walk = JournalReplay::under(RuleSets::ALL);
+    let mut take = |commit, at, seen: ReadEntry<'_>| walk.take(commit, at, seen);
     let last = pipe::one(store, reach, &mut || true, &mut take)?;
-    let walked = Walked::of(walk, reach, last);
-    let mut found = walked.report.differences.clone();
-    found.extend(walked.slowly(store)?.differences);
-    found.extend(walked.people.compare(store)?);
+    let replayed = ReplayedJournal::of(walk, reach, last);
+    let mut found = replayed.report.differences.clone();
+    found.extend(replayed.slowly(store)?.differences);
+    found.extend(replayed.people.compare(store)?);
     Ok(found)
 }
 
@@ -264,7 +268,7 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     // One thread, so that the others are left to clients.
     let work = tokio::task::spawn_blocking(move || {
         let mut always = || true;
-        let one = Hands::One(&mut always);
+        let one = Workers::One(&mut always);
         all(RuleSets::ALL, one, held.as_ref(), false, &mut |_| {})
     });
     let (mut report, histories) = work.await.map_err(|_| Failure::Bug)??;
@@ -322,7 +326,7 @@ fn alone(store: &dyn Index, at: (RealmId, AccountNo)) -> Result<(Report, History
     }
     report.commit = store.applied().0;
     report.accounts = 1;
-    named::account(store, at, &history, &mut report)?;
+    differences::account(store, at, &history, &mut report)?;
     Ok((report, history))
 }
 

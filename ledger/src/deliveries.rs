@@ -1,13 +1,13 @@
 //! Deliveries: the progress of a webhook, the next event to send, and the time of the next try.
 //!
-//! **Shape.** A [`Course`] goes through the event log from one number to another. An account with an event under way
-//! has a [`Lane`] in it; later events of that account wait behind it, events of other accounts do not. A webhook has
-//! its main course, which never ends, and one for each redelivery.
+//! **Shape.** A [`Cursor`] goes through the event log from one number to another. An account with an event under way
+//! has a [`BlockedAccount`] in it; later events of that account wait behind it, events of other accounts do not. A webhook has
+//! its main cursor, which never ends, and one for each redelivery.
 //!
-//! **Order.** Within a course the events of an account are sent one after the other: the next one is sent once the
-//! previous one was delivered, by whatever course, or given up.
+//! **Order.** Within a cursor the events of an account are sent one after the other: the next one is sent once the
+//! previous one was delivered, by whatever cursor, or given up.
 //!
-//! **Bounds.** A course has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a lane that is
+//! **Bounds.** A cursor has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a lane that is
 //! moving. However many events wait, they stay in the log and take no room here.
 //!
 //! **Failure.** An event is retried after the pauses of a [`Schedule`], for [`KEEP_TRYING`]. If the webhook accepted
@@ -23,9 +23,9 @@ use crate::time::Timestamp;
 
 pub use schedule::{BRAKE_PAUSES, PAUSES, Schedule};
 
-/// The most accounts with an event under way in each course.
+/// The most accounts with an event under way in each cursor.
 pub const LANES_MAX: usize = 256;
-/// How many numbers a course may be ahead of a lane that is moving.
+/// How many numbers a cursor may be ahead of a lane that is moving.
 pub const AHEAD_MAX: u64 = 4096;
 /// How many failures in a row put a webhook under the brake: it is tried with one event at a
 /// time.
@@ -50,9 +50,9 @@ pub struct Head {
     pub due: Timestamp,
 }
 
-/// An account in a course.
+/// An account in a cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Lane {
+pub struct BlockedAccount {
     /// The account; 0 for events of the realm itself.
     pub account: AccountNo,
     /// All events of the account up to this number have ended.
@@ -63,21 +63,21 @@ pub struct Lane {
 
 /// A pass through the event log.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Course {
-    /// The number of the replay; 0 for the main course.
+pub struct Cursor {
+    /// The number of the replay; 0 for the main cursor.
     pub replay: u64,
     /// The next event number to look at: all events before it have ended or have a lane.
     pub next: u64,
-    /// The last event number of a redelivery; `None` for the main course, which goes on.
+    /// The last event number of a redelivery; `None` for the main cursor, which goes on.
     pub until: Option<u64>,
     /// Whether events of types that the webhook does not want are sent too.
     pub every_kind: bool,
     /// The accounts with an event under way, in no order.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<BlockedAccount>,
 }
 
-impl Course {
-    /// A course that begins with the event after `number`.
+impl Cursor {
+    /// A cursor that begins with the event after `number`.
     pub fn after(number: u64) -> Self {
         Self {
             next: number.saturating_add(1),
@@ -85,13 +85,13 @@ impl Course {
         }
     }
 
-    /// Whether all events of the course have ended.
+    /// Whether all events of the cursor have ended.
     pub fn has_ended(&self) -> bool {
         self.lanes.is_empty() && self.until.is_some_and(|until| until < self.next)
     }
 
     /// The lane of an account; `None` when no event of it is under way.
-    pub fn lane(&mut self, account: AccountNo) -> Option<&mut Lane> {
+    pub fn lane(&mut self, account: AccountNo) -> Option<&mut BlockedAccount> {
         self.lanes.iter_mut().find(|lane| lane.account == account)
     }
 
@@ -119,7 +119,7 @@ impl Course {
         if !wanted || self.lane(account).is_some() {
             return false;
         }
-        self.lanes.push(Lane {
+        self.lanes.push(BlockedAccount {
             account,
             seen: number.saturating_sub(1),
             head: Some(Head {
@@ -133,7 +133,7 @@ impl Course {
     }
 
     /// Sets the next event of an account whose last one has ended. It was searched between the lane's last event and
-    /// the course's own place; `None` when there is no further event.
+    /// the cursor's own place; `None` when there is no further event.
     pub fn found(&mut self, account: AccountNo, event: Option<u64>, now: Timestamp) {
         let Some(event) = event else {
             self.lanes.retain(|lane| lane.account != account);
@@ -247,8 +247,9 @@ impl Delivery {
 /// The progress of a webhook.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Progress {
-    /// The main course, then those of redeliveries.
-    pub courses: Vec<Course>,
+    /// The main cursor, then those of redeliveries.
+    #[serde(rename = "courses")]
+    pub cursors: Vec<Cursor>,
     /// The number of the last replay begun; 0 before the first.
     pub taken: u64,
     /// How many tries have failed since the webhook last accepted an event.
@@ -279,7 +280,7 @@ pub struct DeliveryFact {
 /// A try that has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// The number of the replay to whose course it belongs; 0 for the main course.
+    /// The number of the replay to whose cursor it belongs; 0 for the main cursor.
     pub replay: u64,
     /// The account whose lane waits for it; 0 for events of the realm itself.
     pub account: AccountNo,
@@ -299,7 +300,7 @@ impl Progress {
     /// The progress of a webhook that gets the events after a number.
     pub fn new(after: u64) -> Self {
         Self {
-            courses: vec![Course::after(after)],
+            cursors: vec![Cursor::after(after)],
             taken: 0,
             streak: 0,
             taken_at: None,
@@ -329,7 +330,7 @@ impl Progress {
         self.streak = 0;
         self.rest_until = None;
         self.wake(now);
-        for lane in self.courses.iter_mut().flat_map(|course| &mut course.lanes) {
+        for lane in self.cursors.iter_mut().flat_map(|cursor| &mut cursor.lanes) {
             if let Some(head) = &mut lane.head {
                 head.since = head.since.max(now);
             }
@@ -338,18 +339,18 @@ impl Progress {
 
     /// Makes everything that waits for its time due now.
     fn wake(&mut self, now: Timestamp) {
-        for lane in self.courses.iter_mut().flat_map(|course| &mut course.lanes) {
+        for lane in self.cursors.iter_mut().flat_map(|cursor| &mut cursor.lanes) {
             if let Some(head) = &mut lane.head {
                 head.due = head.due.min(now);
             }
         }
     }
 
-    /// If the receiver got an event by one course, the others stop waiting for it, so that a redelivery lets the
+    /// If the receiver got an event by one cursor, the others stop waiting for it, so that a redelivery lets the
     /// account continue. An event that is due may be on its way, and ends by itself.
     fn arrived(&mut self, account: AccountNo, event: u64, now: Timestamp) {
-        for course in &mut self.courses {
-            let lane = course.lane(account);
+        for cursor in &mut self.cursors {
+            let lane = cursor.lane(account);
             let waits = |head: Head| head.event == event && head.due > now;
             if let Some(lane) = lane.filter(|lane| lane.head.is_some_and(waits)) {
                 (lane.seen, lane.head) = (event, None);
@@ -357,10 +358,10 @@ impl Progress {
         }
     }
 
-    /// Begins a redelivery: a course of its own beside the main one.
+    /// Begins a redelivery: a cursor of its own next to the main one.
     pub fn replay(&mut self, replay: &crate::webhooks::Replay) {
         self.taken = self.taken.max(replay.number);
-        self.courses.push(Course {
+        self.cursors.push(Cursor {
             replay: replay.number,
             next: replay.from,
             until: Some(replay.to),
@@ -369,11 +370,11 @@ impl Progress {
         });
     }
 
-    /// The course of a replay; 0 is the main one.
-    pub fn course(&mut self, replay: u64) -> Option<&mut Course> {
-        self.courses
+    /// The cursor of a replay; 0 is the main one.
+    pub fn cursor(&mut self, replay: u64) -> Option<&mut Cursor> {
+        self.cursors
             .iter_mut()
-            .find(|course| course.replay == replay)
+            .find(|cursor| cursor.replay == replay)
     }
 
     /// Records how a try ended; returns the try to store, or `None` for a try that no lane waits for. `resumed` is how
@@ -387,7 +388,7 @@ impl Progress {
     ) -> Option<Try> {
         let braked = self.is_braked();
         let taken_at = self.taken_at;
-        let lane = self.course(ended.replay)?.lane(ended.account)?;
+        let lane = self.cursor(ended.replay)?.lane(ended.account)?;
         let head = lane.head.filter(|head| head.event == ended.event)?;
         let mut attempt = Try {
             event: ended.event,

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_names_a_transfer_is_not_told_and_every_return_is() {
+    fn mentions_of_a_transfer_are_not_notified_and_returns_are() {
         let advanced = |status| TransferFact::Advanced {
             status,
             bank_id: Some("1".into()),

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_may_work_at_a_time_and_no_more() {
+    fn concurrent_work_is_bounded() {
         let mut people = People::default();
         for n in 0..PEOPLE_MAX {
             done(&mut people, add(&format!("p{n}"), &format!("c{n}")));

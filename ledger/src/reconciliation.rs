@@ -1,6 +1,6 @@
 //! Reconciliation: compares movements as the bank lists them with those of the ledger.
 //!
-//! **Shape.** [`judge`] compares one movement; [`Tally`] counts the movements of a day. A movement that is not final on
+//! **Shape.** [`judge`] compares one movement; [`ReconciliationTotals`] counts the movements of a day. A movement that is not final on
 //! one side is `pending`: it is neither agreed nor a difference, and it is in no sum. A movement that a person ended is
 //! `decided`, whatever the bank says about it later; [`Judged::contradicted`] says whether the bank's last statement
 //! differs from the ledger's ending. Money that arrived and waits in suspense is `suspense` until a person decides.
@@ -243,7 +243,7 @@ pub fn other_days(
 
 /// Counts and sums of the movements of a day, or of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Tally {
+pub struct ReconciliationTotals {
     counts: [u64; Agreement::ALL.len()],
     /// How many movements the bank has ended differently from the ledger.
     pub contradicted: u64,
@@ -253,7 +253,7 @@ pub struct Tally {
     pub amount_out: Money,
 }
 
-impl Tally {
+impl ReconciliationTotals {
     /// Counts a movement: its result, and the amount and direction at the bank, if the bank lists it. A sum that would
     /// exceed the range of money stays as it was.
     pub fn count(&mut self, judged: Judged, bank: Option<(bool, &Listed<'_>)>) {

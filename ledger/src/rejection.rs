@@ -60,7 +60,7 @@ pub enum Rejection {
         by: Option<Owner>,
     },
     /// The code belongs to another wallet account.
-    #[error("an account with this external id exists already{}", owned(.by.as_ref()))]
+    #[error("an account with this external id already exists{}", owned(.by.as_ref()))]
     AccountCodeTaken {
         /// The account that has it; `None` while that is being opened.
         by: Option<Owner>,
@@ -75,7 +75,7 @@ pub enum Rejection {
         maximum: u64,
     },
     /// A change would leave the holder without a name.
-    #[error("an account has a name of its holder: given and family name, or the name of a firm")]
+    #[error("provide the holder's given and family name, or the company name")]
     NameRequired,
     /// The number of the identity document does not fit its kind.
     #[error("the number of the identity document {0}")]
@@ -114,7 +114,7 @@ pub enum Rejection {
         code: TypeCode,
     },
     /// The code is taken.
-    #[error("voucher type {code} exists already")]
+    #[error("voucher type {code} already exists")]
     VoucherTypeTaken {
         /// The code in question.
         code: TypeCode,
@@ -144,9 +144,7 @@ pub enum Rejection {
         maximum: usize,
     },
     /// The webhook has as many redeliveries under way as it may have.
-    #[error(
-        "the webhook has {maximum} redeliveries under way already; try again when one has ended"
-    )]
+    #[error("the webhook has {maximum} redeliveries in progress; retry after one finishes")]
     TooManyReplays {
         /// The most redeliveries: [`crate::webhooks::REPLAYS_MAX`].
         maximum: usize,
@@ -168,7 +166,7 @@ pub enum Rejection {
         fields: Vec<&'static str>,
     },
     /// Another request with this external id, for another account, is being processed.
-    #[error("another request with this idExterno is being worked on; try again shortly")]
+    #[error("another request with this idExterno is in progress; try again shortly")]
     ExternalIdInFlight,
     /// The voucher does not exist for this caller.
     #[error("voucher not found")]
@@ -186,7 +184,7 @@ pub enum Rejection {
         ended: Option<Box<EndedHold>>,
     },
     /// The amount exceeds what is left of the hold.
-    #[error("{requested} is more than remains of the hold: {remaining}")]
+    #[error("{requested} exceeds the remaining amount of the hold: {remaining}")]
     HoldRemaining {
         /// The amount left, in centavos.
         remaining: Amount,
@@ -215,7 +213,7 @@ pub enum Rejection {
     #[error("the transfer is final: it does not wait for the bank")]
     TransferNotOpen,
     /// More would come back than had left.
-    #[error("the transfer has nothing left that could come back")]
+    #[error("nothing of the transfer is left to be returned")]
     NothingToReverse,
     /// The transfer goes to its own account.
     #[error("a transfer must go to another account")]
@@ -242,10 +240,10 @@ pub enum Rejection {
     #[error("the case has been decided; read it to see by whom and why")]
     CaseDecided,
     /// The bank is being asked to return the money.
-    #[error("the bank is being asked to return this money; what it says decides the case")]
+    #[error("the bank is being asked to return this money; its answer decides the case")]
     ReturnInFlight,
     /// The bank did not say where the money came from.
-    #[error("the bank did not say from which CBU the money came; credit it to a CVU instead")]
+    #[error("the bank did not report the CBU of the sender; credit the money to a CVU instead")]
     SenderUnknown,
     /// The external id was used by another transfer.
     #[error("idExterno was used before by transfer {held_by} with other data")]
@@ -259,16 +257,16 @@ pub enum Rejection {
     #[error("the account is enrolled with another brokerage account or fund")]
     EnrolledOtherwise,
     /// The tenant does not exist.
-    #[error("no tenant has this id; the list of tenants shows the ids")]
+    #[error("unknown tenant id; the list of tenants shows the ids")]
     TenantNotFound,
     /// The id belongs to another tenant.
-    #[error("a tenant with this id exists already")]
+    #[error("a tenant with this id already exists")]
     TenantTaken,
     /// No realm numbers are left for another tenant in this shard: [`crate::ids::REALM_MAX`].
-    #[error("there is no number left for the realms of another tenant; make it in another shard")]
+    #[error("no realm numbers are left for another tenant; create it in another shard")]
     TooManyTenants,
     /// The realm is being filled from a file.
-    #[error("the realm is being filled from a file; import that to its end first")]
+    #[error("the realm is being imported from a file; finish that import first")]
     RealmImporting,
     /// The key does not exist.
     #[error("key not found")]
@@ -283,13 +281,13 @@ pub enum Rejection {
         maximum: usize,
     },
     /// Nobody with this name has a working credential.
-    #[error("nobody of this name works here; the list of people shows the names")]
+    #[error("no person has this name; the list of people shows the names")]
     PersonNotFound,
     /// The person already has a working credential.
-    #[error("this person has a credential already; rotate it, or revoke it first")]
+    #[error("this person already has a credential; rotate it, or revoke it first")]
     PersonTaken,
     /// The maximum number of people already have a credential.
-    #[error("{maximum} people have a credential, and no more may; revoke one first")]
+    #[error("at most {maximum} people may have a credential; revoke one first")]
     TooManyPeople {
         /// The most: [`crate::people::PEOPLE_MAX`].
         maximum: usize,
@@ -298,13 +296,13 @@ pub enum Rejection {
     #[error("approval not found")]
     ApprovalNotFound,
     /// The approval was already decided, or its time is over.
-    #[error("the approval has been decided, or its time is over; ask again for what you need")]
+    #[error("the approval was already decided or has expired; request the operation again")]
     ApprovalEnded,
     /// The person who asked cannot decide.
-    #[error("another person has to decide what you asked for")]
+    #[error("another person must decide your own request")]
     ApprovalOwn,
     /// The maximum number of approvals already wait.
-    #[error("{maximum} approvals wait, and no more may; have some of them decided first")]
+    #[error("at most {maximum} approvals may wait; have some of them decided first")]
     TooManyApprovals {
         /// The most: [`crate::people::approvals::WAITING_MAX`].
         maximum: usize,

@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_word_is_the_last_and_nothing_waits_again() {
+    fn a_final_answer_stays_final() {
         use EnrolmentState::{Active, Ended, Pending, Rejected, Suspended};
         let all = [Pending, Active, Rejected, Suspended, Ended];
         for from in all {

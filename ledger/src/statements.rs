@@ -1,6 +1,6 @@
 //! Statements of an account: its balance before a period, every movement of the period, and its balance after it.
 //!
-//! **Shape.** A [`Period`] is whole days of Buenos Aires, both ends included. A [`Tally`] takes the vouchers of the
+//! **Shape.** A [`Period`] is whole days of Buenos Aires, both ends included. A [`StatementCheck`] takes the vouchers of the
 //! period one after the other and verifies them: no gap, each balance after the one before, the hash chain, and at the
 //! end `opening + credits − debits = closing`. The result is a [`Statement`] without its lines, which are the vouchers
 //! [`Statement::first`] to [`Statement::last`].
@@ -195,7 +195,7 @@ pub enum Broken {
 
 /// A statement that is being verified.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tally {
+pub struct StatementCheck {
     period: Period,
     opening: Balance,
     first: u64,
@@ -206,7 +206,7 @@ pub struct Tally {
     flows: Flows,
 }
 
-impl Tally {
+impl StatementCheck {
     /// Begins after the last movement before the period; `None` if there was none.
     pub fn begin(period: Period, before: Option<&Voucher>) -> Self {
         let opening = before.map_or(Balance::default(), |voucher| voucher.after);
@@ -357,7 +357,7 @@ mod tests {
     ];
 
     fn tallied(before: Option<&Voucher>, taken: &[Voucher]) -> Result<Statement, Broken> {
-        let mut tally = Tally::begin(period(), before);
+        let mut tally = StatementCheck::begin(period(), before);
         for voucher in taken {
             tally.take(voucher)?;
         }
@@ -399,7 +399,7 @@ mod tests {
             (earlier.last(), &[], false, "2026-10-01T03:00:00.000Z"),
             (earlier.last(), &[], true, "2026-11-01T02:59:59.999Z"),
         ] {
-            let mut tally = Tally::begin(period(), before);
+            let mut tally = StatementCheck::begin(period(), before);
             for voucher in taken {
                 tally.take(voucher).unwrap();
             }

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_short_never_looks_whole() {
+    fn a_truncated_record_never_looks_complete() {
         let table = [
             (100, 100, "0.00", Some("1.0000"), true),
             (99_999_999, 100_000_000, "-0.01", Some("0.9999"), false),

@@ -50,7 +50,7 @@ proptest! {
         prop_assert_eq!(day(one).cmp(&day(other)), one.cmp(&other));
     }
 
-    /// Any instant: written in UTC with milliseconds, reads back, and lies within its own day.
+    /// Any instant: written in UTC with milliseconds, reads back, and is within its own day.
     #[test]
     fn instants_read_back(millis in prop_oneof![instants(), 0..=Timestamp::MAX.millis(), any::<u64>()]) {
         let at = Timestamp::from_millis(millis);

@@ -12,8 +12,8 @@ use caudal_proptests::config;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Log as _, LogError};
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Fact, Head, Index as _, IndexWriter, OpenError, Part,
-    Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
+    Commit, CommitNo, DurableStore, Entry, Fact, Head, Index as _, IndexWriter, NodePart,
+    OpenError, Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
 };
 use proptest::prelude::*;
 
@@ -97,8 +97,8 @@ enum Told {
     Unknown,
 }
 
-fn owner(node: usize) -> Part {
-    Part::Owner {
+fn owner(node: usize) -> NodePart {
+    NodePart::Owner {
         name: node.to_string(),
         lease: LEASE,
         patience: Duration::ZERO,
@@ -122,13 +122,13 @@ impl World {
         }
     }
 
-    fn open(&self, node: &str, part: &Part) -> Result<Arc<DurableStore>, OpenError> {
+    fn open(&self, node: &str, part: &NodePart) -> Result<Arc<DurableStore>, OpenError> {
         let place = self.root.path().join(node);
         let log = Box::new(self.log.handle());
         DurableStore::join(place, StoreOptions::small(), Arc::new(Nothing), log, part)
     }
 
-    fn start(&mut self, node: usize, part: &Part) {
+    fn start(&mut self, node: usize, part: &NodePart) {
         self.nodes[node] = None;
         match self.open(&node.to_string(), part) {
             Ok(store) => self.nodes[node] = Some(store),
@@ -179,7 +179,7 @@ impl World {
         match step {
             Step::Write(node) => self.write(node),
             Step::Own(node) => self.start(node, &owner(node)),
-            Step::Follow(node) => self.start(node, &Part::Follower),
+            Step::Follow(node) => self.start(node, &NodePart::Follower),
             Step::Close(node) => {
                 if let Some(store) = self.nodes[node].take() {
                     // A deposed owner has nothing to close.
@@ -198,7 +198,7 @@ impl World {
     /// The history that a new node finds: each commit with the id in it.
     fn history(&self) -> Vec<(CommitNo, u64)> {
         self.log.arrive();
-        let store = self.open("reader", &Part::Follower).unwrap();
+        let store = self.open("reader", &NodePart::Follower).unwrap();
         let mut found = Vec::new();
         store
             .replay(CommitNo(1), &mut |number, entry| {

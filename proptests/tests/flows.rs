@@ -90,7 +90,7 @@ fn money_on_its_way_moves_as_the_book_says() {
 /// The bounds that no run of a few hundred steps reaches: an account has at most so many open
 /// holds, and so many transfers that wait for the bank.
 #[test]
-fn what_is_open_is_bounded() {
+fn open_connections_are_bounded() {
     let (mut book, mut machine) = (Book::new(), FlowMachine::new());
     let opening = [
         Op::CashIn {

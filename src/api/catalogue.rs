@@ -1,6 +1,6 @@
 //! The catalogues of error codes and of event types as Markdown, for the document and for pages.
 
-use caudal_http::catalogue::{Audience, Entry, errors as entries};
+use caudal_http::catalogue::{Audience, ErrorEntry, errors as entries};
 use caudal_http::pages::catalogue::events;
 
 /// A catalogue.
@@ -26,7 +26,7 @@ fn errors() -> String {
     let of = |audience: Audience| {
         let rows: Vec<_> = entries().into_iter().collect();
         let rows = rows.iter().filter(|entry| entry.audience == audience);
-        rows.map(Entry::row).collect::<String>()
+        rows.map(ErrorEntry::row).collect::<String>()
     };
     let head = "| code | status | when | what to do |\n| --- | --- | --- | --- |\n";
     format!(

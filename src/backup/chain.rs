@@ -1,4 +1,4 @@
-//! Follows the chain of records through the objects of a depot.
+//! Follows the chain of records through the objects of a backup store.
 //!
 //! **Order.** From the first record of the store to the last, reading each object once. While one object is followed,
 //! another thread unpacks the next: at most two are in memory.
@@ -10,12 +10,12 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use caudal_storage::CommitNo;
-use caudal_storage::log::{Hash, LogId, Lying, Sealed, Tail};
+use caudal_storage::log::{Hash, LogId, Sealed, StoredEntry, Tail};
 
 use super::BackupError;
-use super::depot::Depot;
+use super::backup_store::BackupStore;
 use super::end::BackupEnd;
-use super::names::{self, Cover, Named, hex};
+use super::names::{self, Cover, NamedObject, hex};
 use super::object::{Unpacked, unpack};
 
 /// The point where a restore ends.
@@ -30,7 +30,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// Whether the end lies before a record whose latest entry has the time `latest`.
+    /// Whether the end is before a record whose latest entry has the time `latest`.
     pub fn is_before(self, record: &Sealed<'_>, latest: u64) -> bool {
         match self {
             Self::End => false,
@@ -40,9 +40,9 @@ impl Until {
     }
 }
 
-/// A store as the depot has it.
+/// A store as the backup store has it.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct ShippedStore {
     /// Its id.
     pub history: LogId,
     /// The objects that cover it, in order.
@@ -53,9 +53,9 @@ pub struct Kept {
     pub end: Option<Tail>,
 }
 
-impl Kept {
+impl ShippedStore {
     /// A store with these objects.
-    fn of(history: LogId, all: Vec<Named>) -> Self {
+    fn of(history: LogId, all: Vec<NamedObject>) -> Self {
         Self {
             history,
             objects: all.len(),
@@ -99,7 +99,7 @@ impl Kept {
 
 /// The result of a walk over a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Walked {
+pub struct ChainSummary {
     /// Objects that were read.
     pub objects: usize,
     /// Records in them.
@@ -116,75 +116,85 @@ pub struct Walked {
     pub hash: Hash,
 }
 
-/// All stores of which the depot has objects.
+/// All stores of which the backup store has objects.
 ///
 /// # Errors
-/// When the depot cannot be read.
-async fn stores(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
-    let listed = depot.list("").await?;
-    let mut found: BTreeMap<LogId, Vec<Named>> = BTreeMap::new();
+/// When the backup store cannot be read.
+async fn stores(backup_store: &dyn BackupStore) -> Result<Vec<ShippedStore>, BackupError> {
+    let listed = backup_store.list("").await?;
+    let mut found: BTreeMap<LogId, Vec<NamedObject>> = BTreeMap::new();
     for store in listed.iter().filter_map(names::parse_end) {
         found.entry(store).or_default();
     }
     for (store, named) in listed.iter().filter_map(names::parse) {
         found.entry(store).or_default().push(named);
     }
-    let kept = found.into_iter().map(|(store, all)| Kept::of(store, all));
+    let kept = found
+        .into_iter()
+        .map(|(store, all)| ShippedStore::of(store, all));
     Ok(kept.collect())
 }
 
 /// The current objects of a store.
 ///
 /// # Errors
-/// When the depot cannot be read.
-pub(super) async fn own(depot: &dyn Depot, store: &LogId) -> Result<Vec<Named>, BackupError> {
-    let listed = depot.list(&hex(store)).await?;
+/// When the backup store cannot be read.
+pub(super) async fn own(
+    backup_store: &dyn BackupStore,
+    store: &LogId,
+) -> Result<Vec<NamedObject>, BackupError> {
+    let listed = backup_store.list(&hex(store)).await?;
     let all = listed.iter().filter_map(names::parse);
     let own = all.filter(|(of, _)| of == store);
     Ok(own.map(|(_, named)| named).collect())
 }
 
-/// The requested store of a depot: the one whose id begins with `wanted`, or the only one. It has everything that was
+/// The requested store of a backup store: the one whose id begins with `wanted`, or the only one. It has everything that was
 /// shipped, unless `older` is accepted.
 ///
 /// # Errors
 /// When no store matches, or several do; when objects are missing that were shipped.
 pub async fn kept(
-    depot: &dyn Depot,
+    backup_store: &dyn BackupStore,
     wanted: Option<&str>,
     older: bool,
-) -> Result<Kept, BackupError> {
-    let mut kept = meant(depot, stores(depot).await?, wanted)?;
-    let end = BackupEnd::read(depot, &kept.history).await?;
-    if kept.missing(&depot.place(), end.as_ref()).is_some() {
+) -> Result<ShippedStore, BackupError> {
+    let mut kept = meant(backup_store, stores(backup_store).await?, wanted)?;
+    let end = BackupEnd::read(backup_store, &kept.history).await?;
+    if kept.missing(&backup_store.place(), end.as_ref()).is_some() {
         // A running service may have shipped more in between.
-        kept = Kept::of(kept.history, own(depot, &kept.history).await?);
+        kept = ShippedStore::of(kept.history, own(backup_store, &kept.history).await?);
     }
     kept.end = end.as_ref().and_then(|end| end.reached);
-    if let Some(why) = kept.missing(&depot.place(), end.as_ref()) {
+    if let Some(why) = kept.missing(&backup_store.place(), end.as_ref()) {
         if !older {
             return Err(BackupError::Incomplete(why));
         }
         tracing::warn!("{why}");
     }
     if kept.objects == 0 {
-        let place = depot.place();
+        let place = backup_store.place();
         return Err(BackupError::Refused(format!("{place} holds no backup")));
     }
     Ok(kept)
 }
 
-fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<Kept, BackupError> {
+fn meant(
+    backup_store: &dyn BackupStore,
+    mut all: Vec<ShippedStore>,
+    wanted: Option<&str>,
+) -> Result<ShippedStore, BackupError> {
     let wanted = wanted.unwrap_or("");
     all.retain(|it| hex(&it.history).starts_with(wanted));
     let refused = |why: String| Err(BackupError::Refused(why));
-    let place = depot.place();
+    let place = backup_store.place();
     match (all.pop(), all.len()) {
         (Some(one), 0) => Ok(one),
         (None, _) if wanted.is_empty() => refused(format!("{place} holds no backup")),
         (None, _) => refused(format!("{place} holds no backup of a store {wanted}")),
         (Some(last), _) => {
-            let line = |it: &Kept| format!("\n  {} up to commit {}", hex(&it.history), it.last());
+            let line =
+                |it: &ShippedStore| format!("\n  {} up to commit {}", hex(&it.history), it.last());
             let lines: String = all.iter().chain([&last]).map(line).collect();
             refused(format!(
                 "{place} holds several stores; say which with --store:{lines}"
@@ -193,7 +203,7 @@ fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<
     }
 }
 
-impl Walked {
+impl ChainSummary {
     /// Counts a record whose latest entry has the time `latest`.
     pub(super) fn count(&mut self, record: &Sealed<'_>, latest: u64) {
         let end = record.tail();
@@ -209,24 +219,24 @@ impl Walked {
 /// Receives each record with the latest time of its entries; returns whether to go on.
 pub type Take<'a> = &'a mut dyn FnMut(&Sealed<'_>, u64) -> Result<bool, BackupError>;
 
-/// Reads a store in a depot from its first record to the end of its cover, or until `take` stops it; `done` receives the
+/// Reads a store in a backup store from its first record to the end of its cover, or until `take` stops it; `done` receives the
 /// number of object bytes read. Objects that a service ships meanwhile do not change that end.
 ///
 /// # Errors
-/// Damage, a depot that cannot be read or whose objects no longer lead to that end, and errors of `take`.
+/// Damage, a backup store that cannot be read or whose objects no longer lead to that end, and errors of `take`.
 pub async fn walk(
-    depot: &dyn Depot,
-    kept: &Kept,
+    backup_store: &dyn BackupStore,
+    kept: &ShippedStore,
     take: Take<'_>,
     done: &mut dyn FnMut(u64),
-) -> Result<Walked, BackupError> {
+) -> Result<ChainSummary, BackupError> {
     let mut chain = Chain::of(kept.end);
     let (mut read, mut gone) = (0_u64, false);
-    let mut objects: VecDeque<Named> = kept.cover.objects.iter().cloned().collect();
+    let mut objects: VecDeque<NamedObject> = kept.cover.objects.iter().cloned().collect();
     let end = kept.cover.end().unwrap_or_default();
     let mut missing = kept.cover.missing;
-    let mut waits: Option<(Named, Unpacked)> = None;
-    let mut follow = |chain: &mut Chain, next: Option<(Named, Unpacked)>| {
+    let mut waits: Option<(NamedObject, Unpacked)> = None;
+    let mut follow = |chain: &mut Chain, next: Option<(NamedObject, Unpacked)>| {
         let Some((named, unpacked)) = next else {
             return Ok(true);
         };
@@ -236,7 +246,7 @@ pub async fn walk(
         Ok::<_, BackupError>(goes_on)
     };
     while let Some(named) = objects.pop_front() {
-        let found = depot.get(&named.name).await;
+        let found = backup_store.get(&named.name).await;
         let Ok(Some(bytes)) = found else {
             // Follow the unpacked object first: `take` may want no more, and damage in it precedes any error of the
             // fetch.
@@ -249,10 +259,10 @@ pub async fn walk(
             }
             // A running service has replaced tails with a full object in between.
             gone = true;
-            let now = Cover::of(own(depot, &kept.history).await?);
+            let now = Cover::of(own(backup_store, &kept.history).await?);
             missing = now.missing.filter(|(from, _)| *from <= end.commit.0);
             let reached = chain.tail.commit;
-            let wanted = |it: &Named| it.end.commit > reached && it.first <= end.commit.0;
+            let wanted = |it: &NamedObject| it.end.commit > reached && it.first <= end.commit.0;
             objects = now.objects.into_iter().filter(wanted).collect();
             continue;
         };
@@ -278,7 +288,7 @@ pub async fn walk(
         return Ok(chain.walked);
     }
     if let Some((from, to)) = missing {
-        let name = format!("{} ({})", depot.place(), hex(&kept.history));
+        let name = format!("{} ({})", backup_store.place(), hex(&kept.history));
         let why = format!("commits {from} to {to} are missing, and there are later ones");
         return Err(BackupError::damaged(&name, 0, why));
     }
@@ -287,7 +297,7 @@ pub async fn walk(
         return Err(BackupError::Refused(format!(
             "{} ({}) was changed while it was read, and its objects no longer lead to commit {}, as they did at the \
              beginning. Run the same again",
-            depot.place(),
+            backup_store.place(),
             hex(&kept.history),
             end.commit.0
         )));
@@ -301,7 +311,7 @@ pub async fn walk(
 /// The first error of `visit`; when an entry fails its checksum.
 pub(crate) fn entries(
     record: &Sealed<'_>,
-    visit: &mut dyn FnMut(&Lying<'_>) -> Result<(), BackupError>,
+    visit: &mut dyn FnMut(&StoredEntry<'_>) -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
     let mut done = Ok(());
     let whole = record.visit(&mut |entry| {
@@ -320,7 +330,7 @@ pub(crate) fn entries(
 struct Chain {
     log: Option<LogId>,
     tail: Tail,
-    walked: Walked,
+    walked: ChainSummary,
     /// The last commit that was shipped, according to the object `end`.
     shipped: Option<Tail>,
 }
@@ -337,7 +347,7 @@ impl Chain {
     /// Follows the chain through an object, up to commit `end`; false when `take` wants no more.
     fn object(
         &mut self,
-        named: &Named,
+        named: &NamedObject,
         unpacked: Unpacked,
         end: CommitNo,
         take: Take<'_>,
@@ -422,12 +432,12 @@ impl Chain {
 mod tests {
     use std::sync::Arc;
 
-    use caudal_actors::records::projection::Rows;
+    use caudal_actors::records::projection::ServiceProjection;
     use caudal_storage::{Commit, DurableStore, Store as _, StoreOptions};
 
     use super::*;
-    use crate::depot;
-    use crate::names::{Kind, name_of};
+    use crate::backup_store;
+    use crate::names::{ObjectKind, name_of};
     use crate::object::pack;
 
     #[actix_web::test]
@@ -437,7 +447,12 @@ mod tests {
             segment_bytes: 1 << 20,
             ..StoreOptions::default()
         };
-        let store = DurableStore::open(dir.path().join("store"), options, Arc::new(Rows)).unwrap();
+        let store = DurableStore::open(
+            dir.path().join("store"),
+            options,
+            Arc::new(ServiceProjection),
+        )
+        .unwrap();
         for _ in 0..4 {
             let (sender, done) = std::sync::mpsc::channel();
             let done_with = Box::new(move |it| sender.send(it).unwrap());
@@ -465,23 +480,29 @@ mod tests {
         for (last, reached) in [(4, Some(3)), (3, Some(3)), (2, None)] {
             let place = dir.path().join(format!("depot-{last}"));
             std::fs::create_dir(&place).unwrap();
-            let depot = depot::open(place.to_str().unwrap(), false).unwrap();
-            let tails = [object(Kind::Tail, 1, 2), object(Kind::Tail, 3, 3)];
+            let backup_store = backup_store::open(place.to_str().unwrap(), false).unwrap();
+            let tails = [
+                object(ObjectKind::Tail, 1, 2),
+                object(ObjectKind::Tail, 3, 3),
+            ];
             for (name, bytes) in &tails {
-                depot.put(name, bytes.clone()).await.unwrap();
+                backup_store.put(name, bytes.clone()).await.unwrap();
             }
-            let kept = Kept::of(store_id, own(depot.as_ref(), &store_id).await.unwrap());
-            let (full, bytes) = object(Kind::Full, 1, last);
-            depot.put(&full, bytes).await.unwrap();
+            let kept = ShippedStore::of(
+                store_id,
+                own(backup_store.as_ref(), &store_id).await.unwrap(),
+            );
+            let (full, bytes) = object(ObjectKind::Full, 1, last);
+            backup_store.put(&full, bytes).await.unwrap();
             for (name, _) in &tails {
-                depot.remove(name).await.unwrap();
+                backup_store.remove(name).await.unwrap();
             }
             let mut seen = 0;
             let mut take = |_: &Sealed<'_>, _| {
                 seen += 1;
                 Ok(true)
             };
-            let walked = walk(depot.as_ref(), &kept, &mut take, &mut |_| {}).await;
+            let walked = walk(backup_store.as_ref(), &kept, &mut take, &mut |_| {}).await;
             match reached {
                 Some(reached) => assert_eq!((walked.unwrap().commits, seen), (reached, reached)),
                 None => assert!(walked.unwrap_err().to_string().contains("again"), "{last}"),

@@ -6,7 +6,7 @@
 //! backup 5a0c3e…
 //! end 104 9b71f0…
 //! ```
-//! A service notes the id in its data folder ([`Choice`]), and ships only to the backup with that id. Verification and
+//! A service notes the id in its data folder ([`BackupChoices`]), and ships only to the backup with that id. Verification and
 //! restore compare commit and hash with the objects.
 //!
 //! **Order.** It is written before the first object of a backup, and replaced after each object. So it never names a
@@ -22,7 +22,7 @@ use caudal_storage::CommitNo;
 use caudal_storage::log::{LogId, Tail};
 
 use super::BackupError;
-use super::depot::Depot;
+use super::backup_store::BackupStore;
 use super::names::{END, hex, unhex};
 
 /// The id of a backup.
@@ -32,7 +32,7 @@ pub type BackupId = [u8; 16];
 pub const CHOSEN: &str = "backup.chosen";
 
 /// Notes which backup a service ships to at each place.
-pub trait Choice: Debug + Send + Sync {
+pub trait BackupChoices: Debug + Send + Sync {
     /// The backup of a store that was chosen at a place; `None` if there was none.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl BackupEnd {
     fn drawn() -> Result<Self, BackupError> {
         let mut id = [0; 16];
         let drawn = aws_lc_rs::rand::fill(&mut id);
-        drawn.map_err(|_| BackupError::depot("beginning a backup", "no randomness"))?;
+        drawn.map_err(|_| BackupError::backup_store("beginning a backup", "no randomness"))?;
         Ok(Self { id, reached: None })
     }
 
@@ -70,10 +70,13 @@ impl BackupEnd {
     /// Reads a store's object; `None` if there is none.
     ///
     /// # Errors
-    /// When the depot cannot be read, or the object is damaged.
-    pub async fn read(depot: &dyn Depot, store: &LogId) -> Result<Option<Self>, BackupError> {
+    /// When the backup store cannot be read, or the object is damaged.
+    pub async fn read(
+        backup_store: &dyn BackupStore,
+        store: &LogId,
+    ) -> Result<Option<Self>, BackupError> {
         let name = Self::name_of(store);
-        let Some(bytes) = depot.get(&name).await? else {
+        let Some(bytes) = backup_store.get(&name).await? else {
             return Ok(None);
         };
         let end = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
@@ -112,7 +115,7 @@ impl BackupEnd {
 /// The backup of a store to which a service ships.
 #[derive(Debug)]
 pub(super) struct Destination {
-    depot: Arc<dyn Depot>,
+    backup_store: Arc<dyn BackupStore>,
     store: LogId,
     /// The object's content as it was last read or written.
     written: BackupEnd,
@@ -124,36 +127,36 @@ impl Destination {
     /// Finds the chosen backup; chooses the one that is there, or begins one, if none was chosen.
     ///
     /// # Errors
-    /// When the chosen backup is not there, the depot refuses an operation, or the choice cannot be read or noted.
+    /// When the chosen backup is not there, the backup store refuses an operation, or the choice cannot be read or noted.
     pub(super) async fn find(
-        depot: &Arc<dyn Depot>,
+        backup_store: &Arc<dyn BackupStore>,
         store: LogId,
-        choice: &dyn Choice,
+        choice: &dyn BackupChoices,
     ) -> Result<Self, BackupError> {
-        let depot = Arc::clone(depot);
-        let place = depot.place();
+        let backup_store = Arc::clone(backup_store);
+        let place = backup_store.place();
         if let Some(id) = choice.chosen(&store, &place)? {
-            let written = chosen(depot.as_ref(), &store, &id).await?;
+            let written = chosen(backup_store.as_ref(), &store, &id).await?;
             return Ok(Self {
-                depot,
+                backup_store,
                 store,
                 written,
                 new: false,
             });
         }
-        depot.make()?;
+        backup_store.make()?;
         let name = BackupEnd::name_of(&store);
-        let found = match BackupEnd::read(depot.as_ref(), &store).await {
+        let found = match BackupEnd::read(backup_store.as_ref(), &store).await {
             Ok(Some(end)) => Some(end),
             Ok(None) => {
                 let text = BackupEnd::drawn()?.text();
-                depot.put(&name, text.into_bytes()).await?;
+                backup_store.put(&name, text.into_bytes()).await?;
                 // Another node may have written it first.
-                BackupEnd::read(depot.as_ref(), &store).await?
+                BackupEnd::read(backup_store.as_ref(), &store).await?
             }
             Err(BackupError::Damaged { .. }) => {
                 let end = BackupEnd::drawn()?;
-                depot.replace(&name, end.text().into_bytes()).await?;
+                backup_store.replace(&name, end.text().into_bytes()).await?;
                 Some(end)
             }
             Err(why) => return Err(why),
@@ -161,7 +164,7 @@ impl Destination {
         let written = found.ok_or_else(|| absent(&place, &name))?;
         choice.choose(&store, &place, &written.id)?;
         Ok(Self {
-            depot,
+            backup_store,
             store,
             written,
             new: true,
@@ -179,7 +182,7 @@ impl Destination {
     /// # Errors
     /// When it is not, or cannot be read.
     pub(super) async fn check(&self) -> Result<(), BackupError> {
-        let found = chosen(self.depot.as_ref(), &self.store, &self.written.id);
+        let found = chosen(self.backup_store.as_ref(), &self.store, &self.written.id);
         found.await.map(drop)
     }
 
@@ -208,7 +211,9 @@ impl Destination {
             // If the destination went away while an object was written, that object is elsewhere.
             self.check().await?;
             let name = BackupEnd::name_of(&self.store);
-            self.depot.replace(&name, end.text().into_bytes()).await?;
+            self.backup_store
+                .replace(&name, end.text().into_bytes())
+                .await?;
             self.written = end;
         }
         self.new = false;
@@ -217,9 +222,13 @@ impl Destination {
 }
 
 /// The object of the chosen backup.
-async fn chosen(depot: &dyn Depot, store: &LogId, id: &BackupId) -> Result<BackupEnd, BackupError> {
-    let (place, name) = (depot.place(), BackupEnd::name_of(store));
-    let end = BackupEnd::read(depot, store).await?;
+async fn chosen(
+    backup_store: &dyn BackupStore,
+    store: &LogId,
+    id: &BackupId,
+) -> Result<BackupEnd, BackupError> {
+    let (place, name) = (backup_store.place(), BackupEnd::name_of(store));
+    let end = BackupEnd::read(backup_store, store).await?;
     let end = end.ok_or_else(|| absent(&place, &name))?;
     if end.id != *id {
         return Err(BackupError::Refused(format!(
@@ -245,19 +254,19 @@ fn absent(place: &str, name: &str) -> BackupError {
 mod tests {
     use std::sync::Mutex;
 
-    use caudal_actors::records::projection::Rows;
+    use caudal_actors::records::projection::ServiceProjection;
     use caudal_storage::{Commit, DurableStore, Records, Store as _, StoreOptions};
 
     use super::*;
-    use crate::depot::Listed;
-    use crate::ship::Cut;
-    use crate::shipment::{Known, Shipment};
-    use crate::{chain, depot};
+    use crate::backup_store::Listed;
+    use crate::ship::ObjectLimits;
+    use crate::shipment::{KnownBackup, Shipment};
+    use crate::{backup_store, chain};
 
     #[derive(Debug, Default)]
     struct Chosen(Mutex<Option<BackupId>>);
 
-    impl Choice for Chosen {
+    impl BackupChoices for Chosen {
         fn chosen(&self, _: &LogId, _: &str) -> Result<Option<BackupId>, BackupError> {
             Ok(*self.0.lock().unwrap())
         }
@@ -270,7 +279,7 @@ mod tests {
 
     /// Ships a round.
     async fn ship(
-        depot: &Arc<dyn Depot>,
+        backup_store: &Arc<dyn BackupStore>,
         records: &Records,
         chosen: &Chosen,
         shipment: &mut Option<Shipment>,
@@ -278,12 +287,18 @@ mod tests {
         let mut ships = match shipment.take() {
             Some(shipment) => shipment,
             None => {
-                let known = Known {
+                let known = KnownBackup {
                     pepper_check: None,
                     choice: chosen,
                     shipped: None,
                 };
-                Shipment::begin(depot, records.clone(), Cut::default(), known).await?
+                Shipment::begin(
+                    backup_store,
+                    records.clone(),
+                    ObjectLimits::default(),
+                    known,
+                )
+                .await?
             }
         };
         ships.begins_anew();
@@ -292,12 +307,15 @@ mod tests {
         Ok(())
     }
 
-    /// Takes all objects out of a depot.
-    async fn emptied(depot: &dyn Depot) -> Vec<(String, Vec<u8>)> {
+    /// Takes all objects out of a backup store.
+    async fn emptied(backup_store: &dyn BackupStore) -> Vec<(String, Vec<u8>)> {
         let mut all = Vec::new();
-        for Listed { name, .. } in depot.list("").await.unwrap() {
-            all.push((name.clone(), depot.get(&name).await.unwrap().unwrap()));
-            depot.remove(&name).await.unwrap();
+        for Listed { name, .. } in backup_store.list("").await.unwrap() {
+            all.push((
+                name.clone(),
+                backup_store.get(&name).await.unwrap().unwrap(),
+            ));
+            backup_store.remove(&name).await.unwrap();
         }
         all
     }
@@ -306,7 +324,12 @@ mod tests {
     async fn a_depot_without_its_objects_gets_none_until_they_are_back() {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions::small();
-        let store = DurableStore::open(dir.path().join("store"), options, Arc::new(Rows)).unwrap();
+        let store = DurableStore::open(
+            dir.path().join("store"),
+            options,
+            Arc::new(ServiceProjection),
+        )
+        .unwrap();
         let post = || {
             let (sender, done) = std::sync::mpsc::channel();
             let done_with = Box::new(move |it| sender.send(it).unwrap());
@@ -314,38 +337,46 @@ mod tests {
             done.recv().unwrap().unwrap()
         };
         let (place, chosen) = (dir.path().join("depot"), Chosen::default());
-        let depot = depot::open(place.to_str().unwrap(), true).unwrap();
+        let backup_store = backup_store::open(place.to_str().unwrap(), true).unwrap();
         let (records, mut shipment) = (store.records(), None);
         post();
-        ship(&depot, &records, &chosen, &mut shipment)
+        ship(&backup_store, &records, &chosen, &mut shipment)
             .await
             .unwrap();
-        let all = emptied(depot.as_ref()).await;
+        let all = emptied(backup_store.as_ref()).await;
         for _ in 0..2 {
             post();
-            let why = ship(&depot, &records, &chosen, &mut shipment)
+            let why = ship(&backup_store, &records, &chosen, &mut shipment)
                 .await
                 .unwrap_err();
             assert!(why.to_string().contains("Nothing was written"), "{why}");
-            assert!(emptied(depot.as_ref()).await.is_empty());
+            assert!(emptied(backup_store.as_ref()).await.is_empty());
         }
         let back = async |wanted: &str| {
             for (name, bytes) in all.iter().filter(|(name, _)| name.contains(wanted)) {
-                depot.put(name, bytes.clone()).await.unwrap();
+                backup_store.put(name, bytes.clone()).await.unwrap();
             }
         };
         back("/end").await;
-        let why = ship(&depot, &records, &chosen, &mut shipment)
+        let why = ship(&backup_store, &records, &chosen, &mut shipment)
             .await
             .unwrap_err();
         assert!(why.to_string().contains("which was shipped"), "{why}");
         back("").await;
         let last = post();
-        ship(&depot, &records, &chosen, &mut shipment)
+        ship(&backup_store, &records, &chosen, &mut shipment)
             .await
             .unwrap();
-        let kept = chain::kept(depot.as_ref(), None, false).await.unwrap();
-        let found = chain::walk(depot.as_ref(), &kept, &mut |_, _| Ok(true), &mut |_| ()).await;
+        let kept = chain::kept(backup_store.as_ref(), None, false)
+            .await
+            .unwrap();
+        let found = chain::walk(
+            backup_store.as_ref(),
+            &kept,
+            &mut |_, _| Ok(true),
+            &mut |_| (),
+        )
+        .await;
         assert_eq!(found.unwrap().commits, last.0);
         store.close().unwrap();
     }

@@ -1,7 +1,7 @@
 //! Backups of the journal: shipped elsewhere as it grows, verified without being restored, and
 //! restored. [`portable`] takes one realm out of a journal and into another.
 //!
-//! **Shape.** A store's records lie in a depot ([`depot`]) as objects of consecutive records, in the bytes that
+//! **Shape.** A store's records are in a backup store ([`backup_store`]) as objects of consecutive records, in the bytes that
 //! they have in the journal, compressed:
 //! ```text
 //! STORE/full/FIRST-LAST-HASH.zst   a run of about 16 MiB of records
@@ -17,11 +17,11 @@
 //! anywhere.
 //!
 //! **Failure.** There is no manifest to trust: restore and verification follow the chain of hashes from the first
-//! record, and refuse one that ends before what `end` says. A depot with records that the journal lacks is never
+//! record, and refuse one that ends before what `end` says. A backup store with records that the journal lacks is never
 //! written to, and neither is one that is not the chosen one or has lost its newest objects.
 
+pub mod backup_store;
 pub mod chain;
-pub mod depot;
 pub mod end;
 pub mod names;
 pub mod object;
@@ -39,12 +39,12 @@ use caudal_storage::{CommitNo, OpenError, StoreError};
 /// Why a backup, a check or a restore cannot continue.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The depot refused an operation; trying again may help.
+    /// The backup store refused an operation; trying again may help.
     #[error("{what}: {why}")]
-    Depot {
+    BackupStore {
         /// The operation, and its object.
         what: String,
-        /// The depot's error.
+        /// The backup store's error.
         why: String,
     },
     /// An object differs from what was written.
@@ -78,9 +78,9 @@ impl BackupError {
         Self::Refused(format!("commit {last}: an entry fails its checksum"))
     }
 
-    /// An error of the depot.
-    pub fn depot(what: impl Into<String>, why: impl ToString) -> Self {
-        Self::Depot {
+    /// An error of the backup store.
+    pub fn backup_store(what: impl Into<String>, why: impl ToString) -> Self {
+        Self::BackupStore {
             what: what.into(),
             why: why.to_string(),
         }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use caudal_storage::CommitNo;
 use caudal_storage::log::{Hash, LogId, Tail};
 
-use super::depot::Listed;
+use super::backup_store::Listed;
 
 /// The name of the digest by which a wrong pepper is recognised.
 pub const PEPPER_CHECK: &str = "pepper.check";
@@ -17,14 +17,14 @@ const ENDING: &str = ".zst";
 
 /// The kind of an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum ObjectKind {
     /// Records since the last full object.
     Tail,
     /// A complete run of records, which gets no additions.
     Full,
 }
 
-impl Kind {
+impl ObjectKind {
     const fn word(self) -> &'static str {
         match self {
             Self::Tail => "tail",
@@ -35,11 +35,11 @@ impl Kind {
 
 /// An object with records, as its name describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Named {
+pub struct NamedObject {
     /// Its whole name.
     pub name: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// The first commit in it.
     pub first: u64,
     /// Its last commit, and the hash of its last record.
@@ -69,7 +69,7 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 /// The name of an object with these records.
-pub fn name_of(store: &LogId, kind: Kind, first: u64, end: &Tail) -> String {
+pub fn name_of(store: &LogId, kind: ObjectKind, first: u64, end: &Tail) -> String {
     format!(
         "{}/{}/{first:020}-{:020}-{}{ENDING}",
         hex(store),
@@ -86,11 +86,11 @@ pub fn parse_end(listed: &Listed) -> Option<LogId> {
 }
 
 /// The store and the object of a listed name; `None` if the name is of another form.
-pub fn parse(listed: &Listed) -> Option<(LogId, Named)> {
+pub fn parse(listed: &Listed) -> Option<(LogId, NamedObject)> {
     let mut parts = listed.name.split('/');
     let store = unhex(parts.next()?)?;
     let kind = parts.next()?;
-    let all = [Kind::Tail, Kind::Full];
+    let all = [ObjectKind::Tail, ObjectKind::Full];
     let kind = all.into_iter().find(|it| it.word() == kind)?;
     let mut rest = parts.next()?.strip_suffix(ENDING)?.split('-');
     let first: u64 = rest.next()?.parse().ok()?;
@@ -100,7 +100,7 @@ pub fn parse(listed: &Listed) -> Option<(LogId, Named)> {
         commit: CommitNo(last),
         hash,
     };
-    let found = Named {
+    let found = NamedObject {
         name: listed.name.clone(),
         kind,
         first,
@@ -116,17 +116,17 @@ pub fn parse(listed: &Listed) -> Option<(LogId, Named)> {
 #[derive(Clone, Default, Debug)]
 pub struct Cover {
     /// The objects in order; each begins within the one before it or right after it.
-    pub objects: Vec<Named>,
+    pub objects: Vec<NamedObject>,
     /// The first gap: commits that no object has although there are later ones.
     pub missing: Option<(u64, u64)>,
 }
 
 impl Cover {
     /// The longest unbroken chain through these objects, with as few as possible.
-    pub fn of(mut objects: Vec<Named>) -> Self {
+    pub fn of(mut objects: Vec<NamedObject>) -> Self {
         objects.sort_by_key(|it| (it.first, it.end.commit, it.kind));
         let mut cover = Self::default();
-        let mut best: Option<Named> = None;
+        let mut best: Option<NamedObject> = None;
         let mut need = 1;
         let mut rest = objects.into_iter().peekable();
         loop {
@@ -166,7 +166,7 @@ impl Cover {
 mod tests {
     use super::*;
 
-    fn object(kind: Kind, first: u64, last: u64) -> Named {
+    fn object(kind: ObjectKind, first: u64, last: u64) -> NamedObject {
         let end = Tail {
             commit: CommitNo(last),
             hash: [7; 32],
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_name_says_what_it_said_and_others_are_passed_over() {
-        let named = object(Kind::Full, 1, 20);
+        let named = object(ObjectKind::Full, 1, 20);
         assert_eq!((named.first, named.end.commit.0), (1, 20));
         let wrong = [
             named.name.replace("full", "half"),
@@ -203,12 +203,16 @@ mod tests {
 
     #[test]
     fn a_cover_goes_as_far_as_objects_follow_each_other() {
-        use Kind::{Full, Tail};
-        type Row<'a> = (&'a [(Kind, u64, u64)], &'a [(u64, u64)], Option<(u64, u64)>);
+        use ObjectKind::{Full, Tail};
+        type Row<'a> = (
+            &'a [(ObjectKind, u64, u64)],
+            &'a [(u64, u64)],
+            Option<(u64, u64)>,
+        );
         let rows: &[Row<'_>] = &[
             (&[], &[], None),
             (&[(Full, 1, 9), (Tail, 10, 12)], &[(1, 9), (10, 12)], None),
-            // A full object beside tails that were not removed yet.
+            // A full object next to tails that were not removed yet.
             (
                 &[(Tail, 1, 3), (Tail, 4, 9), (Full, 1, 9), (Tail, 10, 10)],
                 &[(1, 9), (10, 10)],

@@ -24,13 +24,13 @@ const LEVEL: i32 = 1;
 /// # Errors
 /// When the compressor fails, which happens only when memory runs out.
 pub fn pack(log: &LogId, records: &[u8]) -> Result<Vec<u8>, BackupError> {
-    let failed = |why: std::io::Error| BackupError::depot("compressing records", why);
+    let failed = |why: std::io::Error| BackupError::backup_store("compressing records", why);
     let mut object = Vec::with_capacity(records.len() / 4);
     object.extend_from_slice(&MAGIC);
     object.extend_from_slice(&FORMAT.to_be_bytes());
     object.extend_from_slice(log);
     let length = u64::try_from(records.len());
-    let length = length.map_err(|why| BackupError::depot("compressing records", why))?;
+    let length = length.map_err(|why| BackupError::backup_store("compressing records", why))?;
     object.extend_from_slice(&length.to_be_bytes());
     let mut encoder = Encoder::new(object, LEVEL).map_err(failed)?;
     encoder.include_checksum(true).map_err(failed)?;
@@ -50,9 +50,9 @@ pub struct Unpacked {
 }
 
 /// Magic, format, journal, length.
-type Head<'a> = (&'a [u8; 8], &'a [u8; 4], &'a LogId, &'a [u8; 8]);
+type ObjectHead<'a> = (&'a [u8; 8], &'a [u8; 4], &'a LogId, &'a [u8; 8]);
 
-fn parts(object: &[u8]) -> Option<(Head<'_>, &[u8])> {
+fn parts(object: &[u8]) -> Option<(ObjectHead<'_>, &[u8])> {
     let (magic, rest) = object.split_first_chunk()?;
     let (format, rest) = rest.split_first_chunk()?;
     let (log, rest) = rest.split_first_chunk()?;

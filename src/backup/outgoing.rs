@@ -1,7 +1,7 @@
 //! Whether a restored service holds all outgoing calls, until an operator releases them.
 //!
 //! **Shape.** A restore to the past leaves a file in the data folder, with the list of what it has taken over from the
-//! records after the instant. While the file is there, no realm makes outgoing calls (`caudal_actors::hold`), and the
+//! records after the instant. While the file is there, no realm makes outgoing calls (`caudal_actors::outgoing_pause`), and the
 //! list is shown.
 //!
 //! **Order.** The file is removed before any call is made, so a restart never holds again after something has left.

@@ -1,7 +1,7 @@
 //! A realm as a file: exported from a journal, checked, and imported into another installation.
 //!
 //! **Shape.** A file ([`format`]) has one realm: its entries in the order of the journal, and nothing of other realms.
-//! [`export`] makes one from a journal or a depot, up to an instant if one is given; [`read`] reads it and trusts
+//! [`export`] makes one from a journal or a backup store, up to an instant if one is given; [`read`] reads it and trusts
 //! nothing in it; [`import`] appends its entries to another store. A realm keeps its number (see [`caudal_ledger::tenants::moves`]), so every published id, CVU and reference keeps its
 //! meaning.
 //!

@@ -1,4 +1,4 @@
-//! Restores a store from a depot.
+//! Restores a store from a backup store.
 //!
 //! **Shape.** The journal is written with the bytes of the records; the index is built when the store is opened.
 //!
@@ -15,8 +15,8 @@ use caudal_storage::log::{LogId, Sealed};
 use caudal_storage::{Restore, StoreOptions};
 
 use super::BackupError;
-use super::chain::{Kept, Walked, walk};
-use super::depot::Depot;
+use super::backup_store::BackupStore;
+use super::chain::{ChainSummary, ShippedStore, walk};
 use super::names::{PEPPER_CHECK, hex};
 use super::object::unpack;
 use super::since::{Access, Since, taken_over};
@@ -26,21 +26,21 @@ pub use super::chain::Until;
 /// A store that was restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Restored {
-    /// What was read from the depot and written.
-    pub walked: Walked,
+    /// What was read from the backup store and written.
+    pub walked: ChainSummary,
     /// The store's id after the restore.
     pub history: LogId,
-    /// Whether the depot has more than was requested.
+    /// Whether the backup store has more than was requested.
     pub cut: bool,
 }
 
 /// The source, target and extent of a restore.
 #[derive(Clone, Copy)]
-pub struct Errand<'a> {
+pub struct RestoreRequest<'a> {
     /// The source.
-    pub depot: &'a dyn Depot,
+    pub backup_store: &'a dyn BackupStore,
     /// The store to restore.
-    pub kept: &'a Kept,
+    pub kept: &'a ShippedStore,
     /// The path of the new store.
     pub store: &'a Path,
     /// The options of the store.
@@ -51,20 +51,23 @@ pub struct Errand<'a> {
     pub new_history: bool,
 }
 
-/// The digest by which a wrong pepper is recognised, if the depot has it.
+/// The digest by which a wrong pepper is recognised, if the backup store has it.
 ///
 /// # Errors
-/// When the depot cannot be read.
-pub async fn pepper_check(depot: &dyn Depot, kept: &Kept) -> Result<Option<Vec<u8>>, BackupError> {
+/// When the backup store cannot be read.
+pub async fn pepper_check(
+    backup_store: &dyn BackupStore,
+    kept: &ShippedStore,
+) -> Result<Option<Vec<u8>>, BackupError> {
     let name = format!("{}/{PEPPER_CHECK}", hex(&kept.history));
-    depot.get(&name).await
+    backup_store.get(&name).await
 }
 
 /// Refuses the number of a commit that the backup does not have.
 ///
 /// # Errors
 /// When it is refused.
-pub fn may(kept: &Kept, until: Until) -> Result<(), BackupError> {
+pub fn may(kept: &ShippedStore, until: Until) -> Result<(), BackupError> {
     match until {
         Until::Commit(commit) if commit > kept.last() => refused(format!(
             "the backup ends with commit {}, so it has no commit {commit}. Without --at, all of it is restored",
@@ -79,18 +82,23 @@ fn refused<T>(why: String) -> Result<T, BackupError> {
 }
 
 /// Begins a store with the log id of the first object.
-async fn begin(errand: Errand<'_>) -> Result<Restore, BackupError> {
-    let (depot, kept) = (errand.depot, errand.kept);
+async fn begin(request: RestoreRequest<'_>) -> Result<Restore, BackupError> {
+    let (backup_store, kept) = (request.backup_store, request.kept);
     let Some(first) = kept.cover.objects.first() else {
-        let (place, of) = (depot.place(), hex(&kept.history));
+        let (place, of) = (backup_store.place(), hex(&kept.history));
         return refused(format!("{place} lacks the first records of {of}"));
     };
-    let Some(object) = depot.get(&first.name).await? else {
+    let Some(object) = backup_store.get(&first.name).await? else {
         return Err(BackupError::damaged(&first.name, 0, "the object is gone"));
     };
     let log = unpack(&first.name, &object)?.log;
-    let history = Some(kept.history).filter(|_| !errand.new_history);
-    Ok(Restore::begin(errand.store, errand.options, log, history)?)
+    let history = Some(kept.history).filter(|_| !request.new_history);
+    Ok(Restore::begin(
+        request.store,
+        request.options,
+        log,
+        history,
+    )?)
 }
 
 /// Restores a store: as the same store, or as a history of its own. `done` receives the number of object bytes read.
@@ -100,20 +108,22 @@ async fn begin(errand: Errand<'_>) -> Result<Restore, BackupError> {
 /// When the folder is not empty, an object is damaged, there is nothing before the requested point, or something cannot
 /// be read or written.
 pub async fn restore(
-    errand: Errand<'_>,
+    request: RestoreRequest<'_>,
     done: &mut dyn FnMut(u64),
 ) -> Result<(Restored, Since), BackupError> {
-    let Errand { depot, kept, .. } = errand;
-    may(kept, errand.until)?;
-    let mut making = begin(errand).await?;
+    let RestoreRequest {
+        backup_store, kept, ..
+    } = request;
+    may(kept, request.until)?;
+    let mut making = begin(request).await?;
     let mut made = Restored {
-        walked: Walked::default(),
+        walked: ChainSummary::default(),
         history: making.history(),
         cut: false,
     };
     let (mut then, mut last) = (Access::default(), None);
     let mut take = |record: &Sealed<'_>, latest: u64| {
-        if !made.cut && !errand.until.is_before(record, latest) {
+        if !made.cut && !request.until.is_before(record, latest) {
             making.put(record)?;
             made.walked.count(record, latest);
             then.takes(record, latest)?;
@@ -123,9 +133,9 @@ pub async fn restore(
             .takes(record, latest)?;
         made.cut = true;
         // A history of its own takes over what was taken away later.
-        Ok(errand.new_history)
+        Ok(request.new_history)
     };
-    let walked = walk(depot, kept, &mut take, done).await;
+    let walked = walk(backup_store, kept, &mut take, done).await;
     let incomplete = match walked {
         Ok(walked) => {
             made.walked.objects = walked.objects;

@@ -1,14 +1,14 @@
 //! Ships a running service's journal, continuously, on a thread of its own.
 //!
-//! **Shape.** Every few seconds, and on request, ships all durable records that are not in the depot yet. With several
-//! nodes, the owner of the log ships ([`Role`]).
+//! **Shape.** Every few seconds, and on request, ships all durable records that are not in the backup store yet. With several
+//! nodes, the owner of the log ships ([`ShippingRole`]).
 //!
 //! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag is the age of the oldest record that is not
 //! shipped. It is counted from the start of the last round that shipped everything, so it is never too small.
 //!
 //! **Failure.** Posting never waits for a backup. A failed round is tried again with growing pauses, and reported. Each
 //! round checks the destination, even if there is nothing to ship: while it is not what it was, the lag grows. After a
-//! panic all of it is begun again.
+//! panic all of it is restarted.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,11 +19,11 @@ use caudal_storage::{Records, Spot};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::BackupError;
-use super::depot::Depot;
-use super::end::Choice;
+use super::backup_store::BackupStore;
+use super::end::BackupChoices;
 use super::names::hex;
-use super::ship::{Cut, Shipped};
-use super::shipment::{Known, Shipment};
+use super::ship::{ObjectLimits, Shipped};
+use super::shipment::{KnownBackup, Shipment};
 
 /// How often the tail is shipped by default.
 pub const EVERY: Duration = Duration::from_secs(5);
@@ -38,17 +38,17 @@ const LAST: Duration = Duration::from_secs(10);
 
 /// The destination and the pace of a service's backup.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BackupPlan {
     /// The destination.
-    pub depot: Arc<dyn Depot>,
+    pub backup_store: Arc<dyn BackupStore>,
     /// The pause between two rounds.
     pub every: Duration,
     /// The sizes at which objects are cut.
-    pub cut: Cut,
+    pub cut: ObjectLimits,
 }
 
 /// Which node ships.
-pub trait Role: std::fmt::Debug + Send + Sync {
+pub trait ShippingRole: std::fmt::Debug + Send + Sync {
     /// Whether this service ships. Two nodes may believe so for a moment: what they write is consistent.
     fn ships(&self) -> bool;
     /// The name of the node that ships; `None` where there are no other nodes, or it is not known.
@@ -57,9 +57,9 @@ pub trait Role: std::fmt::Debug + Send + Sync {
 
 /// A service without other nodes.
 #[derive(Clone, Copy, Debug)]
-pub struct Alone;
+pub struct SingleNode;
 
-impl Role for Alone {
+impl ShippingRole for SingleNode {
     fn ships(&self) -> bool {
         true
     }
@@ -71,17 +71,17 @@ impl Role for Alone {
 
 /// The service's own view of its backup.
 #[derive(Clone)]
-pub struct Home {
+pub struct ServiceView {
     /// Which node ships.
-    pub role: Arc<dyn Role>,
+    pub role: Arc<dyn ShippingRole>,
     /// The backups that the service chose.
-    pub choice: Arc<dyn Choice>,
+    pub choice: Arc<dyn BackupChoices>,
 }
 
 /// The progress of shipping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Whether this service ships. If it does not, it does not know the depot's lag: the commit is `None`, and lags are zero.
+    /// Whether this service ships. If it does not, it does not know the backup store's lag: the commit is `None`, and lags are zero.
     pub ships: bool,
     /// The name of the node that ships, where there are several and it is known.
     pub shipper: Option<String>,
@@ -91,13 +91,13 @@ pub struct Progress {
     pub store: String,
     /// The pause between two rounds.
     pub every: Duration,
-    /// The last commit in the depot; `None` until it is known.
+    /// The last commit in the backup store; `None` until it is known.
     pub commit: Option<u64>,
-    /// The age of the oldest record that is not in the depot; zero when everything is there.
+    /// The age of the oldest record that is not in the backup store; zero when everything is there.
     pub lag: Duration,
-    /// The approximate number of bytes of the journal that are not in the depot.
+    /// The approximate number of bytes of the journal that are not in the backup store.
     pub lag_bytes: u64,
-    /// How long ago the depot had everything, if it had since the start.
+    /// How long ago the backup store had everything, if it had since the start.
     pub complete: Option<Duration>,
     /// What this service has written since the start.
     pub shipped: Shipped,
@@ -108,7 +108,7 @@ pub struct Progress {
 }
 
 #[derive(Debug)]
-struct State {
+struct BackupState {
     reached: Option<Spot>,
     /// When the last round began that shipped everything; until there was one, the time of the start.
     complete: Instant,
@@ -120,7 +120,7 @@ struct State {
     error: Option<String>,
 }
 
-impl State {
+impl BackupState {
     fn is_whole(&mut self, since: Instant) {
         (self.complete, self.ever) = (since, true);
     }
@@ -128,10 +128,10 @@ impl State {
 
 /// The state of a running backup, for those that watch it or ask for a round.
 pub struct Backup {
-    plan: Plan,
+    plan: BackupPlan,
     records: Records,
-    home: Home,
-    state: Mutex<State>,
+    home: ServiceView,
+    state: Mutex<BackupState>,
     ring: Notify,
     /// The number of requests for a round, and the number of them whose rounds have ended.
     asked: AtomicU64,
@@ -149,7 +149,7 @@ impl std::fmt::Debug for Backup {
 
 /// The thread that ships.
 #[derive(Debug)]
-pub struct Running {
+pub struct ShippingThread {
     /// The state to watch.
     pub backup: Arc<Backup>,
     graceful: Arc<AtomicBool>,
@@ -161,12 +161,12 @@ pub struct Running {
 /// # Errors
 /// When the thread cannot be started.
 pub fn start(
-    plan: Plan,
+    plan: BackupPlan,
     records: Records,
     pepper_check: Option<Vec<u8>>,
-    home: Home,
-) -> std::io::Result<Running> {
-    let state = State {
+    home: ServiceView,
+) -> std::io::Result<ShippingThread> {
+    let state = BackupState {
         reached: None,
         complete: Instant::now(),
         ever: false,
@@ -200,14 +200,14 @@ pub fn start(
             drop(shipping);
             end.send(()).ok();
         })?;
-    Ok(Running {
+    Ok(ShippingThread {
         backup,
         graceful,
         ended,
     })
 }
 
-impl Running {
+impl ShippingThread {
     /// Stops shipping and waits for the end. If graceful, everything durable is shipped first, unless that takes too
     /// long.
     pub async fn stop(mut self, gracefully: bool) {
@@ -218,26 +218,26 @@ impl Running {
             .await
             .is_err()
         {
-            tracing::warn!("the backup does not end; the service ends without it");
+            tracing::warn!("the backup did not finish in time; stopping without it");
         }
     }
 }
 
-impl Running {
+impl ShippingThread {
     fn end(&self) {
         self.backup.stopping.store(true, Ordering::Release);
         self.backup.ring.notify_one();
     }
 }
 
-impl Drop for Running {
+impl Drop for ShippingThread {
     fn drop(&mut self) {
         self.end();
     }
 }
 
 impl Backup {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BackupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -261,7 +261,7 @@ impl Backup {
         Progress {
             ships,
             shipper,
-            place: self.plan.depot.place(),
+            place: self.plan.backup_store.place(),
             store: hex(&self.records.history()),
             every: self.plan.every,
             commit: state.reached.filter(|_| ships).map(|it| it.tail().commit.0),
@@ -298,7 +298,10 @@ impl Backup {
             let outcome =
                 match tokio::time::timeout(if last { LAST } else { Duration::MAX }, round).await {
                     Ok(outcome) => outcome,
-                    Err(_) => Err(BackupError::depot("the last round", "it took too long")),
+                    Err(_) => Err(BackupError::backup_store(
+                        "the last round",
+                        "it took too long",
+                    )),
                 };
             let wait = match &outcome {
                 Ok(()) => {
@@ -306,7 +309,7 @@ impl Backup {
                     self.plan.every
                 }
                 Err(_) => {
-                    // After a failure the depot is listed again.
+                    // After a failure the backup store is listed again.
                     shipment = None;
                     let wait = pause.max(self.plan.every.min(LONGEST_PAUSE));
                     pause = (pause * 2).min(LONGEST_PAUSE);
@@ -342,7 +345,7 @@ impl Backup {
         if role.ships() {
             return done;
         }
-        // Another node ships or is about to, so the depot has to be listed again before this one ships.
+        // Another node ships or is about to, so the backup store has to be listed again before this one ships.
         *shipment = None;
         let mut state = self.state();
         state.reached = None;
@@ -357,20 +360,22 @@ impl Backup {
         (pepper_check, began): (Option<&[u8]>, Instant),
         last: bool,
     ) -> Result<(), BackupError> {
-        let Plan { depot, cut, .. } = &self.plan;
-        let late = |_| BackupError::depot(depot.place(), "it does not answer");
+        let BackupPlan {
+            backup_store, cut, ..
+        } = &self.plan;
+        let late = |_| BackupError::backup_store(backup_store.place(), "it does not answer");
         let mut ship = match shipment.take() {
             Some(mut ship) => {
                 ship.begins_anew();
                 ship
             }
             None => {
-                let known = Known {
+                let known = KnownBackup {
                     pepper_check,
                     choice: self.home.choice.as_ref(),
                     shipped: self.state().reached.map(|it| it.tail()),
                 };
-                let begin = Shipment::begin(depot, self.records.clone(), *cut, known);
+                let begin = Shipment::begin(backup_store, self.records.clone(), *cut, known);
                 let begun = tokio::time::timeout(PATIENCE, begin).await;
                 begun.map_err(late)??
             }
@@ -378,7 +383,7 @@ impl Backup {
         loop {
             self.shown(&ship);
             let step = tokio::time::timeout(PATIENCE, ship.step()).await;
-            // A failed step can be repeated; after an interrupted one, the depot has to be listed again.
+            // A failed step can be repeated; after an interrupted one, the backup store has to be listed again.
             if !step.map_err(late)?? {
                 self.state().is_whole(began);
                 break;
@@ -405,14 +410,14 @@ impl Backup {
         match outcome {
             Ok(()) => {
                 if state.error.take().is_some() {
-                    tracing::info!("the backup goes on");
+                    tracing::info!("backup resumed");
                 }
             }
             Err(why) => {
                 state.failures += 1;
                 let why = why.to_string();
                 if state.error.as_ref() != Some(&why) {
-                    tracing::error!(%why, "the backup does not go on; it is tried again");
+                    tracing::error!(%why, "backup interrupted; retrying");
                 }
                 state.error = Some(why);
             }

@@ -1,11 +1,11 @@
-//! Ships the records that a depot lacks, one object at a time.
+//! Ships the records that a backup store lacks, one object at a time.
 //!
-//! **Order.** The names in the depot, looked up in the journal, say where to continue. Records are shipped as tails
+//! **Order.** The names in the backup store, looked up in the journal, say where to continue. Records are shipped as tails
 //! until they fill a full object or there are many tails; then the full object is written, and after it the tails are
 //! removed. Whatever a dying shipper leaves, the next one continues from there.
 //!
-//! **Failure.** A depot that is ahead of the journal, or has other records, is refused: the journal is an older
-//! copy or has diverged, and the depot may hold the only copy of the other history. A depot without the newest object
+//! **Failure.** A backup store that is ahead of the journal, or has other records, is refused: the journal is an older
+//! copy or has diverged, and the backup store may hold the only copy of the other history. A backup store without the newest object
 //! that was shipped is refused, too: it is an older copy, or objects are removed there.
 
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use caudal_storage::log::{LogId, Sealed, Tail};
 use caudal_storage::{End, Records, Spot};
 
 use super::BackupError;
+use super::backup_store::BackupStore;
 use super::chain::own;
-use super::depot::Depot;
 use super::end::CHOSEN;
-use super::names::{Cover, Kind, hex, name_of};
+use super::names::{Cover, ObjectKind, hex, name_of};
 use super::object::pack;
 
 /// The sizes at which objects are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cut {
+pub struct ObjectLimits {
     /// The bytes of records that make a full object.
     pub run_bytes: u32,
     /// The most tails before a full object replaces them.
     pub tails: usize,
 }
 
-impl Default for Cut {
+impl Default for ObjectLimits {
     fn default() -> Self {
         Self {
             run_bytes: 16 << 20,
@@ -47,13 +47,13 @@ pub struct Shipped {
     pub bytes: usize,
 }
 
-/// Ships a store to one depot.
+/// Ships a store to one backup store.
 #[derive(Debug)]
 pub struct Shipper {
-    depot: Arc<dyn Depot>,
+    backup_store: Arc<dyn BackupStore>,
     store: LogId,
     records: Records,
-    cut: Cut,
+    cut: ObjectLimits,
     /// Where the full objects end.
     full: Spot,
     /// Where the tails end.
@@ -66,25 +66,25 @@ pub struct Shipper {
 }
 
 impl Shipper {
-    /// Finds out how much the depot has, which has to have everything up to `least`.
+    /// Finds out how much the backup store has, which has to have everything up to `least`.
     ///
     /// # Errors
-    /// When the depot has records that the journal lacks or lacks records up to `least`, or one of them cannot be read.
+    /// When the backup store has records that the journal lacks or lacks records up to `least`, or one of them cannot be read.
     pub(super) async fn begin(
-        depot: Arc<dyn Depot>,
+        backup_store: Arc<dyn BackupStore>,
         records: Records,
-        cut: Cut,
+        cut: ObjectLimits,
         least: Option<Tail>,
     ) -> Result<Self, BackupError> {
         let store = records.history();
-        let all = own(depot.as_ref(), &store).await?;
+        let all = own(backup_store.as_ref(), &store).await?;
         if let Some(least) = least.filter(|it| all.iter().all(|own| own.end.commit < it.commit)) {
-            return Err(lost(&depot.place(), &store, least));
+            return Err(lost(&backup_store.place(), &store, least));
         }
-        let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
+        let fulls = all.iter().filter(|it| it.kind == ObjectKind::Full).cloned();
         let (full, cover) = (Cover::of(fulls.collect()).end(), Cover::of(all));
         let place = |end: Option<Tail>| match end {
-            Some(end) => spot(&records, &end, &depot.place()),
+            Some(end) => spot(&records, &end, &backup_store.place()),
             None => Ok(records.beginning()),
         };
         let (full, reached) = (place(full)?, place(cover.end())?);
@@ -93,7 +93,7 @@ impl Shipper {
         let tails = tails.filter(|it| it.end.commit > full.tail().commit);
         let tails = tails.map(|it| it.name).collect();
         Ok(Self {
-            depot,
+            backup_store,
             store,
             records,
             cut,
@@ -105,7 +105,7 @@ impl Shipper {
         })
     }
 
-    /// Checks that the depot still has the newest object.
+    /// Checks that the backup store still has the newest object.
     ///
     /// # Errors
     /// When it does not, or cannot be read.
@@ -113,14 +113,18 @@ impl Shipper {
         let Some(last) = &self.last else {
             return Ok(());
         };
-        if self.depot.has(last).await? {
+        if self.backup_store.has(last).await? {
             Ok(())
         } else {
-            Err(lost(&self.depot.place(), &self.store, self.reached.tail()))
+            Err(lost(
+                &self.backup_store.place(),
+                &self.store,
+                self.reached.tail(),
+            ))
         }
     }
 
-    /// The end of what the depot has.
+    /// The end of what the backup store has.
     pub fn reached(&self) -> Spot {
         self.reached
     }
@@ -143,7 +147,7 @@ impl Shipper {
     /// Ships the next object of the records that were durable at `to`; false when that point is reached. The bound lets a round end while others post.
     ///
     /// # Errors
-    /// When the journal cannot be read, or the depot refuses. The step can be repeated.
+    /// When the journal cannot be read, or the backup store refuses. The step can be repeated.
     pub(super) async fn step_to(&mut self, to: End) -> Result<bool, BackupError> {
         let from = self.reached;
         let (run, end) = self.run(from, to)?;
@@ -152,13 +156,13 @@ impl Shipper {
         }
         let first = from.tail().commit.0 + 1;
         if self.full == from && self.is_full(run.len()) {
-            let name = self.put(Kind::Full, first, &run, &end).await?;
+            let name = self.put(ObjectKind::Full, first, &run, &end).await?;
             self.last = Some(name);
             (self.full, self.reached) = (end, end);
             return Ok(true);
         }
         let more = self.is_full(run.len());
-        let name = self.put(Kind::Tail, first, &run, &end).await?;
+        let name = self.put(ObjectKind::Tail, first, &run, &end).await?;
         self.tails.push(name.clone());
         (self.last, self.reached) = (Some(name), end);
         self.gather().await?;
@@ -174,11 +178,11 @@ impl Shipper {
         }
         let (run, end) = self.read(self.full, self.reached)?;
         let first = self.full.tail().commit.0 + 1;
-        let name = self.put(Kind::Full, first, &run, &end).await?;
+        let name = self.put(ObjectKind::Full, first, &run, &end).await?;
         (self.last, self.full) = (Some(name), end);
         for name in std::mem::take(&mut self.tails) {
             // The full object covers this tail: if it stays, it only takes space.
-            if let Err(why) = self.depot.remove(&name).await {
+            if let Err(why) = self.backup_store.remove(&name).await {
                 tracing::debug!(%why, "a tail that a full object replaces stays");
             }
         }
@@ -219,7 +223,7 @@ impl Shipper {
 
     async fn put(
         &mut self,
-        kind: Kind,
+        kind: ObjectKind,
         first: u64,
         run: &[u8],
         end: &Spot,
@@ -227,7 +231,7 @@ impl Shipper {
         let name = name_of(&self.store, kind, first, &end.tail());
         let object = pack(&self.records.log(), run)?;
         let bytes = object.len();
-        self.depot.put(&name, object).await?;
+        self.backup_store.put(&name, object).await?;
         self.shipped.objects += 1;
         self.shipped.bytes += bytes;
         Ok(name)
@@ -244,7 +248,7 @@ fn lost(place: &str, store: &LogId, least: Tail) -> BackupError {
     ))
 }
 
-/// The place in the journal where the depot ends.
+/// The place in the journal where the backup store ends.
 fn spot(records: &Records, end: &Tail, place: &str) -> Result<Spot, BackupError> {
     let found = records.find(end)?;
     found.ok_or_else(|| {

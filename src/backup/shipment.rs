@@ -11,23 +11,23 @@ use caudal_storage::log::Tail;
 use caudal_storage::{End, Records, Spot};
 
 use super::BackupError;
-use super::depot::Depot;
-use super::end::{Choice, Destination};
+use super::backup_store::BackupStore;
+use super::end::{BackupChoices, Destination};
 use super::names::{PEPPER_CHECK, hex};
-use super::ship::{Cut, Shipped, Shipper};
+use super::ship::{ObjectLimits, Shipped, Shipper};
 
 /// What is known when shipping begins, besides the records.
 #[derive(Debug)]
-pub struct Known<'a> {
+pub struct KnownBackup<'a> {
     /// The digest by which a wrong pepper is recognised, which is stored next to the records.
     pub pepper_check: Option<&'a [u8]>,
     /// The backups that this service chose.
-    pub choice: &'a dyn Choice,
+    pub choice: &'a dyn BackupChoices,
     /// The end of what this service has shipped, as far as it knows.
     pub shipped: Option<Tail>,
 }
 
-/// The state of shipping a store to a depot.
+/// The state of shipping a store to a backup store.
 #[derive(Debug)]
 pub struct Shipment {
     destination: Destination,
@@ -37,24 +37,24 @@ pub struct Shipment {
 }
 
 impl Shipment {
-    /// Finds the backup in the depot, and how much it has.
+    /// Finds the backup in the backup store, and how much it has.
     ///
     /// # Errors
-    /// When the depot does not have the backup that was chosen, has records that the journal lacks, or lacks what was
+    /// When the backup store does not have the backup that was chosen, has records that the journal lacks, or lacks what was
     /// shipped.
     pub async fn begin(
-        depot: &Arc<dyn Depot>,
+        backup_store: &Arc<dyn BackupStore>,
         records: Records,
-        cut: Cut,
-        known: Known<'_>,
+        cut: ObjectLimits,
+        known: KnownBackup<'_>,
     ) -> Result<Self, BackupError> {
         let store = records.history();
-        let destination = Destination::find(depot, store, known.choice).await?;
+        let destination = Destination::find(backup_store, store, known.choice).await?;
         let least = destination.least(known.shipped);
-        let shipper = Shipper::begin(Arc::clone(depot), records, cut, least).await?;
+        let shipper = Shipper::begin(Arc::clone(backup_store), records, cut, least).await?;
         if let Some(mark) = known.pepper_check {
             let name = format!("{}/{PEPPER_CHECK}", hex(&store));
-            depot.put(&name, mark.to_vec()).await?;
+            backup_store.put(&name, mark.to_vec()).await?;
         }
         Ok(Self {
             destination,
@@ -67,7 +67,7 @@ impl Shipment {
     /// everything that was durable when the round began is shipped.
     ///
     /// # Errors
-    /// When the backup is gone, or the depot refuses. The step can be repeated.
+    /// When the backup is gone, or the backup store refuses. The step can be repeated.
     pub async fn step(&mut self) -> Result<bool, BackupError> {
         self.destination.check().await?;
         self.shipper.check().await?;
@@ -88,7 +88,7 @@ impl Shipment {
         self.to = None;
     }
 
-    /// The end of what the depot has.
+    /// The end of what the backup store has.
     pub fn reached(&self) -> Spot {
         self.shipper.reached()
     }

@@ -30,7 +30,7 @@ use caudal_ledger::people::{People, PeopleFact, Person};
 use caudal_ledger::tenants::{Mode, Platform, Policy, RealmState, Serving, Tenant};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::webhooks::{WebhookFact, WebhookId, Webhooks};
-use caudal_storage::log::{Lying, Sealed};
+use caudal_storage::log::{Sealed, StoredEntry};
 use caudal_storage::{Commit, StreamId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -70,7 +70,7 @@ impl Access {
         entries(record, &mut |entry| self.fact(entry))
     }
 
-    fn fact(&mut self, entry: &Lying<'_>) -> Result<(), BackupError> {
+    fn fact(&mut self, entry: &StoredEntry<'_>) -> Result<(), BackupError> {
         let at = Timestamp::from_millis(entry.at);
         match entry.stream {
             PLATFORM_STREAM => self.platform.apply(&decode::<PlatformFact>(entry.body)?),
@@ -105,7 +105,7 @@ impl Access {
 /// A line of a list: what it is about, and what happened to it after the instant.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = RestoredLine)]
-pub struct Line {
+pub struct AccessLine {
     /// `key`, `person`, `request`, `policy`, `realm`, `webhook` or `tenant`.
     pub what: String,
     /// Its id, name or number.
@@ -126,9 +126,9 @@ pub struct Since {
     /// The last commit of the backup.
     pub known_commit: u64,
     /// What was taken over, because it was taken away after the instant.
-    pub taken_over: Vec<Line>,
+    pub taken_over: Vec<AccessLine>,
     /// What was issued, raised or created after the instant: it does not exist or work in the restored history.
-    pub locked: Vec<Line>,
+    pub locked: Vec<AccessLine>,
     /// How many lines are not listed.
     pub unlisted: usize,
     /// Why the rest of the backup could not be read to its end; null when it could.
@@ -171,11 +171,16 @@ pub fn taken_over(then: &Access, last: &Access) -> Result<(Vec<Commit>, Since), 
 }
 
 /// Adds a line to a list; returns 1 when the list is full.
-fn push(list: &mut Vec<Line>, what: &str, id: impl ToString, change: impl Into<String>) -> usize {
+fn push(
+    list: &mut Vec<AccessLine>,
+    what: &str,
+    id: impl ToString,
+    change: impl Into<String>,
+) -> usize {
     if list.len() >= LISTED_MAX {
         return 1;
     }
-    list.push(Line {
+    list.push(AccessLine {
         what: what.to_owned(),
         id: id.to_string(),
         change: change.into(),

@@ -23,7 +23,7 @@ use url::Url;
 
 use super::redact::{for_the_journal, to_be_shown};
 use super::text::decoded;
-use super::wire::{Answer, Ask, LoggedIn, Verdict};
+use super::wire::{BankRequest, BankResponse, LoggedIn, Verdict};
 use super::{BODY_MAX, HttpGateway};
 
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
@@ -58,14 +58,14 @@ pub(super) fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<
 }
 
 /// A login.
-struct Login {
+struct BankLogin {
     header: HeaderValue,
     until: Instant,
 }
 
 /// Our login at the bank, shared by all operations: one renews it, the others wait for that.
 #[derive(Default)]
-pub(super) struct Session(tokio::sync::Mutex<Option<Login>>);
+pub(super) struct BankSession(tokio::sync::Mutex<Option<BankLogin>>);
 
 /// An attempt that did not get an answer to judge.
 struct Failure {
@@ -80,7 +80,7 @@ impl Failure {
         Self { error, again: true }
     }
 
-    fn of(answer: &Answer, again: bool) -> Self {
+    fn of(answer: &BankResponse, again: bool) -> Self {
         let error = BankError::Failed {
             status: Some(answer.status),
             body: to_be_shown(&answer.body),
@@ -106,7 +106,7 @@ impl Failure {
 }
 
 /// One operation on its way: its deadline, its request, and the calls so far.
-struct Trip<'a> {
+struct BankOperation<'a> {
     client: Client,
     deadline: Instant,
     request_id: &'a str,
@@ -116,7 +116,7 @@ struct Trip<'a> {
 }
 
 /// The facts about a call for the journal, and the limit of its answer.
-struct Entry<'a> {
+struct CallEntry<'a> {
     operation: &'a str,
     reference: &'a str,
     request: &'a str,
@@ -133,7 +133,7 @@ impl HttpGateway {
     /// Brings an operation to the bank.
     pub(super) async fn perform<T>(
         &self,
-        ask: Ask<T>,
+        ask: BankRequest<T>,
         request_id: &str,
         deadline: Instant,
     ) -> BankReply<T> {
@@ -143,7 +143,7 @@ impl HttpGateway {
     /// Like [`Self::perform`]; `asking` is called right before each attempt of the operation itself is sent.
     pub(super) async fn perform_asking<T>(
         &self,
-        ask: Ask<T>,
+        ask: BankRequest<T>,
         request_id: &str,
         deadline: Instant,
         asking: &dyn Fn(),
@@ -153,7 +153,7 @@ impl HttpGateway {
             let calls = Vec::new();
             return BankReply { result, calls };
         };
-        let mut trip = Trip {
+        let mut trip = BankOperation {
             client,
             deadline,
             request_id,
@@ -186,7 +186,11 @@ impl HttpGateway {
     }
 
     /// One attempt: asks with the present login, and once more with a new one if that login is no longer accepted.
-    async fn attempt<T>(&self, ask: &Ask<T>, trip: &mut Trip<'_>) -> Result<Answer, Failure> {
+    async fn attempt<T>(
+        &self,
+        ask: &BankRequest<T>,
+        trip: &mut BankOperation<'_>,
+    ) -> Result<BankResponse, Failure> {
         let mut login = self.login(trip, None).await?;
         let mut renewed = false;
         loop {
@@ -200,7 +204,7 @@ impl HttpGateway {
             for (name, value) in &ask.headers {
                 request = request.header(*name, value);
             }
-            let entry = Entry {
+            let entry = CallEntry {
                 operation: ask.operation,
                 reference: &ask.reference,
                 request: &ask.redacted,
@@ -236,7 +240,7 @@ impl HttpGateway {
     /// The login to use: a new one if there is none, if it has expired, or if it is the refused one.
     async fn login(
         &self,
-        trip: &mut Trip<'_>,
+        trip: &mut BankOperation<'_>,
         refused: Option<&HeaderValue>,
     ) -> Result<HeaderValue, Failure> {
         let held = timeout_at(trip.deadline, self.session.0.lock()).await;
@@ -253,7 +257,7 @@ impl HttpGateway {
             "username": self.config.username,
             "password": self.config.password.expose_secret(),
         }));
-        let entry = Entry {
+        let entry = CallEntry {
             operation: "login",
             reference: "",
             request: "{}",
@@ -265,7 +269,7 @@ impl HttpGateway {
             header.set_sensitive(true);
             let life = Duration::from_secs(given.expires_in).min(LOGIN_MAX);
             let until = Instant::now() + life.saturating_sub(LOGIN_MARGIN);
-            Some(Login { header, until })
+            Some(BankLogin { header, until })
         });
         // A login that fails tells nothing about the operation, which was not even asked for.
         let again = answer.status >= 500 || answer.status == 429;
@@ -279,9 +283,9 @@ impl HttpGateway {
     async fn call(
         &self,
         request: RequestBuilder,
-        entry: Entry<'_>,
-        trip: &mut Trip<'_>,
-    ) -> Result<Answer, Failure> {
+        entry: CallEntry<'_>,
+        trip: &mut BankOperation<'_>,
+    ) -> Result<BankResponse, Failure> {
         if !(self.may_call)() {
             return Err(Failure::not_owner());
         }
@@ -341,7 +345,7 @@ impl HttpGateway {
 impl HttpGateway {
     /// Logs in, before a test makes attempts short.
     pub(super) async fn log_in(&self) {
-        let mut trip = Trip {
+        let mut trip = BankOperation {
             client: self.clients.here().unwrap(),
             deadline: self.deadline(),
             request_id: "login",
@@ -382,12 +386,15 @@ type Outcome = Result<reqwest::Result<Option<String>>, tokio::time::error::Elaps
 
 /// The text of an outcome for the journal, and its meaning. An error's own words stay out: they name the URL, which
 /// may name a person.
-fn described(outcome: Outcome, status: Option<StatusCode>) -> (String, Result<Answer, Failure>) {
+fn described(
+    outcome: Outcome,
+    status: Option<StatusCode>,
+) -> (String, Result<BankResponse, Failure>) {
     let status = status.map(|status| status.as_u16());
     let (said, failure) = match outcome {
         Ok(Ok(Some(body))) => {
             let status = status.unwrap_or_default();
-            return (for_the_journal(&body), Ok(Answer { status, body }));
+            return (for_the_journal(&body), Ok(BankResponse { status, body }));
         }
         Ok(Ok(None)) => ("(the answer is too long)", Failure::lost(status, false)),
         Err(_) => ("(no answer in time)", Failure::timed_out()),
@@ -398,7 +405,7 @@ fn described(outcome: Outcome, status: Option<StatusCode>) -> (String, Result<An
     (said.to_owned(), Err(failure))
 }
 
-fn refused(answer: &Answer) -> BankError {
+fn refused(answer: &BankResponse) -> BankError {
     BankError::Refused(BankRefusal {
         status: answer.status,
         body: to_be_shown(&answer.body),

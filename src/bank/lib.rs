@@ -1,6 +1,6 @@
 //! The gateway to the sponsor bank: its API (API BANK) behind [`BankGateway`].
 //!
-//! **Shape.** Each operation is an `Ask` of `wire`, `transfers`, `lookups` or `remuneration` (the request, what the
+//! **Shape.** Each operation is an `BankRequest` of `wire`, `transfers`, `lookups` or `remuneration` (the request, what the
 //! journal may keep of it, how the answer reads) that `attempts` brings to the bank: login, deadline, retries,
 //! limits. `read` parses money and people from answers, `redact` keeps personal data out of the records, `names`
 //! makes names that the bank accepts. [`notices`] is the opposite direction: messages that the bank sends to us.
@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal_actors::ports::{
-    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
+    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, FundReport, KeyHolder,
     LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
@@ -53,9 +53,9 @@ use caudal_ledger::transfers::{BankTransfer, Destination};
 use secrecy::SecretString;
 use url::{Host, Url};
 
-use attempts::{Session, client};
+use attempts::{BankSession, client};
 use caudal_http::clients::Clients;
-use wire::Ask;
+use wire::BankRequest;
 
 /// The bank's code for a client id that is another client's.
 const CLIENT_TAKEN: &str = "VW012";
@@ -87,9 +87,9 @@ pub const LIST_DEADLINE: Duration = Duration::from_secs(120);
 /// How long one attempt may take. All copies share the time: setting it applies to all attempts that begin
 /// afterwards.
 #[derive(Clone, Debug)]
-pub struct Patience(Arc<AtomicU64>);
+pub struct CallTimeout(Arc<AtomicU64>);
 
-impl Patience {
+impl CallTimeout {
     /// A time, in whole milliseconds.
     pub fn new(time: Duration) -> Self {
         let patience = Self(Arc::default());
@@ -123,7 +123,7 @@ pub struct Config {
     /// See [`CONNECT_TIMEOUT`].
     pub connect_timeout: Duration,
     /// See [`ATTEMPT_TIMEOUT`].
-    pub attempt_timeout: Patience,
+    pub attempt_timeout: CallTimeout,
     /// See [`DEADLINE`].
     pub deadline: Duration,
     /// See [`ATTEMPTS_MAX`]; at least 1.
@@ -154,7 +154,7 @@ impl Config {
             password: password.into(),
             collector: collector.into(),
             connect_timeout: CONNECT_TIMEOUT,
-            attempt_timeout: Patience::new(ATTEMPT_TIMEOUT),
+            attempt_timeout: CallTimeout::new(ATTEMPT_TIMEOUT),
             deadline: DEADLINE,
             attempts: ATTEMPTS_MAX,
             replica_lag: REPLICA_LAG,
@@ -168,7 +168,7 @@ impl Config {
 
 /// Why a gateway cannot be made.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub enum GatewayError {
     /// The base URL is not one.
     #[error("the bank's URL: {0}")]
     Url(#[from] url::ParseError),
@@ -188,7 +188,7 @@ pub struct HttpGateway {
     base: Url,
     config: Config,
     clients: Clients,
-    session: Session,
+    session: BankSession,
     may_call: MayCall,
 }
 
@@ -198,7 +198,7 @@ pub type MayCall = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl HttpGateway {
     /// A gateway; nothing is sent before the first operation.
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
+    pub fn new(config: Config) -> Result<Self, GatewayError> {
         let base = fit(Url::parse(&config.base_url)?, config.plain_http)?;
         let times = [
             config.connect_timeout,
@@ -206,13 +206,13 @@ impl HttpGateway {
             config.deadline,
         ];
         if config.attempts == 0 || config.pages == 0 || times.contains(&Duration::ZERO) {
-            return Err(ConfigError::Zero);
+            return Err(GatewayError::Zero);
         }
         let (connect, https) = (config.connect_timeout, base.scheme() == "https");
         Ok(Self {
             base,
             clients: Clients::new(move || client(connect, https))?,
-            session: Session::default(),
+            session: BankSession::default(),
             config,
             may_call: Arc::new(|| true),
         })
@@ -225,21 +225,21 @@ impl HttpGateway {
     }
 }
 
-fn fit(base: Url, plain_http: bool) -> Result<Url, ConfigError> {
+fn fit(base: Url, plain_http: bool) -> Result<Url, GatewayError> {
     let loopback = match base.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(ip)) => IpAddr::from(ip).is_loopback(),
         Some(Host::Ipv6(ip)) => IpAddr::from(ip).is_loopback(),
-        None => return Err(ConfigError::Unfit("names no host")),
+        None => return Err(GatewayError::Unfit("names no host")),
     };
     if !(base.scheme() == "https" || (base.scheme() == "http" && (loopback || plain_http))) {
-        return Err(ConfigError::Unfit("must begin with https"));
+        return Err(GatewayError::Unfit("must begin with https"));
     }
     if !base.username().is_empty() || base.password().is_some() {
-        return Err(ConfigError::Unfit("must not carry a user or password"));
+        return Err(GatewayError::Unfit("must not carry a user or password"));
     }
     if base.query().is_some() || base.fragment().is_some() {
-        return Err(ConfigError::Unfit("must not carry a query or fragment"));
+        return Err(GatewayError::Unfit("must not carry a query or fragment"));
     }
     Ok(base)
 }
@@ -276,7 +276,7 @@ impl BankGateway for HttpGateway {
         holder: &'a Holder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>> {
-        let ask = Ask::create_cvu(&self.config, client_id, holder);
+        let ask = BankRequest::create_cvu(&self.config, client_id, holder);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
@@ -291,7 +291,7 @@ impl BankGateway for HttpGateway {
         alias: Option<&'a Alias>,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Alias>> {
-        let ask = Ask::set_alias(&self.config.collector, cvu, cuit, alias);
+        let ask = BankRequest::set_alias(&self.config.collector, cvu, cuit, alias);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
@@ -301,7 +301,7 @@ impl BankGateway for HttpGateway {
         name: &'a str,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<()>> {
-        let ask = Ask::rename(&self.config.collector, cvu, name);
+        let ask = BankRequest::rename(&self.config.collector, cvu, name);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
@@ -311,7 +311,7 @@ impl BankGateway for HttpGateway {
         cuit: Cuit,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<()>> {
-        let ask = Ask::close(&self.config.collector, cvu, cuit);
+        let ask = BankRequest::close(&self.config.collector, cvu, cuit);
         Box::pin(async move {
             let deadline = self.deadline();
             let mut reply = self.perform(ask, request_id, deadline).await;
@@ -324,7 +324,7 @@ impl BankGateway for HttpGateway {
             // Is it closed already, or does the CUIT belong to another holder? The refusal does not tell; a lookup
             // does.
             if refused {
-                let ask = Ask::is_closed(cvu);
+                let ask = BankRequest::is_closed(cvu);
                 let found = self.perform(ask, request_id, deadline).await;
                 reply.calls.extend(found.calls);
                 match found.result {
@@ -360,7 +360,7 @@ impl BankGateway for HttpGateway {
         origin: OriginId,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
-        let ask = Ask::transfer_status(&self.config.collector, origin);
+        let ask = BankRequest::transfer_status(&self.config.collector, origin);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
@@ -376,8 +376,8 @@ impl BankGateway for HttpGateway {
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Found>> {
-        let ask = Ask::lookup(whom);
+    ) -> LocalFuture<'a, BankReply<KeyHolder>> {
+        let ask = BankRequest::lookup(whom);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
@@ -386,7 +386,7 @@ impl BankGateway for HttpGateway {
         asking: &'a dyn Fn(),
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
-        let ask = Ask::balance(&self.config.collector);
+        let ask = BankRequest::balance(&self.config.collector);
         Box::pin(self.perform_asking(ask, request_id, self.deadline(), asking))
     }
 
@@ -395,8 +395,8 @@ impl BankGateway for HttpGateway {
         order: &'a EnrolmentOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<FundWord>> {
-        let ask = Ask::enrol(&self.config.collector, order);
-        let confirmed = Ask::enrolled(&self.config.collector, &order.reference);
+        let ask = BankRequest::enrol(&self.config.collector, order);
+        let confirmed = BankRequest::enrolled(&self.config.collector, &order.reference);
         Box::pin(self.order(ask, confirmed, request_id))
     }
 
@@ -405,7 +405,7 @@ impl BankGateway for HttpGateway {
         reference: &'a str,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
-        let ask = Ask::fund_position(&self.config.collector, reference);
+        let ask = BankRequest::fund_position(&self.config.collector, reference);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 }

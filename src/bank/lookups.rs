@@ -1,7 +1,7 @@
 //! Requests to the bank other than accounts and transfers: the holder of a key, and the balance of the collector
 //! account.
 
-use caudal_actors::ports::Found;
+use caudal_actors::ports::KeyHolder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::{Cuit, PersonType};
 use caudal_ledger::cvu::Cbu;
@@ -14,14 +14,14 @@ use serde_json::json;
 use super::read::{self, NAME_MAX, Worth};
 use super::redact::last4;
 use super::refusals;
-use super::wire::{self, Answer, Ask, Verdict};
+use super::wire::{self, BankRequest, BankResponse, Verdict};
 
 /// The most holders that an account can have.
 const HOLDERS_MAX: usize = 50;
 /// The longest code of a bank or currency, in characters.
 const CODE_MAX: usize = 8;
 
-impl Ask<Found> {
+impl BankRequest<KeyHolder> {
     /// Looks up the holder of a CBU, CVU or alias.
     pub(crate) fn lookup(whom: &Destination) -> Self {
         let (path, redacted) = match whom {
@@ -36,7 +36,7 @@ impl Ask<Found> {
             }
         };
         let asked = whom.clone();
-        let judge = Box::new(move |answer: &Answer| {
+        let judge = Box::new(move |answer: &BankResponse| {
             if !answer.is_success() {
                 return wire::verdict(answer, refusals::LOOKUP);
             }
@@ -49,12 +49,12 @@ impl Ask<Found> {
     }
 }
 
-impl Ask<(Money, Timestamp)> {
+impl BankRequest<(Money, Timestamp)> {
     /// The balance of the collector account.
     pub(crate) fn balance(collector: &str) -> Self {
         let path = ["banks", "322", "accounts", collector, "owner"];
         let asked = collector.to_owned();
-        let judge = Box::new(move |answer: &Answer| {
+        let judge = Box::new(move |answer: &BankResponse| {
             if !answer.is_success() {
                 return wire::of_question(answer);
             }
@@ -64,13 +64,13 @@ impl Ask<(Money, Timestamp)> {
     }
 }
 
-fn balance(answer: &Answer, collector: &str) -> Option<(Money, Timestamp)> {
+fn balance(answer: &BankResponse, collector: &str) -> Option<(Money, Timestamp)> {
     let record: Balance<'_> = answer.read()?;
     let money = record.balance.money().filter(|_| record.id == collector)?;
     Some((money, Timestamp::parse(&record.at)?))
 }
 
-fn found(answer: &Answer, asked: &Destination) -> Option<Found> {
+fn found(answer: &BankResponse, asked: &Destination) -> Option<KeyHolder> {
     let record: Account = answer.read()?;
     let key = Cbu::parse(&record.account_routing.address).ok()?;
     let label = record.label.filter(|label| !label.is_empty());
@@ -89,7 +89,7 @@ fn found(answer: &Answer, asked: &Destination) -> Option<Found> {
     }
     let holders: Option<Vec<_>> = record.owners.iter().map(Owner::read).collect();
     let routing = record.bank_routing;
-    Some(Found {
+    Some(KeyHolder {
         key,
         alias: alias.map(|alias| read::line(&alias, NAME_MAX)),
         holders: holders?,
@@ -109,8 +109,8 @@ struct Account {
     currency: String,
     #[serde(default)]
     label: Option<String>,
-    account_routing: Routing,
-    bank_routing: Entity,
+    account_routing: KeyRouting,
+    bank_routing: BankEntity,
 }
 
 #[derive(Deserialize)]
@@ -132,12 +132,12 @@ impl Owner {
 }
 
 #[derive(Deserialize)]
-struct Routing {
+struct KeyRouting {
     address: String,
 }
 
 #[derive(Deserialize)]
-struct Entity {
+struct BankEntity {
     #[serde(default)]
     code: String,
     #[serde(default)]

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::NAME;
-use super::read::{self, Members, Unread};
+use super::read::{self, JsonMembers, UnreadableMember};
 use super::text::decoded;
 
 /// The longest notice, in bytes.
@@ -216,13 +216,13 @@ struct Envelope<'a> {
     data: Option<&'a RawValue>,
 }
 
-fn members(data: Option<&str>) -> Result<Members<'_>, NoticeError> {
+fn members(data: Option<&str>) -> Result<JsonMembers<'_>, NoticeError> {
     let data = data.and_then(|data| serde_json::from_str(data).ok());
     data.ok_or(NoticeError::Member("data"))
 }
 
 /// Names a member of the data.
-fn within(field: Unread) -> NoticeError {
+fn within(field: UnreadableMember) -> NoticeError {
     NoticeError::Member(match field {
         "id" => "data.id",
         "coelsa_id" => "data.coelsa_id",
@@ -236,12 +236,12 @@ fn within(field: Unread) -> NoticeError {
 }
 
 /// An id that decides and must be there.
-fn id(data: &Members<'_>, name: Unread) -> Result<String, NoticeError> {
+fn id(data: &JsonMembers<'_>, name: UnreadableMember) -> Result<String, NoticeError> {
     let text = data.text(name).map_err(within)?;
     text.as_deref().and_then(read::id).ok_or(within(name))
 }
 
-fn origin(data: &Members<'_>) -> Result<OriginId, NoticeError> {
+fn origin(data: &JsonMembers<'_>) -> Result<OriginId, NoticeError> {
     let found = data.origin("origin_id").map_err(within)?;
     found.ok_or(within("origin_id"))
 }

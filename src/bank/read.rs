@@ -125,18 +125,18 @@ fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
 }
 
 /// The name of a member that decides and cannot be read.
-pub(super) type Unread = &'static str;
+pub(super) type UnreadableMember = &'static str;
 
 /// The members of a JSON object, each as it is written, so that one that makes no sense spoils no other. A member that
 /// is written twice cannot be read where it decides.
 #[derive(Debug)]
-pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
+pub(super) struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for JsonMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Each;
         impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
+            type Value = JsonMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -147,14 +147,14 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(JsonMembers(members))
             }
         }
         deserializer.deserialize_map(Each)
     }
 }
 
-impl<'a> Members<'a> {
+impl<'a> JsonMembers<'a> {
     /// What is no object has none.
     pub(crate) const fn none() -> Self {
         Self(Vec::new())
@@ -168,7 +168,10 @@ impl<'a> Members<'a> {
     }
 
     /// A member that decides; `None` when it is absent or null.
-    pub(crate) fn deciding<T: Deserialize<'a>>(&self, name: Unread) -> Result<Option<T>, Unread> {
+    pub(crate) fn deciding<T: Deserialize<'a>>(
+        &self,
+        name: UnreadableMember,
+    ) -> Result<Option<T>, UnreadableMember> {
         let mut values = self.named(name);
         let Some(value) = values.next() else {
             return Ok(None);
@@ -181,12 +184,12 @@ impl<'a> Members<'a> {
     }
 
     /// A text that decides.
-    pub(crate) fn text(&self, name: Unread) -> Result<Option<String>, Unread> {
+    pub(crate) fn text(&self, name: UnreadableMember) -> Result<Option<String>, UnreadableMember> {
         self.deciding(name)
     }
 
     /// An object that decides; one without members when it is absent or null.
-    pub(crate) fn object(&self, name: Unread) -> Result<Self, Unread> {
+    pub(crate) fn object(&self, name: UnreadableMember) -> Result<Self, UnreadableMember> {
         Ok(self.deciding(name)?.unwrap_or(Self::none()))
     }
 
@@ -202,7 +205,10 @@ impl<'a> Members<'a> {
     }
 
     /// Our reference under a member; `None` when it is absent or somebody else's.
-    pub(crate) fn origin(&self, name: Unread) -> Result<Option<OriginId>, Unread> {
+    pub(crate) fn origin(
+        &self,
+        name: UnreadableMember,
+    ) -> Result<Option<OriginId>, UnreadableMember> {
         Ok(self.text(name)?.as_deref().and_then(OriginId::parse))
     }
 
@@ -210,7 +216,7 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// The id, status or value that cannot be read.
-    pub(crate) fn transfer(&self) -> Result<BankTransfer, Unread> {
+    pub(crate) fn transfer(&self) -> Result<BankTransfer, UnreadableMember> {
         let coelsa_id = self.text("coelsa_id")?;
         let status = self.text("status")?.ok_or("status")?;
         let why: Option<String> = self.shown("reject_reason");
@@ -224,7 +230,7 @@ impl<'a> Members<'a> {
 
     /// What a transfer moves, as far as the record says; the bank's CVU and destination are only ever compared, and
     /// shown to people.
-    fn moved(&self) -> Result<BankMoved, Unread> {
+    fn moved(&self) -> Result<BankMoved, UnreadableMember> {
         let worth: Option<Worth<'_>> = self.deciding("value")?;
         let (amount, currency) = match worth {
             Some(worth) => worth
@@ -249,7 +255,7 @@ impl<'a> Members<'a> {
     }
 
     /// An amount of pesos that decides.
-    pub(crate) fn pesos(&self) -> Result<Amount, Unread> {
+    pub(crate) fn pesos(&self) -> Result<Amount, UnreadableMember> {
         let worth: Option<Worth<'_>> = self.deciding("value")?;
         worth.and_then(|worth| worth.amount()).ok_or("value")
     }

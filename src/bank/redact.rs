@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_list_its_items_are_kept_or_their_number() {
+    fn a_list_is_recorded_by_its_items_or_their_count() {
         let list = |length: usize| json!([{"status": "DONE", "description": "x".repeat(length)}]);
         let kept = |length: usize| for_the_journal(&list(length).to_string());
         assert_eq!(

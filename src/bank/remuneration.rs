@@ -16,7 +16,7 @@ use serde_json::json;
 use super::read;
 use super::redact::last4;
 use super::refusals;
-use super::wire::{self, Answer, Ask, Verdict};
+use super::wire::{self, BankRequest, BankResponse, Verdict};
 
 /// The code of an enrolment that the bank does not know.
 const UNKNOWN: &str = "RM001";
@@ -30,11 +30,11 @@ fn path<'a>(collector: &'a str, reference: Option<&'a str>) -> Vec<&'a str> {
     path
 }
 
-impl Ask<FundWord> {
+impl BankRequest<FundWord> {
     /// Enrols an account, or returns the enrolment that its reference has already made.
     pub(crate) fn enrol(collector: &str, order: &EnrolmentOrder) -> Self {
         let reference = order.reference.clone();
-        let judge = Box::new(move |answer: &Answer| {
+        let judge = Box::new(move |answer: &BankResponse| {
             if answer.is_success() {
                 let record = answer
                     .read()
@@ -65,7 +65,7 @@ impl Ask<FundWord> {
     pub(crate) fn enrolled(collector: &str, reference: &str) -> Self {
         let asked = reference.to_owned();
         let judge = Box::new(
-            move |answer: &Answer| match judge_position(answer, &asked) {
+            move |answer: &BankResponse| match judge_position(answer, &asked) {
                 Verdict::Done(Some(report)) => Verdict::Done(report.word),
                 Verdict::Done(None) => Verdict::NotYet,
                 Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => Verdict::Nonsense,
@@ -76,17 +76,17 @@ impl Ask<FundWord> {
     }
 }
 
-impl Ask<Option<FundReport>> {
+impl BankRequest<Option<FundReport>> {
     /// Asks for the state of an enrolment and its position.
     pub(crate) fn fund_position(collector: &str, reference: &str) -> Self {
         let asked = reference.to_owned();
-        let judge = Box::new(move |answer: &Answer| judge_position(answer, &asked));
+        let judge = Box::new(move |answer: &BankResponse| judge_position(answer, &asked));
         let path = path(collector, Some(reference));
         Self::get(STATUS, &path, judge).about(reference.to_owned())
     }
 }
 
-fn judge_position(answer: &Answer, asked: &str) -> Verdict<Option<FundReport>> {
+fn judge_position(answer: &BankResponse, asked: &str) -> Verdict<Option<FundReport>> {
     if answer.is_success() {
         let record = answer
             .read()

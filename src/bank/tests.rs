@@ -29,7 +29,7 @@ const HANG: Duration = Duration::from_secs(120);
 /// A configuration with times that suffice on a busy machine.
 fn config(url: &str) -> Config {
     Config {
-        attempt_timeout: Patience::new(HANG),
+        attempt_timeout: CallTimeout::new(HANG),
         deadline: HANG,
         replica_lag: Duration::from_millis(20),
         ..Config::new(url, USERNAME, PASSWORD, COLLECTOR)
@@ -117,7 +117,7 @@ async fn a_node_that_is_not_certain_to_own_the_log_calls_no_bank() {
     gateway.log_in().await;
     // The lease ends right before the call is sent.
     let ends = || owns.store(false, Ordering::SeqCst);
-    let ask = Ask::create_cvu(&gateway.config, 78, &holder());
+    let ask = BankRequest::create_cvu(&gateway.config, 78, &holder());
     let deadline = gateway.deadline();
     let reply = gateway.perform_asking(ask, ID, deadline, &ends).await;
     assert!(matches!(reply.result, Err(BankError::Failed { .. })));
@@ -497,5 +497,5 @@ fn only_fit_urls_are_taken() {
         attempts: 0,
         ..config("http://localhost")
     };
-    assert!(matches!(HttpGateway::new(never), Err(ConfigError::Zero)));
+    assert!(matches!(HttpGateway::new(never), Err(GatewayError::Zero)));
 }

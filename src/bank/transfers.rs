@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use caudal_actors::ports::{
-    BankError, BankMovement, BankReply, DayList, ReturnOrder, TransferOrder, Way,
+    BankError, BankMovement, BankReply, DayList, MovementWay, ReturnOrder, TransferOrder,
 };
 use caudal_ledger::cases::UnreadableLine;
 use caudal_ledger::cvu::Cvu;
@@ -22,10 +22,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::read::{self, Members, Unread};
+use super::read::{self, JsonMembers, UnreadableMember};
 use super::redact::{for_the_journal, last4};
 use super::refusals;
-use super::wire::{self, Answer, Ask, Verdict};
+use super::wire::{self, BankRequest, BankResponse, Verdict};
 use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX, UNREADABLE_MAX};
 
 /// The operation that sends, in the journal.
@@ -46,7 +46,7 @@ fn path<'a>(collector: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
     path
 }
 
-impl Ask<BankTransfer> {
+impl BankRequest<BankTransfer> {
     /// Sends a transfer, or returns the one that its reference has already made.
     fn transfer(collector: &str, order: &TransferOrder) -> Self {
         let (origin, amount) = (order.origin, order.amount);
@@ -74,7 +74,7 @@ impl Ask<BankTransfer> {
             "value": value,
             "concept": order.concept.as_str(),
         });
-        let judge = Box::new(move |answer: &Answer| judge_sent(answer, origin));
+        let judge = Box::new(move |answer: &BankResponse| judge_sent(answer, origin));
         Self {
             reference: origin.to_string(),
             method: Method::POST,
@@ -101,7 +101,7 @@ impl Ask<BankTransfer> {
             "to": {"cbu": last4(order.to.as_str())},
             "value": value,
         });
-        let judge = Box::new(move |answer: &Answer| judge_sent(answer, origin));
+        let judge = Box::new(move |answer: &BankResponse| judge_sent(answer, origin));
         let mut path = vec!["banks", "322", "accounts", collector, "owner"];
         path.extend([
             "transaction-request-types",
@@ -120,11 +120,13 @@ impl Ask<BankTransfer> {
     /// Asks for a transfer that may have been sent a moment ago: if it is not there yet, it is looked for again.
     fn confirmed(collector: &str, origin: OriginId) -> Self {
         let text = origin.to_string();
-        let judge = Box::new(move |answer: &Answer| match judge_status(answer, origin) {
-            Verdict::Done(Some(transfer)) => Verdict::Done(transfer),
-            Verdict::Done(None) => Verdict::NotYet,
-            Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => Verdict::Nonsense,
-        });
+        let judge = Box::new(
+            move |answer: &BankResponse| match judge_status(answer, origin) {
+                Verdict::Done(Some(transfer)) => Verdict::Done(transfer),
+                Verdict::Done(None) => Verdict::NotYet,
+                Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => Verdict::Nonsense,
+            },
+        );
         Self {
             redacted: json!({"origin_id": text}).to_string(),
             ..Self::get(STATUS, &path(collector, &[&text]), judge)
@@ -133,11 +135,11 @@ impl Ask<BankTransfer> {
     }
 }
 
-impl Ask<Option<BankTransfer>> {
+impl BankRequest<Option<BankTransfer>> {
     /// Asks for the state of a transfer.
     pub(crate) fn transfer_status(collector: &str, origin: OriginId) -> Self {
         let text = origin.to_string();
-        let judge = Box::new(move |answer: &Answer| judge_status(answer, origin));
+        let judge = Box::new(move |answer: &BankResponse| judge_status(answer, origin));
         Self {
             redacted: json!({"origin_id": text}).to_string(),
             ..Self::get(STATUS, &path(collector, &[&text]), judge)
@@ -146,14 +148,14 @@ impl Ask<Option<BankTransfer>> {
     }
 }
 
-impl Ask<Page> {
+impl BankRequest<DayPage> {
     /// One page of a day's movements.
-    fn page(collector: &str, day: BusinessDay, way: Way, offset: usize) -> Self {
+    fn page(collector: &str, day: BusinessDay, way: MovementWay, offset: usize) -> Self {
         let asked = match way {
-            Way::In => "TRANSFERENCIAS_RECIBIDAS",
-            Way::Out => "TRANSFERENCIAS_ENVIADAS",
+            MovementWay::In => "TRANSFERENCIAS_RECIBIDAS",
+            MovementWay::Out => "TRANSFERENCIAS_ENVIADAS",
         };
-        let judge = Box::new(move |answer: &Answer| judge_page(answer, day, way));
+        let judge = Box::new(move |answer: &BankResponse| judge_page(answer, day, way));
         Self {
             headers: vec![
                 ("obp_limit", PAGE.to_string()),
@@ -170,7 +172,7 @@ impl Ask<Page> {
     }
 }
 
-fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
+fn judge_sent(answer: &BankResponse, origin: OriginId) -> Verdict<BankTransfer> {
     if !answer.is_success() {
         return wire::verdict(answer, refusals::TRANSFER);
     }
@@ -181,7 +183,10 @@ fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
     }
 }
 
-pub(super) fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfer>> {
+pub(super) fn judge_status(
+    answer: &BankResponse,
+    origin: OriginId,
+) -> Verdict<Option<BankTransfer>> {
     if !answer.is_success() {
         // Any other refusal is about the request and tells nothing about the transfer.
         return match wire::code_of(answer).as_str() {
@@ -196,22 +201,26 @@ pub(super) fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<
 }
 
 /// A transfer, if it is the one of this reference.
-fn recorded(answer: &Answer, origin: OriginId) -> Option<BankTransfer> {
-    let record: Members<'_> = answer.read()?;
+fn recorded(answer: &BankResponse, origin: OriginId) -> Option<BankTransfer> {
+    let record: JsonMembers<'_> = answer.read()?;
     let ours = record.origin("origin_id") == Ok(Some(origin));
     record.transfer().ok().filter(|_| ours)
 }
 
 /// A page of a day's list.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct DayPage {
     /// How many lines it has.
     lines: usize,
     movements: Vec<BankMovement>,
     unreadable: Vec<UnreadableLine>,
 }
 
-pub(super) fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Page> {
+pub(super) fn judge_page(
+    answer: &BankResponse,
+    day: BusinessDay,
+    way: MovementWay,
+) -> Verdict<DayPage> {
     if !answer.is_success() {
         return wire::of_question(answer);
     }
@@ -222,13 +231,13 @@ pub(super) fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict
     if lines.len() > PAGE {
         return Verdict::Nonsense;
     }
-    let mut page = Page {
+    let mut page = DayPage {
         lines: lines.len(),
         movements: Vec::new(),
         unreadable: Vec::new(),
     };
     for line in lines {
-        let record = serde_json::from_str(line.get()).unwrap_or(Members::none());
+        let record = serde_json::from_str(line.get()).unwrap_or(JsonMembers::none());
         match movement(&record, day, way) {
             Ok(movement) => page.movements.push(movement),
             Err(field) => {
@@ -242,10 +251,10 @@ pub(super) fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict
 }
 
 /// The names of the party with the CVU of ours and of the other one, and of our reference.
-const fn parties(way: Way) -> (Unread, Unread, Unread) {
+const fn parties(way: MovementWay) -> (UnreadableMember, UnreadableMember, UnreadableMember) {
     match way {
-        Way::Out => ("origin_debit", "to", "origin_id"),
-        Way::In => ("origin_credit", "origin_debit", "reverses"),
+        MovementWay::Out => ("origin_debit", "to", "origin_id"),
+        MovementWay::In => ("origin_credit", "origin_debit", "reverses"),
     }
 }
 
@@ -253,9 +262,13 @@ const fn parties(way: Way) -> (Unread, Unread, Unread) {
 ///
 /// # Errors
 /// The field that decides and cannot be read.
-fn movement(record: &Members<'_>, day: BusinessDay, way: Way) -> Result<BankMovement, Unread> {
+fn movement(
+    record: &JsonMembers<'_>,
+    day: BusinessDay,
+    way: MovementWay,
+) -> Result<BankMovement, UnreadableMember> {
     let reversal = record.text("type")?.ok_or("type")? == "REVERSAL";
-    if reversal && way == Way::Out {
+    if reversal && way == MovementWay::Out {
         return Err("type");
     }
     let (ours, other, origin) = parties(way);
@@ -279,7 +292,7 @@ fn movement(record: &Members<'_>, day: BusinessDay, way: Way) -> Result<BankMove
             .and_then(read::id),
     };
     // Only a transfer that we sent, and one that came back, have a reference of ours.
-    let origin = if way == Way::Out || reversal {
+    let origin = if way == MovementWay::Out || reversal {
         // An id that is not ours is left out: somebody else used the account.
         record.origin(origin)?
     } else {
@@ -305,10 +318,10 @@ fn movement(record: &Members<'_>, day: BusinessDay, way: Way) -> Result<BankMove
 
 /// A line that cannot be read, with what can be read of it.
 fn unreadable(
-    record: &Members<'_>,
+    record: &JsonMembers<'_>,
     day: BusinessDay,
-    way: Way,
-    field: Unread,
+    way: MovementWay,
+    field: UnreadableMember,
     text: String,
 ) -> UnreadableLine {
     let (ours, _, origin) = parties(way);
@@ -320,11 +333,11 @@ fn unreadable(
             .as_deref()
             .and_then(read::id)
     };
-    let party: Option<Members<'_>> = record.deciding(ours).ok().flatten();
+    let party: Option<JsonMembers<'_>> = record.deciding(ours).ok().flatten();
     let cvu = party.and_then(|party| party.text("cvu").ok().flatten());
     UnreadableLine {
         day,
-        incoming: way == Way::In,
+        incoming: way == MovementWay::In,
         field: field.to_owned(),
         bank_id: id("id"),
         coelsa_id: id("coelsa_id"),
@@ -339,7 +352,7 @@ fn unreadable(
 fn repeated(movement: &BankMovement, day: BusinessDay) -> UnreadableLine {
     UnreadableLine {
         day,
-        incoming: movement.way == Way::In,
+        incoming: movement.way == MovementWay::In,
         field: "id".to_owned(),
         bank_id: Some(movement.bank_id.clone()),
         coelsa_id: movement.coelsa_id.clone(),
@@ -361,7 +374,7 @@ fn is_same(a: &BankMovement, b: &BankMovement) -> bool {
 }
 
 /// The lines of a day's list one way, page by page.
-pub(super) struct Lines {
+pub(super) struct DayLines {
     day: BusinessDay,
     listed: Vec<BankMovement>,
     /// The place of each movement in the list, by the bank's id.
@@ -370,7 +383,7 @@ pub(super) struct Lines {
     unreadable: BTreeMap<[u8; 32], UnreadableLine>,
 }
 
-impl Lines {
+impl DayLines {
     /// No lines so far.
     pub(crate) fn of(day: BusinessDay) -> Self {
         Self {
@@ -387,7 +400,7 @@ impl Lines {
     }
 
     /// Takes in a page; returns whether it has a line that no earlier one has.
-    pub(crate) fn take(&mut self, page: Page) -> bool {
+    pub(crate) fn take(&mut self, page: DayPage) -> bool {
         let known = (self.places.len(), self.unreadable.len());
         let mut unreadable = page.unreadable;
         for item in page.movements {
@@ -422,8 +435,8 @@ impl HttpGateway {
         order: &TransferOrder,
         request_id: &str,
     ) -> BankReply<BankTransfer> {
-        let ask = Ask::transfer(&self.config.collector, order);
-        let confirmed = Ask::confirmed(&self.config.collector, order.origin);
+        let ask = BankRequest::transfer(&self.config.collector, order);
+        let confirmed = BankRequest::confirmed(&self.config.collector, order.origin);
         self.order(ask, confirmed, request_id).await
     }
 
@@ -433,8 +446,8 @@ impl HttpGateway {
         order: &ReturnOrder,
         request_id: &str,
     ) -> BankReply<BankTransfer> {
-        let ask = Ask::give_back(&self.config.collector, order);
-        let confirmed = Ask::confirmed(&self.config.collector, order.origin);
+        let ask = BankRequest::give_back(&self.config.collector, order);
+        let confirmed = BankRequest::confirmed(&self.config.collector, order.origin);
         self.order(ask, confirmed, request_id).await
     }
 
@@ -442,8 +455,8 @@ impl HttpGateway {
     /// to `confirmed`, that it does not know the order.
     pub(super) async fn order<T>(
         &self,
-        ask: Ask<T>,
-        confirmed: Ask<T>,
+        ask: BankRequest<T>,
+        confirmed: BankRequest<T>,
         request_id: &str,
     ) -> BankReply<T> {
         let (deadline, operation) = (self.deadline(), ask.operation);
@@ -466,7 +479,7 @@ impl HttpGateway {
         let mut calls = Vec::new();
         let until = Instant::now() + LIST_DEADLINE;
         let mut all = DayList::default();
-        for way in [Way::Out, Way::In] {
+        for way in [MovementWay::Out, MovementWay::In] {
             let listed = self.list_way(day, way, request_id, until, &mut calls);
             match listed.await {
                 Ok(lines) => {
@@ -487,15 +500,15 @@ impl HttpGateway {
     async fn list_way(
         &self,
         day: BusinessDay,
-        way: Way,
+        way: MovementWay,
         request_id: &str,
         until: Instant,
         calls: &mut Vec<BankCall>,
-    ) -> Result<Lines, BankError> {
-        let mut lines = Lines::of(day);
+    ) -> Result<DayLines, BankError> {
+        let mut lines = DayLines::of(day);
         for number in 0..self.config.pages {
             let offset = number.saturating_mul(PAGE);
-            let ask = Ask::page(&self.config.collector, day, way, offset);
+            let ask = BankRequest::page(&self.config.collector, day, way, offset);
             let deadline = self.deadline().min(until);
             let reply = self.perform(ask, request_id, deadline).await;
             calls.extend(reply.calls);

@@ -28,14 +28,14 @@ pub(super) enum Verdict<T> {
 
 /// An answer of the bank, within its limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Answer {
+pub(super) struct BankResponse {
     /// The HTTP status.
     pub status: u16,
     /// The decoded body, of at most as many bytes as the operation reads.
     pub body: String,
 }
 
-impl Answer {
+impl BankResponse {
     /// Whether the status is any 2xx.
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
@@ -48,10 +48,10 @@ impl Answer {
 }
 
 /// Judges an answer.
-pub(super) type Judge<T> = Box<dyn Fn(&Answer) -> Verdict<T>>;
+pub(super) type Judge<T> = Box<dyn Fn(&BankResponse) -> Verdict<T>>;
 
 /// An operation of the bank.
-pub(super) struct Ask<T> {
+pub(super) struct BankRequest<T> {
     /// Its name in the journal.
     pub operation: &'static str,
     /// The reference that makes it idempotent: the client id, by which the bank and we know the account.
@@ -73,7 +73,7 @@ pub(super) struct Ask<T> {
 }
 
 /// What an answer without success means for an operation with these final codes.
-pub(super) fn verdict<T>(answer: &Answer, finals: &[&str]) -> Verdict<T> {
+pub(super) fn verdict<T>(answer: &BankResponse, finals: &[&str]) -> Verdict<T> {
     if finals.contains(&code_of(answer).as_str()) {
         Verdict::Refused
     } else {
@@ -82,7 +82,7 @@ pub(super) fn verdict<T>(answer: &Answer, finals: &[&str]) -> Verdict<T> {
 }
 
 /// What an answer without success means for a question that decides nothing: any code is the bank's refusal.
-pub(super) fn of_question<T>(answer: &Answer) -> Verdict<T> {
+pub(super) fn of_question<T>(answer: &BankResponse) -> Verdict<T> {
     if code_of(answer).is_empty() {
         Verdict::Nonsense
     } else {
@@ -90,7 +90,7 @@ pub(super) fn of_question<T>(answer: &Answer) -> Verdict<T> {
     }
 }
 
-impl<T> Ask<T> {
+impl<T> BankRequest<T> {
     /// A request without a body; `path` is the part after `/v1`.
     pub(crate) fn get(operation: &'static str, path: &[&str], judge: Judge<T>) -> Self {
         let path = [&["v1"], path].concat();
@@ -113,7 +113,7 @@ impl<T> Ask<T> {
     }
 }
 
-impl Ask<Cvu> {
+impl BankRequest<Cvu> {
     /// Creates the CVU of a client id, or returns the existing one.
     pub(crate) fn create_cvu(config: &Config, client_id: u64, holder: &Holder) -> Self {
         let psp = config.psp_code;
@@ -154,7 +154,7 @@ impl Ask<Cvu> {
     }
 }
 
-impl Ask<Alias> {
+impl BankRequest<Alias> {
     /// Sets an alias, or has the bank assign one.
     pub(crate) fn set_alias(collector: &str, cvu: Cvu, cuit: Cuit, alias: Option<&Alias>) -> Self {
         let mut body = json!({"cvu": cvu, "cuit": cuit});
@@ -178,7 +178,7 @@ impl Ask<Alias> {
     }
 }
 
-impl Ask<()> {
+impl BankRequest<()> {
     /// Changes the holder's name.
     pub(crate) fn rename(collector: &str, cvu: Cvu, name: &str) -> Self {
         Self {
@@ -210,7 +210,7 @@ impl Ask<()> {
     }
 }
 
-impl Ask<bool> {
+impl BankRequest<bool> {
     /// Whether a CVU is closed: no longer active, or not there.
     pub(crate) fn is_closed(cvu: Cvu) -> Self {
         let path = ["accounts", "cbu", cvu.as_str()];
@@ -240,7 +240,7 @@ impl Ask<bool> {
     }
 }
 
-fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
+fn judge_alias(answer: &BankResponse, wanted: Option<&Alias>) -> Verdict<Alias> {
     if !answer.is_success() {
         return match (code_of(answer).as_str(), wanted) {
             // The CVU already has that alias, perhaps from an attempt whose answer was lost.
@@ -263,7 +263,7 @@ fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
     }
 }
 
-fn judge_done(answer: &Answer, finals: &[&str]) -> Verdict<()> {
+fn judge_done(answer: &BankResponse, finals: &[&str]) -> Verdict<()> {
     if !answer.is_success() {
         return verdict(answer, finals);
     }
@@ -303,7 +303,7 @@ pub(super) fn code(body: &str) -> String {
 }
 
 /// The bank's code in an answer; empty when there is none.
-pub(super) fn code_of(answer: &Answer) -> String {
+pub(super) fn code_of(answer: &BankResponse) -> String {
     answer
         .read()
         .map(|error: Error| error.code)
@@ -354,7 +354,7 @@ pub(super) struct LoggedIn {
 
 impl LoggedIn {
     /// Reads the answer of a login; `None` when it holds no token.
-    pub(crate) fn read(answer: &Answer) -> Option<Self> {
+    pub(crate) fn read(answer: &BankResponse) -> Option<Self> {
         answer.read().filter(|_| answer.is_success())
     }
 }

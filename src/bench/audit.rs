@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_voucher_that_is_missing_is_a_failure() {
         let store = caudal_storage::MemoryStore::synchronous(std::sync::Arc::new(
-            caudal_actors::records::projection::Rows,
+            caudal_actors::records::projection::ServiceProjection,
         ));
         let mut tally = Tally::new(1);
         let audit = ledger(store.as_ref(), &[(RealmId(2), &tally)]).unwrap();

@@ -11,12 +11,12 @@ use actix_web::rt::task::JoinHandle;
 use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal_actors::banks::Relation;
-use caudal_actors::engine::{Asker, Engine, EngineOptions, Outside};
+use caudal_actors::engine::{Engine, EngineOptions, Outside, Requester};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::BankGateway;
-use caudal_actors::ports::obedient::ObedientBank;
+use caudal_actors::ports::fake_bank::FakeBank;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
-use caudal_actors::records::projection::Rows;
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_actors::reply::Given;
 use caudal_backup::outgoing::Outgoing;
 use caudal_http::audit_rate::AuditRate;
@@ -25,13 +25,13 @@ use caudal_http::clock::GuardedClock;
 use caudal_http::gate::Gate;
 use caudal_http::keys::Keyring;
 use caudal_http::measures::Measures;
-use caudal_http::memory::{Plan, watch};
+use caudal_http::memory::{MemoryPlan, watch};
 use caudal_http::pool::Pool;
 use caudal_http::rate::Rate;
 use caudal_http::streams::Streams;
-use caudal_http::webhooks::{HttpSink, Reach, Sealer};
+use caudal_http::webhooks::{AllowedAddresses, HttpSink, Sealer};
 use caudal_http::wire::{self, Bounds, Listening};
-use caudal_http::{Door, Hooks};
+use caudal_http::{AppState, Hooks};
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::cvu::Cvu;
@@ -44,7 +44,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_ledger::vouchers::Outcome;
 use caudal_service::GRACE;
-use caudal_service::server::{self, Running};
+use caudal_service::server::{self, RunningServer};
 use caudal_storage::{DurableStore, StoreOptions};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
@@ -71,7 +71,7 @@ const FUNDING: usize = 512;
 #[derive(Debug)]
 struct Bank;
 
-impl ObedientBank for Bank {}
+impl FakeBank for Bank {}
 
 /// An answer as long as that of a posting.
 const EMPTY_ANSWER: &[u8] = &[b' '; 430];
@@ -118,17 +118,20 @@ pub fn open(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Resul
         times: measures.store(),
         ..StoreOptions::default()
     };
-    if let Some(plan) = layout.memory.map(Plan::of) {
+    if let Some(plan) = layout.memory.map(MemoryPlan::of) {
         plan.lay_out(&mut options, &mut storage);
     }
     options.resident = layout.resident.unwrap_or(options.resident);
-    let store = DurableStore::open(folder, storage, Arc::new(Rows));
+    let store = DurableStore::open(folder, storage, Arc::new(ServiceProjection));
     let store = store.with_context(|| format!("opening {}", folder.display()))?;
     let banks = Arc::new(|_: &Relation| {
         let bank: Arc<dyn BankGateway> = Arc::new(Bank);
         Ok(bank)
     });
-    let sink = Arc::new(HttpSink::new(Reach::loopback(), Sealer::new(PEPPER)?)?);
+    let sink = Arc::new(HttpSink::new(
+        AllowedAddresses::loopback(),
+        Sealer::new(PEPPER)?,
+    )?);
     let held = Outgoing::free().watch();
     let outside = Outside { banks, sink, held };
     let clock = Arc::new(GuardedClock::of_machine());
@@ -147,20 +150,20 @@ pub struct Site {
     pub addr: SocketAddr,
     /// The requests to it.
     pub requests: Arc<Requests>,
-    server: Running,
+    server: RunningServer,
     watch: Option<JoinHandle<()>>,
 }
 
 /// How the service of a layout listens.
-fn listening(layout: Layout, door: &Door) -> Listening {
+fn listening(layout: Layout, app: &AppState) -> Listening {
     Listening {
         workers: layout.workers,
         bounds: Arc::new(Bounds::new(
             wire::ConnectionLimits::default(),
-            Arc::clone(&door.gate),
-            Arc::clone(&door.unread),
+            Arc::clone(&app.gate),
+            Arc::clone(&app.unread),
         )),
-        head: door.deadlines.head,
+        head: app.deadlines.head,
         answer: wire::ANSWER_PATIENCE,
         grace: GRACE,
     }
@@ -172,7 +175,7 @@ impl Site {
     /// # Errors
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
-        let memory = layout.memory.map(Plan::of);
+        let memory = layout.memory.map(MemoryPlan::of);
         // With metrics, as in a service, so that their cost is in every figure.
         let measures = Arc::new(Measures::default());
         let engine = open(folder, layout, &measures)?;
@@ -180,7 +183,7 @@ impl Site {
         let keyring = Arc::new(Keyring::new(PEPPER, Shard::default()));
         let (realm, key) = tenant(&engine, &keyring, TENANT).await?;
         let cvus = register(&engine, realm, accounts).await?;
-        let door = Door {
+        let app = AppState {
             calendar: Arc::default(),
             engine: Arc::clone(&engine),
             keyring: Arc::clone(&keyring),
@@ -188,7 +191,7 @@ impl Site {
             gate: Arc::new(Gate::default()),
             pool: Arc::new(Pool::start()?),
             hooks: Arc::new(Hooks {
-                reach: Reach::loopback(),
+                reach: AllowedAddresses::loopback(),
                 sealer: Sealer::new(PEPPER)?,
                 streams: Streams::default(),
                 tests: Rate::new(NonZeroU32::MIN, Duration::from_secs(1)),
@@ -196,7 +199,7 @@ impl Site {
             deadlines: Deadlines::default(),
             log_every: 1,
             audit_rate: Arc::new(AuditRate::new(NonZeroU32::MIN)),
-            strangers: Arc::default(),
+            wrong_keys: Arc::default(),
             rate: None,
             measures,
             memory,
@@ -206,8 +209,8 @@ impl Site {
             node: None,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let how = listening(layout, &door);
-        let server = server::start(door, listener, &how, extra)?;
+        let how = listening(layout, &app);
+        let server = server::start(app, listener, &how, extra)?;
         Ok(Self {
             engine,
             keyring,
@@ -268,7 +271,7 @@ impl Site {
         match self
             .engine
             .ledger()
-            .post(self.realm, order, asker())
+            .post(self.realm, order, requester())
             .await?
         {
             Given::Value(Outcome::Recorded(_)) => Ok(()),
@@ -291,8 +294,8 @@ impl Site {
 }
 
 /// A caller without an idempotency key, whose answer is not kept.
-fn asker<T>() -> Asker<T> {
-    Asker {
+fn requester<T>() -> Requester<T> {
+    Requester {
         keyed: None,
         request_id: "bench".to_owned(),
         admitted: None,
@@ -319,7 +322,10 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         description: None,
         category: None,
     };
-    engine.ledger().create_type(realm, order, asker()).await?;
+    engine
+        .ledger()
+        .create_type(realm, order, requester())
+        .await?;
     Ok((realm, issued.text))
 }
 
@@ -357,7 +363,7 @@ async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Res
         let registration = registration(number)?;
         let opened = engine
             .ledger()
-            .register(realm, registration, true, None, asker());
+            .register(realm, registration, true, None, requester());
         let cvu = match opened.await {
             Ok(Given::Value(view)) => view.account.cvu,
             Ok(Given::Kept { .. }) => None,

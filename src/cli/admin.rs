@@ -6,13 +6,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::remote::{Remote, Which, items, shown};
+use super::remote::{Remote, WhichService, items, shown};
 use super::table::aligned;
 use super::terminal::{say, wait};
 
-/// Errands about tenants.
+/// Commands about tenants.
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum Tenant {
+pub(super) enum TenantCommand {
     /// Create a tenant; it gets a live and a test realm
     Create {
         /// Its name
@@ -27,9 +27,9 @@ pub(super) enum Tenant {
     },
 }
 
-/// Errands about keys.
+/// Commands about keys.
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum Key {
+pub(super) enum KeyCommand {
     /// Issue a key; its text is shown only now
     Issue {
         /// The tenant's id
@@ -86,7 +86,7 @@ pub(super) enum Key {
 #[derive(Debug, clap::Args)]
 pub(super) struct Asking {
     #[command(flatten)]
-    which: Which,
+    which: WhichService,
     /// Print the answer as JSON
     #[arg(long)]
     pub json: bool,
@@ -114,16 +114,16 @@ impl From<Mode> for caudal_ledger::ids::Mode {
 }
 
 /// Runs a command about tenants.
-pub(super) fn tenant(errand: Tenant) -> Result<(), Exit> {
+pub(super) fn tenant(command: TenantCommand) -> Result<(), Exit> {
     const COLUMNS: [&str; 3] = ["id", "name", "createdAt"];
-    match errand {
-        Tenant::Create { name, asking } => {
+    match command {
+        TenantCommand::Create { name, asking } => {
             let body = Some(json!({"name": name}));
             asking.run(Method::POST, "/admin/tenants", body, |tenant| {
                 format!("tenant {} created", shown(tenant, "id"))
             })
         }
-        Tenant::List { asking } => {
+        TenantCommand::List { asking } => {
             let show = |list: &Value| table(&COLUMNS, items(list));
             asking.run(Method::GET, "/admin/tenants", None, show)
         }
@@ -131,7 +131,7 @@ pub(super) fn tenant(errand: Tenant) -> Result<(), Exit> {
 }
 
 /// Runs a command about keys.
-pub(super) fn key(errand: Key) -> Result<(), Exit> {
+pub(super) fn key(command: KeyCommand) -> Result<(), Exit> {
     const COLUMNS: [&str; 10] = [
         "id",
         "prefix",
@@ -144,8 +144,8 @@ pub(super) fn key(errand: Key) -> Result<(), Exit> {
         "expiresAt",
         "lastUsedAt",
     ];
-    match errand {
-        Key::Issue {
+    match command {
+        KeyCommand::Issue {
             tenant,
             mode,
             label,
@@ -171,13 +171,13 @@ pub(super) fn key(errand: Key) -> Result<(), Exit> {
             let path = format!("/admin/tenants/{}/keys", segment(&tenant)?);
             asking.run(Method::POST, &path, Some(body), issued)
         }
-        Key::List { tenant, asking } => {
+        KeyCommand::List { tenant, asking } => {
             let path = format!("/admin/tenants/{}/keys", segment(&tenant)?);
             asking.run(Method::GET, &path, None, |list| {
                 table(&COLUMNS, items(list))
             })
         }
-        Key::Rotate {
+        KeyCommand::Rotate {
             id,
             overlap_seconds,
             asking,
@@ -186,7 +186,7 @@ pub(super) fn key(errand: Key) -> Result<(), Exit> {
             let path = format!("/admin/keys/{}/rotate", segment(&id)?);
             asking.run(Method::POST, &path, Some(body), issued)
         }
-        Key::Revoke { id, asking } => {
+        KeyCommand::Revoke { id, asking } => {
             let path = format!("/admin/keys/{}", segment(&id)?);
             asking.run(Method::DELETE, &path, None, |_| format!("key {id} revoked"))
         }

@@ -10,9 +10,9 @@ use super::Exit;
 use super::admin::{Asking, table};
 use super::remote::{items, refusal, shown};
 
-/// An errand about approvals.
+/// A command about approvals.
 #[derive(Debug, Subcommand)]
-pub(super) enum Approvals {
+pub(super) enum ApprovalsCommand {
     /// List what waits, and the latest decisions
     List {
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub(super) enum Approvals {
 }
 
 /// Runs the command.
-pub(super) fn run(errand: Approvals) -> Result<(), Exit> {
+pub(super) fn run(command: ApprovalsCommand) -> Result<(), Exit> {
     const COLUMNS: [&str; 8] = [
         "id",
         "state",
@@ -57,16 +57,20 @@ pub(super) fn run(errand: Approvals) -> Result<(), Exit> {
         let path = format!("/admin/approvals/{id}/{word}");
         asking.answered(Method::POST, &path, None, page)
     };
-    match errand {
-        Approvals::List { asking } => asking.run(Method::GET, "/admin/approvals", None, |list| {
-            table(&COLUMNS, items(list))
-        }),
-        Approvals::Show { id, asking } => {
+    match command {
+        ApprovalsCommand::List { asking } => {
+            asking.run(Method::GET, "/admin/approvals", None, |list| {
+                table(&COLUMNS, items(list))
+            })
+        }
+        ApprovalsCommand::Show { id, asking } => {
             let path = format!("/admin/approvals/{id}");
             asking.run(Method::GET, &path, None, page)
         }
-        Approvals::Approve { id, asking } => carried_out(id, &decide(id, "approve", asking)?),
-        Approvals::Reject { id, asking } => decide(id, "reject", asking).map(drop),
+        ApprovalsCommand::Approve { id, asking } => {
+            carried_out(id, &decide(id, "approve", asking)?)
+        }
+        ApprovalsCommand::Reject { id, asking } => decide(id, "reject", asking).map(drop),
     }
 }
 

@@ -1,13 +1,13 @@
-//! `caudal backup`: ships a journal to a depot, and verifies the depot.
+//! `caudal backup`: ships a journal to a backup store, and verifies the backup store.
 
 use std::path::{Path, PathBuf};
 
 use caudal_backup::BackupError;
-use caudal_backup::chain::{self, Kept, Walked};
-use caudal_backup::depot::{self, Depot};
+use caudal_backup::backup_store::{self, BackupStore};
+use caudal_backup::chain::{self, ChainSummary, ShippedStore};
 use caudal_backup::names::hex;
-use caudal_backup::ship::Cut;
-use caudal_backup::shipment::{Known, Shipment};
+use caudal_backup::ship::ObjectLimits;
+use caudal_backup::shipment::{KnownBackup, Shipment};
 use caudal_ledger::time::Timestamp;
 use caudal_service::{self as service, BackupChoice};
 use clap::Subcommand;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::Exit;
 use super::process;
 use super::progress::ProgressLine;
-use super::remote::{Which, shown};
+use super::remote::{WhichService, shown};
 use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
 
@@ -27,9 +27,9 @@ use super::terminal::{self, say, wait};
 /// waits. An interrupted backup continues where it was when the command runs again.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(super) struct Args {
+pub(super) struct BackupArgs {
     #[command(subcommand)]
-    check: Option<Check>,
+    check: Option<BackupCheck>,
     /// The data folder of a stopped service; overrides CAUDAL_ADMIN_URL
     #[arg(long, value_name = "DIR", requires = "to")]
     data: Option<PathBuf>,
@@ -37,14 +37,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "PLACE", requires = "data")]
     to: Option<String>,
     #[command(flatten)]
-    which: Which,
+    which: WhichService,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Check {
+enum BackupCheck {
     /// Verify a backup without restoring it: follow the chain of hashes from the first record to the last
     ///
     /// Exit code 1 when an object is damaged or missing, the newest ones included; the message names it, and where in its
@@ -76,7 +76,7 @@ impl From<BackupError> for Exit {
         match why {
             BackupError::Refused(why) => Self::usage(why),
             BackupError::Store(why) => service::StartError::from(why).into(),
-            BackupError::Depot { .. }
+            BackupError::BackupStore { .. }
             | BackupError::Damaged { .. }
             | BackupError::Incomplete(_)
             | BackupError::Journal(_) => Self::failed(why),
@@ -85,9 +85,9 @@ impl From<BackupError> for Exit {
 }
 
 /// Runs the command.
-pub(super) fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: BackupArgs) -> Result<(), Exit> {
     match (args.check, args.data, args.to) {
-        (Some(Check::Verify(args)), _, _) => {
+        (Some(BackupCheck::Verify(args)), _, _) => {
             terminal::log(caudal_http::log::LogFormat::Text, "warn")?;
             wait(check(args))
         }
@@ -118,20 +118,21 @@ fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
 
 /// Backs up the folder of a stopped service.
 fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
-    let depot = depot::open(to, true)?;
+    let backup_store = backup_store::open(to, true)?;
     let line = ProgressLine::new("opening");
     let stopped = Stopped::open(data, false, &line)?;
     line.clear();
     let mark = service::pepper_mark(data)?;
     let history = hex(&stopped.records.history());
     let done = wait(async {
-        let known = Known {
+        let known = KnownBackup {
             pepper_check: mark.as_deref(),
             choice: &BackupChoice::of(data),
             shipped: None,
         };
         let records = stopped.records.clone();
-        let mut shipment = Shipment::begin(&depot, records, Cut::default(), known).await?;
+        let mut shipment =
+            Shipment::begin(&backup_store, records, ObjectLimits::default(), known).await?;
         let all = shipment.behind();
         let bar = ProgressLine::bytes("shipping", all);
         while shipment.step().await? {
@@ -153,7 +154,7 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
 }
 
 /// Makes a running service ship now.
-fn running(which: Which, json: bool) -> Result<(), Exit> {
+fn running(which: WhichService, json: bool) -> Result<(), Exit> {
     let remote = which.find()?;
     let line = ProgressLine::new("the service ships");
     // The first backup ships everything, so no deadline fits.
@@ -179,21 +180,21 @@ fn running(which: Which, json: bool) -> Result<(), Exit> {
 
 /// Follows the chain with a progress bar.
 async fn check(args: Verify) -> Result<(), Exit> {
-    let depot = depot::open(&args.from, false)?;
-    let depot = depot.as_ref();
-    let kept = chain::kept(depot, args.store.as_deref(), args.accept_older).await?;
+    let backup_store = backup_store::open(&args.from, false)?;
+    let backup_store = backup_store.as_ref();
+    let kept = chain::kept(backup_store, args.store.as_deref(), args.accept_older).await?;
     let last = kept.last();
     if let Some(least) = args.at_least.filter(|least| last < *least) {
-        let place = depot.place();
+        let place = backup_store.place();
         return Err(Exit::failed(format!(
             "{place} ends with commit {last}, before commit {least}: newer objects are missing, or were not shipped there"
         )));
     }
     let bar = ProgressLine::bytes("verifying", kept.bytes());
     let mut done = |bytes| bar.set_position(bytes);
-    let walked = chain::walk(depot, &kept, &mut |_, _| Ok(true), &mut done).await;
+    let walked = chain::walk(backup_store, &kept, &mut |_, _| Ok(true), &mut done).await;
     bar.clear();
-    let found = found(depot, &kept, &walked?);
+    let found = found(backup_store, &kept, &walked?);
     if args.json {
         return say(&serde_json::to_string_pretty(&found).map_err(Exit::failed)?);
     }
@@ -212,9 +213,13 @@ async fn check(args: Verify) -> Result<(), Exit> {
 }
 
 /// The result of a walk, for a person or a program.
-pub(super) fn found(depot: &dyn Depot, kept: &Kept, walked: &Walked) -> Value {
+pub(super) fn found(
+    backup_store: &dyn BackupStore,
+    kept: &ShippedStore,
+    walked: &ChainSummary,
+) -> Value {
     json!({
-        "from": depot.place(),
+        "from": backup_store.place(),
         "store": hex(&kept.history),
         "objects": walked.objects,
         "commit": walked.commits,

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use caudal_actors::platform::NewTenant;
-use caudal_backup::depot;
-use caudal_backup::run::Plan;
-use caudal_backup::ship::Cut;
+use caudal_backup::backup_store;
+use caudal_backup::run::BackupPlan;
+use caudal_backup::ship::ObjectLimits;
 use caudal_http::log::LogFormat;
 use caudal_http::memory;
 use caudal_ledger::tenants::{Mode, Policy};
@@ -41,7 +41,7 @@ pub(super) const DATA: &str = "./caudal-data";
 /// Run the whole service on this machine for a first look: embedded store, embedded sandbox bank,
 /// a demo tenant with keys. Starting again on the same folder keeps everything.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct DevArgs {
     /// The folder that keeps everything [default: ./caudal-data; with --cluster, one that is removed at the end]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -74,7 +74,7 @@ pub(super) struct Args {
     restart: bool,
 }
 
-impl Args {
+impl DevArgs {
     /// The data folder of the service.
     fn data(&self) -> PathBuf {
         self.data.clone().unwrap_or_else(|| DATA.into())
@@ -116,9 +116,9 @@ impl DevFile {
 }
 
 /// Runs the service until a signal.
-pub(super) fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: DevArgs) -> Result<(), Exit> {
     if args.cluster {
-        return cluster::run(cluster::Plan {
+        return cluster::run(cluster::ClusterPlan {
             data: args.data,
             listen: args.listen,
             admin_listen: args.admin_listen,
@@ -182,7 +182,7 @@ fn cell(url: SecretString) -> Result<CellLog, Exit> {
 }
 
 /// Starts the service; when this returns it takes requests and `dev.json` exists.
-async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
+async fn start(args: DevArgs) -> Result<(Service, DevFile), Exit> {
     let data = args.data();
     let last = DevFile::read(&data)?;
     let admin_key = match &last {
@@ -209,7 +209,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         },
         ..ServiceOptions::local(&data, admin_key.clone().into())
     }
-    .within(memory::Plan::of(memory::usual()));
+    .within(memory::MemoryPlan::of(memory::usual()));
     // A program that waits for the file must not find that of the previous run.
     let (now, before) = (data.join(DEV_FILE), data.join(DEV_FILE_LAST));
     let moved = now.exists() && std::fs::rename(&now, &before).is_ok();
@@ -237,11 +237,11 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
 }
 
 /// The plan for shipping the journal to a place.
-fn plan(place: &str) -> Result<Plan, Exit> {
-    Ok(Plan {
-        depot: depot::open(place, true)?,
+fn plan(place: &str) -> Result<BackupPlan, Exit> {
+    Ok(BackupPlan {
+        backup_store: backup_store::open(place, true)?,
         every: SHIP_EVERY,
-        cut: Cut::default(),
+        cut: ObjectLimits::default(),
     })
 }
 
@@ -345,9 +345,9 @@ mod tests {
 
     use super::*;
 
-    fn args(dir: &TempDir) -> Args {
+    fn args(dir: &TempDir) -> DevArgs {
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
-        Args {
+        DevArgs {
             data: Some(dir.path().join("data")),
             log: None,
             listen: free,

@@ -17,7 +17,7 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080
 
 /// Ask a service on this machine whether it takes requests: exit code 0 when it does, else 1.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct HealthArgs {
     /// The address of either listener, for instance http://127.0.0.1:8080; unless set, the one in CAUDAL_LISTEN, or
     /// http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
@@ -28,7 +28,7 @@ pub(super) struct Args {
 }
 
 /// Checks the service.
-pub(super) fn run(args: &Args) -> Result<(), Exit> {
+pub(super) fn run(args: &HealthArgs) -> Result<(), Exit> {
     let base = match &args.url {
         Some(url) => url.clone(),
         None => usual(std::env::var("CAUDAL_LISTEN").ok().as_deref())?,

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use caudal_http::webhooks::Secret;
+use caudal_http::webhooks::SigningSecret;
 use caudal_http::webhooks::signing::{self, Message};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use secrecy::ExposeSecret as _;
@@ -32,7 +32,7 @@ const MESSAGE_MAX: usize = 4 << 20;
 /// Follow the events of a key and post each to a URL, for instance of a receiver that you are writing, signed like a
 /// webhook. Prints a line for each event and runs until Ctrl-C.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ListenArgs {
     /// Where events are posted to, for instance http://127.0.0.1:9000/hooks
     #[arg(long, value_name = "URL")]
     forward: Url,
@@ -64,7 +64,7 @@ struct Forward {
     stream: Url,
     key: String,
     to: Url,
-    secret: Secret,
+    secret: SigningSecret,
     /// The id of the last event received.
     last: Option<String>,
 }
@@ -78,7 +78,7 @@ struct StreamMessage {
 }
 
 /// Runs the command until a signal.
-pub(super) fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: ListenArgs) -> Result<(), Exit> {
     terminal::log(caudal_http::log::LogFormat::Terminal, "warn")?;
     terminal::wait(async {
         let mut signals = Signals::listen(Hangup::Ends)?;
@@ -91,7 +91,7 @@ pub(super) fn run(args: Args) -> Result<(), Exit> {
 }
 
 impl Forward {
-    fn of(args: Args) -> Result<Self, Exit> {
+    fn of(args: ListenArgs) -> Result<Self, Exit> {
         let dev = DevFile::read(DATA.as_ref())?;
         let none = || {
             Exit::usage(format!(
@@ -114,9 +114,9 @@ impl Forward {
         let secret = match args.secret {
             Some(text) => {
                 let wrong = |why| Exit::usage(format!("--secret {why}"));
-                Secret::parse(&text).map_err(wrong)?
+                SigningSecret::parse(&text).map_err(wrong)?
             }
-            None => Secret::new().map_err(Exit::failed)?,
+            None => SigningSecret::new().map_err(Exit::failed)?,
         };
         let client = Client::builder()
             .redirect(redirect::Policy::none())

@@ -8,9 +8,9 @@ use super::Exit;
 use super::admin::Asking;
 use super::remote::shown;
 
-/// An errand about what a service logs.
+/// A command about what a service logs.
 #[derive(Debug, Subcommand)]
-pub(super) enum Log {
+pub(super) enum LogCommand {
     /// Show how much is logged, and how long a change still lasts
     Show {
         #[command(flatten)]
@@ -37,11 +37,11 @@ pub(super) enum Log {
 }
 
 /// Runs the command.
-pub(super) fn run(errand: Log) -> Result<(), Exit> {
+pub(super) fn run(command: LogCommand) -> Result<(), Exit> {
     const PATH: &str = "/admin/log";
-    match errand {
-        Log::Show { asking } => asking.run(Method::GET, PATH, None, page),
-        Log::Set {
+    match command {
+        LogCommand::Show { asking } => asking.run(Method::GET, PATH, None, page),
+        LogCommand::Set {
             directives,
             seconds,
             asking,
@@ -52,7 +52,7 @@ pub(super) fn run(errand: Log) -> Result<(), Exit> {
             }
             asking.run(Method::PUT, PATH, Some(body), page)
         }
-        Log::Reset { asking } => asking.run(Method::PUT, PATH, Some(json!({})), page),
+        LogCommand::Reset { asking } => asking.run(Method::PUT, PATH, Some(json!({})), page),
     }
 }
 

@@ -5,16 +5,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::remote::{Remote, Which, shown};
+use super::remote::{Remote, WhichService, shown};
 use super::terminal::{say, wait};
 
-/// An errand about nodes.
+/// A command about nodes.
 #[derive(Debug, Subcommand)]
-pub(super) enum Node {
+pub(super) enum NodeCommand {
     /// Show which node owns the log, and which follow it and how far they are; any node answers
     Status {
         #[command(flatten)]
-        which: Which,
+        which: WhichService,
         /// Print the answer as JSON
         #[arg(long)]
         json: bool,
@@ -22,7 +22,7 @@ pub(super) enum Node {
     /// Hand the log from its owner to another node; clients repeat their requests for a moment. Ask that owner's admin API
     HandOver {
         #[command(flatten)]
-        which: Which,
+        which: WhichService,
         /// The node that is to own the log; the one that lacks least unless set
         #[arg(long, value_name = "NODE")]
         to: Option<String>,
@@ -30,10 +30,10 @@ pub(super) enum Node {
 }
 
 /// Runs the command.
-pub(super) fn run(errand: Node) -> Result<(), Exit> {
-    match errand {
-        Node::Status { which, json } => status(&which.find()?, json),
-        Node::HandOver { which, to } => hand_over(&which.find()?, to.as_deref()),
+pub(super) fn run(command: NodeCommand) -> Result<(), Exit> {
+    match command {
+        NodeCommand::Status { which, json } => status(&which.find()?, json),
+        NodeCommand::HandOver { which, to } => hand_over(&which.find()?, to.as_deref()),
     }
 }
 

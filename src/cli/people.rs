@@ -11,24 +11,24 @@ use super::terminal::{say, wait};
 /// The most entries that one request asks for.
 const PAGE: u64 = 200;
 
-/// Errands about whoever runs a service.
+/// Commands about the people who run a service.
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum Admin {
+pub(super) enum AdminCommand {
     /// Add people with a role and a credential of their own; replace and revoke credentials
     #[command(subcommand)]
-    People(People),
+    People(PeopleCommand),
 }
 
-/// Errands about people.
+/// Commands about people.
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum People {
+pub(super) enum PeopleCommand {
     /// Add a person; the credential is shown only now
     Add {
         /// Their permanent name in the audit log: small letters, digits, . _ - @
         name: String,
         /// Their role
         #[arg(long)]
-        role: Role,
+        role: RoleArg,
         #[command(flatten)]
         asking: Asking,
     },
@@ -42,7 +42,7 @@ pub(super) enum People {
         /// Their name
         name: String,
         /// Their new role
-        role: Role,
+        role: RoleArg,
         #[command(flatten)]
         asking: Asking,
     },
@@ -64,7 +64,7 @@ pub(super) enum People {
 
 /// The role of a person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(super) enum Role {
+pub(super) enum RoleArg {
     /// Reads
     Viewer,
     /// Reads, the audit log too
@@ -75,7 +75,7 @@ pub(super) enum Role {
     Approver,
 }
 
-impl Role {
+impl RoleArg {
     const fn word(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -115,12 +115,12 @@ pub(super) struct AuditArgs {
 }
 
 /// Runs a command about people.
-pub(super) fn admin(errand: Admin) -> Result<(), Exit> {
-    let Admin::People(errand) = errand;
-    people(errand)
+pub(super) fn admin(command: AdminCommand) -> Result<(), Exit> {
+    let AdminCommand::People(command) = command;
+    people(command)
 }
 
-fn people(errand: People) -> Result<(), Exit> {
+fn people(command: PeopleCommand) -> Result<(), Exit> {
     const COLUMNS: [&str; 7] = [
         "name",
         "role",
@@ -130,25 +130,25 @@ fn people(errand: People) -> Result<(), Exit> {
         "issuedAt",
         "revokedAt",
     ];
-    match errand {
-        People::Add { name, role, asking } => {
+    match command {
+        PeopleCommand::Add { name, role, asking } => {
             let body = json!({"name": name, "role": role.word()});
             asking.run(Method::POST, "/admin/people", Some(body), issued)
         }
-        People::List { asking } => asking.run(Method::GET, "/admin/people", None, |list| {
+        PeopleCommand::List { asking } => asking.run(Method::GET, "/admin/people", None, |list| {
             table(&COLUMNS, items(list))
         }),
-        People::Role { name, role, asking } => {
+        PeopleCommand::Role { name, role, asking } => {
             let body = json!({"role": role.word()});
             asking.run(Method::PATCH, &path(&name, "")?, Some(body), |person| {
                 format!("{name} is {} now", shown(person, "role"))
             })
         }
-        People::Rotate { name, asking } => {
+        PeopleCommand::Rotate { name, asking } => {
             let path = name.map_or(Ok("/admin/me/rotate".into()), |it| path(&it, "/rotate"))?;
             asking.run(Method::POST, &path, None, issued)
         }
-        People::Revoke { name, asking } => {
+        PeopleCommand::Revoke { name, asking } => {
             asking.run(Method::DELETE, &path(&name, "")?, None, |_| {
                 format!("the credential of {name} is revoked")
             })

@@ -26,7 +26,7 @@ enum Unit {
 
 /// A progress line. It disappears with its last clone.
 #[derive(Clone, Debug)]
-pub struct ProgressLine(Arc<Mutex<Shown>>);
+pub(super) struct ProgressLine(Arc<Mutex<Shown>>);
 
 #[derive(Debug)]
 struct Shown {
@@ -41,12 +41,12 @@ struct Shown {
 
 impl ProgressLine {
     /// Shows what goes on, and how many things are done once there is a number.
-    pub fn new(what: &str) -> Self {
+    pub(super) fn new(what: &str) -> Self {
         Self::begin(what, Unit::Things)
     }
 
     /// Shows how many of so many bytes are done; 0 if it is not known how many there will be.
-    pub fn bytes(what: &str, all: u64) -> Self {
+    pub(super) fn bytes(what: &str, all: u64) -> Self {
         Self::begin(what, Unit::Bytes((all > 0).then_some(all)))
     }
 
@@ -64,22 +64,22 @@ impl ProgressLine {
     }
 
     /// Changes what goes on.
-    pub fn set_what(&self, what: &str) {
+    pub(super) fn set_what(&self, what: &str) {
         self.change(|shown| what.clone_into(&mut shown.what));
     }
 
     /// Changes how much is done.
-    pub fn set_position(&self, position: u64) {
+    pub(super) fn set_position(&self, position: u64) {
         self.change(|shown| shown.position = position);
     }
 
     /// Removes the line; a later change would show it again.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.lock().clear();
     }
 
     /// Shows the progress of opening a store.
-    pub fn watch_opening(&self) -> OnProgress {
+    pub(super) fn watch_opening(&self) -> OnProgress {
         let line = self.clone();
         Arc::new(move |progress| {
             let (what, position) = match progress {

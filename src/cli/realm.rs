@@ -5,11 +5,11 @@ mod import;
 use std::path::{Path, PathBuf};
 
 use caudal_backup::BackupError;
+use caudal_backup::backup_store;
 use caudal_backup::chain::{self, Take};
-use caudal_backup::depot;
 use caudal_backup::names::hex;
-use caudal_backup::portable::export::{Export, Wanted};
-use caudal_backup::portable::file::{Checked, count};
+use caudal_backup::portable::export::{Export, ExportRequest};
+use caudal_backup::portable::file::{CheckedFile, count};
 use caudal_backup::portable::format::FRAME_BYTES;
 use caudal_backup::portable::import::say as write;
 use caudal_backup::portable::read;
@@ -34,23 +34,23 @@ use super::terminal::{self, say, wait};
 
 /// Export, check and import one tenant's realm; open and close it
 #[derive(Debug, Subcommand)]
-pub(super) enum Realm {
-    Export(Taken),
-    Check(Check),
+pub(super) enum RealmCommand {
+    Export(ExportArgs),
+    Check(CheckArgs),
     Import(import::Import),
     /// Serve an imported or closed realm from the next start on
-    Open(Which),
+    Open(WhichRealm),
     /// Stop serving a realm from the next start on, because it continues elsewhere
     ///
     /// An export that is made afterwards has all of it.
-    Close(Which),
+    Close(WhichRealm),
 }
 
 /// Write a realm to a file that `caudal realm import` reads
 ///
 /// A backup (`--from`) can be read while the service runs; run `caudal backup` first to ship the newest records to it.
 #[derive(Debug, clap::Args)]
-pub(super) struct Taken {
+pub(super) struct ExportArgs {
     /// The data folder of a stopped service
     #[arg(
         long,
@@ -87,7 +87,7 @@ pub(super) struct Taken {
 
 /// Check a realm's file: every byte, every stream, and what it says of itself
 #[derive(Debug, clap::Args)]
-pub(super) struct Check {
+pub(super) struct CheckArgs {
     /// The file
     file: PathBuf,
     /// Print what is in it as JSON
@@ -97,7 +97,7 @@ pub(super) struct Check {
 
 /// A realm in the data folder of a stopped service.
 #[derive(Debug, clap::Args)]
-pub(super) struct Which {
+pub(super) struct WhichRealm {
     /// The data folder of a stopped service
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
@@ -110,25 +110,25 @@ pub(super) struct Which {
 }
 
 /// Runs the command.
-pub(super) fn run(errand: Realm) -> Result<(), Exit> {
+pub(super) fn run(command: RealmCommand) -> Result<(), Exit> {
     process::keep_files_private();
     // The index has to be built here, so a message about that is no news.
     let usual = "warn,caudal_storage::durable::open=error";
     terminal::log(caudal_http::log::LogFormat::Text, usual)?;
-    match errand {
-        Realm::Export(args) => export(&args),
-        Realm::Check(args) => {
+    match command {
+        RealmCommand::Export(args) => export(&args),
+        RealmCommand::Check(args) => {
             let checked = check(&args.file)?;
             print(&told(&checked), args.json, "it is whole")
         }
-        Realm::Import(args) => import::put(&args),
-        Realm::Open(which) => turn(&which, true),
-        Realm::Close(which) => turn(&which, false),
+        RealmCommand::Import(args) => import::put(&args),
+        RealmCommand::Open(which) => turn(&which, true),
+        RealmCommand::Close(which) => turn(&which, false),
     }
 }
 
 /// The contents of a file, for people and programs.
-fn told(checked: &Checked) -> Value {
+fn told(checked: &CheckedFile) -> Value {
     let (head, ending) = (&checked.head, &checked.ending);
     json!({
         "tenantId": head.tenant,
@@ -166,7 +166,7 @@ fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
     ))
 }
 
-fn check(file: &Path) -> Result<Checked, Exit> {
+fn check(file: &Path) -> Result<CheckedFile, Exit> {
     let all = std::fs::metadata(file).map_or(0, |it| it.len());
     let bar = ProgressLine::bytes("checking", all);
     let checked = read::check(file, &mut |bytes| bar.set_position(bytes));
@@ -174,14 +174,14 @@ fn check(file: &Path) -> Result<Checked, Exit> {
     Ok(checked?)
 }
 
-fn export(args: &Taken) -> Result<(), Exit> {
+fn export(args: &ExportArgs) -> Result<(), Exit> {
     let made = extract(args, &args.to)?;
     print(&told(&made), args.json, "written")
 }
 
 /// Writes a realm's file from its source.
-fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
-    let wanted = Wanted {
+fn extract(args: &ExportArgs, to: &Path) -> Result<CheckedFile, Exit> {
+    let wanted = ExportRequest {
         tenant: args.tenant.clone(),
         mode: args.mode.into(),
         until: args.at.unwrap_or(Until::End),
@@ -191,7 +191,7 @@ fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
         (Some(data), _) => from_folder(data, to, wanted)?,
         (None, Some(from)) => {
             let which = (args.store.as_deref(), args.accept_older);
-            wait(from_depot(from, which, to, wanted))?
+            wait(from_backup_store(from, which, to, wanted))?
         }
         (None, None) => {
             return Err(Exit::usage(
@@ -227,7 +227,7 @@ fn each(
     wrong.map_or(Ok(()), Err)
 }
 
-fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
+fn from_folder(data: &Path, to: &Path, wanted: ExportRequest) -> Result<Export, Exit> {
     let line = ProgressLine::new("opening");
     let stopped = Stopped::open(data, false, &line)?;
     line.clear();
@@ -240,20 +240,20 @@ fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
     Ok(export)
 }
 
-async fn from_depot(
+async fn from_backup_store(
     from: &str,
     (store, older): (Option<&str>, bool),
     to: &Path,
-    wanted: Wanted,
+    wanted: ExportRequest,
 ) -> Result<Export, Exit> {
-    let depot = depot::open(from, false)?;
-    let depot = depot.as_ref();
-    let kept = chain::kept(depot, store, older).await?;
+    let backup_store = backup_store::open(from, false)?;
+    let backup_store = backup_store.as_ref();
+    let kept = chain::kept(backup_store, store, older).await?;
     let mut export = Export::begin(to, kept.history, wanted)?;
     let bar = ProgressLine::bytes("exporting", kept.bytes());
     let mut done = |it| bar.set_position(it);
     let take: Take<'_> = &mut |record, latest| export.record(record, latest);
-    let walked = chain::walk(depot, &kept, take, &mut done).await;
+    let walked = chain::walk(backup_store, &kept, take, &mut done).await;
     bar.clear();
     walked?;
     Ok(export)
@@ -277,7 +277,7 @@ fn set(
 }
 
 /// Opens or closes a realm.
-fn turn(which: &Which, open: bool) -> Result<(), Exit> {
+fn turn(which: &WhichRealm, open: bool) -> Result<(), Exit> {
     let line = ProgressLine::new("opening");
     let what = if open { "an opening" } else { "a closing" };
     let stopped = Stopped::to_write(&which.data, what, &line)?;

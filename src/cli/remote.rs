@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which service is meant.
 #[derive(Debug, clap::Args)]
-pub(super) struct Which {
+pub(super) struct WhichService {
     /// The address of the admin API, for instance http://127.0.0.1:8081; that of the running
     /// `caudal dev` unless set
     #[arg(long, value_name = "URL", env = "CAUDAL_ADMIN_URL")]
@@ -40,7 +40,7 @@ pub(super) struct Remote {
     reason: Option<String>,
 }
 
-impl Which {
+impl WhichService {
     /// Finds the service: by its address, or else by the file that `caudal dev` wrote into `./caudal-data`.
     pub(super) fn find(self) -> Result<Remote, Exit> {
         let Self {

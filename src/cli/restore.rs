@@ -5,10 +5,10 @@ mod logs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use caudal_backup::backup_store;
 use caudal_backup::chain;
-use caudal_backup::depot;
 use caudal_backup::names::hex;
-use caudal_backup::restore::{self, Errand, Until};
+use caudal_backup::restore::{self, RestoreRequest, Until};
 use caudal_http::clock;
 use caudal_ledger::time::Timestamp;
 use caudal_service::{self as service, Restoring};
@@ -30,7 +30,7 @@ use super::verify;
 /// starts on it any more. A password of a database comes from `cell.log_password` of the settings, or
 /// CAUDAL_CELL__LOG_PASSWORD.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct RestoreArgs {
     /// What is restored: a backup (a folder, or s3://BUCKET/PREFIX), the data folder of a stopped service, or a log
     /// (postgres://USER@HOST:PORT/DATABASE)
     #[arg(long, value_name = "PLACE")]
@@ -76,7 +76,7 @@ pub(super) fn until(text: &str) -> Result<Until, String> {
 }
 
 /// Restores a store.
-pub(super) fn run(args: &Args) -> Result<(), Exit> {
+pub(super) fn run(args: &RestoreArgs) -> Result<(), Exit> {
     if let Some(Until::Instant(at)) = args.at
         && Timestamp::from_millis(at) > clock::now()
     {
@@ -140,31 +140,31 @@ fn rate(many: u64, took: Duration) -> u128 {
 }
 
 /// Restores the journal from the backup. The folder is not finished then: it has to be verified.
-async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
+async fn store(args: &RestoreArgs) -> Result<(Value, Restoring), Exit> {
     let data = Path::new(&args.into);
-    let depot = depot::open(&args.from, false)?;
-    let depot = depot.as_ref();
-    let kept = chain::kept(depot, args.store.as_deref(), args.accept_older).await?;
+    let backup_store = backup_store::open(&args.from, false)?;
+    let backup_store = backup_store.as_ref();
+    let kept = chain::kept(backup_store, args.store.as_deref(), args.accept_older).await?;
     let until = args.at.unwrap_or(Until::End);
     restore::may(&kept, until)?;
-    let mark = restore::pepper_check(depot, &kept).await?;
+    let mark = restore::pepper_check(backup_store, &kept).await?;
     let restoring = Restoring::begin(data, mark.as_deref(), args.new_history)?;
     let bar = ProgressLine::bytes("restoring", kept.bytes());
-    let errand = Errand {
-        depot,
+    let command = RestoreRequest {
+        backup_store,
         kept: &kept,
         store: &service::for_restore(data)?,
         options: &StoreOptions::default(),
         until,
         new_history: args.new_history,
     };
-    let restored = restore::restore(errand, &mut |bytes| bar.set_position(bytes)).await;
+    let restored = restore::restore(command, &mut |bytes| bar.set_position(bytes)).await;
     bar.clear();
     let (restored, since) = restored?;
     if args.new_history {
         service::list_since(data, &since)?;
     }
-    let mut told = found(depot, &kept, &restored.walked);
+    let mut told = found(backup_store, &kept, &restored.walked);
     if let Some(told) = told.as_object_mut() {
         told.insert("became".to_owned(), hex(&restored.history).into());
         told.insert("cut".to_owned(), restored.cut.into());
@@ -176,7 +176,7 @@ async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
     Ok((told, restoring))
 }
 
-fn show(args: &Args, done: &Value) -> Result<(), Exit> {
+fn show(args: &RestoreArgs, done: &Value) -> Result<(), Exit> {
     let part = |name| super::remote::shown(done, name);
     say(&format!(
         "{}: restored up to commit {}, the last entry of {}; chain {}",

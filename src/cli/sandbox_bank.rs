@@ -14,12 +14,12 @@ use super::Exit;
 use super::process;
 use super::terminal::{self, Hangup, Signals, say};
 
-/// Run the sandbox bank alone
+/// Run only the sandbox bank
 ///
 /// The sandbox bank is a real HTTP server with the API of the sponsor bank. Use it with test keys, and to try what a bank
 /// can do wrong. Its page at `/docs` explains how.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct SandboxArgs {
     /// Where it listens; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8082")]
     listen: SocketAddr,
@@ -49,7 +49,7 @@ fn centavos(text: &str) -> Result<u64, String> {
 }
 
 /// Runs the bank until a signal.
-pub(super) fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: SandboxArgs) -> Result<(), Exit> {
     process::keep_files_private();
     terminal::log(LogFormat::Text, "info")?;
     terminal::wait(async {

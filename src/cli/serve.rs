@@ -17,7 +17,7 @@ use super::terminal::{self, Hangup, Signals, say};
 /// that it is not ready, finishes the requests in flight, and exits with code 0. It ignores SIGHUP, SIGUSR1 and
 /// SIGUSR2, because it reads settings only at the start.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ServeArgs {
     /// The file with the settings (TOML)
     #[arg(long, value_name = "FILE", env = "CAUDAL_CONFIG")]
     config: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub(super) struct Args {
 }
 
 /// Runs the service until a signal.
-pub(super) fn run(args: &Args) -> Result<(), Exit> {
+pub(super) fn run(args: &ServeArgs) -> Result<(), Exit> {
     if args.example {
         return say(EXAMPLE.trim_end());
     }

@@ -28,7 +28,7 @@ const API_KEY: &str = "x-api-key";
 
 /// What the statement is written as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Format {
+enum FormatArg {
     /// JSON
     Json,
     /// Rows for spreadsheets
@@ -39,7 +39,7 @@ enum Format {
     Pdf,
 }
 
-impl Format {
+impl FormatArg {
     const fn media(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -52,7 +52,7 @@ impl Format {
 
 /// Write the statement of an account for some days into a new file.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct StatementArgs {
     /// The CVU of the account
     #[arg(long)]
     cvu: String,
@@ -64,7 +64,7 @@ pub(super) struct Args {
     last: String,
     /// The format
     #[arg(long, value_enum, default_value = "pdf")]
-    format: Format,
+    format: FormatArg,
     /// The file, which must not exist yet
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
@@ -82,7 +82,7 @@ pub(super) struct Args {
 }
 
 /// Requests the statement and writes it.
-pub(super) fn run(args: &Args) -> Result<(), Exit> {
+pub(super) fn run(args: &StatementArgs) -> Result<(), Exit> {
     process::keep_files_private();
     let dev = DevFile::read(&PathBuf::from(DATA))?;
     let (base, key) = match (&args.url, &args.key, dev) {

@@ -4,15 +4,15 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::remote::{Remote, Which, shown};
+use super::remote::{Remote, WhichService, shown};
 use super::terminal::{say, wait};
 
 /// Show how a running service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
 /// Exit code 1 when it is not ready.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct StatusArgs {
     #[command(flatten)]
-    which: Which,
+    which: WhichService,
     /// The admin URL of a further service, such as another shard; with the same key
     #[arg(long, value_name = "URL")]
     also: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Args {
 }
 
 /// Shows the status of each service. One that does not answer keeps none of the others from being shown.
-pub(super) fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: StatusArgs) -> Result<(), Exit> {
     let remote = args.which.find()?;
     let others = args.also.iter().map(|url| remote.also(url));
     let others = others.collect::<Result<Vec<_>, _>>()?;

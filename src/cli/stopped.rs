@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use caudal_actors::records::projection::Rows;
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_http::memory::{self, count};
 use caudal_service as service;
 use caudal_storage::{Projection, Records, Store, StoreOptions};
@@ -46,7 +46,7 @@ pub(super) struct Stopped {
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
     pub(super) fn open(data: &Path, whole: bool, line: &ProgressLine) -> Result<Self, Exit> {
-        Self::watched(data, whole, Arc::new(Rows), None, line)
+        Self::watched(data, whole, Arc::new(ServiceProjection), None, line)
     }
 
     /// Opens it in the same way; `rows` builds the rows that the index lacks. `held` is the lock of the

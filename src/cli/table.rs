@@ -2,7 +2,7 @@
 
 /// Rows under their header, without an end of line behind the last one. A control character, such as the end of a line
 /// in a reason, becomes a space.
-pub fn aligned<const N: usize>(
+pub(super) fn aligned<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {

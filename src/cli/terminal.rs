@@ -108,7 +108,7 @@ impl Signals {
             }
             tracing::info!(
                 signal = ignored,
-                "goes on: settings are read at the start alone"
+                "ignored: settings are read only at startup"
             );
         }
     }
@@ -127,7 +127,7 @@ pub(super) async fn serve(mut service: Service, mut signals: Signals) -> Result<
     let stopped = tokio::select! {
         stopped = service.stop() => stopped,
         () = signals.next() => {
-            complain("stopped at once; what was acknowledged is on disk");
+            complain("stopped immediately; acknowledged commits are on disk");
             caudal_http::log::end();
             std::process::exit(1)
         }

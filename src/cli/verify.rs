@@ -1,17 +1,17 @@
-//! `caudal verify`: replays every account's history and compares it with the derived data stored beside it.
+//! `caudal verify`: replays every account's history and compares it with the derived data stored next to it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use caudal_actors::verify::Watch;
+use caudal_actors::verify::OpeningReplay;
 use caudal_operators::admin::VerifyBody;
 use reqwest::Method;
 use serde_json::Value;
 
 use super::Exit;
 use super::progress::ProgressLine;
-use super::remote::{Which, shown};
+use super::remote::{WhichService, shown};
 use super::stopped::{self, Stopped};
 use super::terminal::{self, say, wait};
 
@@ -20,20 +20,20 @@ use super::terminal::{self, say, wait};
 /// The histories come from the journal. The actors are compared in a running service only. Prints every difference; the
 /// exit code is 1 if there is one.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct VerifyArgs {
     /// The data folder of a stopped service; overrides CAUDAL_ADMIN_URL. Without it, a running
     /// service verifies itself
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
-    which: Which,
+    which: WhichService,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Verifies a folder or a running service.
-pub(super) fn run(args: Args) -> Result<(), Exit> {
+pub(super) fn run(args: VerifyArgs) -> Result<(), Exit> {
     let report = match args.data {
         Some(data) => {
             terminal::log(caudal_http::log::LogFormat::Text, "warn")?;
@@ -64,8 +64,8 @@ pub(super) fn run(args: Args) -> Result<(), Exit> {
 pub(super) fn folder(data: &Path, held: Option<File>) -> Result<VerifyBody, Exit> {
     let line = ProgressLine::new("opening");
     // If the index has to be rebuilt, it is built from the same pass that verifies.
-    let watch = Watch::new(stopped::profiles());
-    let stopped = Stopped::watched(data, true, Arc::<Watch>::clone(&watch), held, &line)?;
+    let watch = OpeningReplay::new(stopped::profiles());
+    let stopped = Stopped::watched(data, true, Arc::<OpeningReplay>::clone(&watch), held, &line)?;
     line.set_what("entries replayed:");
     let mut seen = |entries: u64| line.set_position(entries);
     let verified = watch.verified(stopped.store.as_ref(), &mut seen);

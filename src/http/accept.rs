@@ -15,7 +15,7 @@ use super::words::Refusal;
 const ANY: &str = "*/*";
 
 /// How much a client wants a form, from 0 (not at all) to 1000.
-type Weight = u16;
+type Quality = u16;
 
 /// The forms that a request accepts, each with its weight.
 fn accepted(request: &HttpRequest) -> String {
@@ -58,7 +58,7 @@ pub fn preferred<T: Copy>(request: &HttpRequest, forms: &[(&'static str, T)]) ->
 
 fn chosen<T: Copy>(accept: &str, forms: &[(&'static str, T)]) -> Option<T> {
     let ranges: Vec<_> = accept.split(',').filter_map(range).collect();
-    let mut best: Option<(Weight, T)> = None;
+    let mut best: Option<(Quality, T)> = None;
     for (media, form) in forms {
         let weight = weight(media, &ranges);
         if weight > best.map_or(0, |(weight, _)| weight) {
@@ -70,7 +70,7 @@ fn chosen<T: Copy>(accept: &str, forms: &[(&'static str, T)]) -> Option<T> {
 }
 
 /// A range of media types and its weight.
-fn range(text: &str) -> Option<(String, Weight)> {
+fn range(text: &str) -> Option<(String, Quality)> {
     let mut parts = text.split(';').map(str::trim);
     let media = parts.next().filter(|media| media.contains('/'))?;
     let told = parts.find_map(|it| it.strip_prefix("q=").or_else(|| it.strip_prefix("Q=")));
@@ -82,18 +82,18 @@ fn range(text: &str) -> Option<(String, Weight)> {
 }
 
 /// `0.85` as 850.
-fn thousandths(text: &str) -> Option<Weight> {
+fn thousandths(text: &str) -> Option<Quality> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let digits: String = rest.chars().chain("000".chars()).take(3).collect();
     let (whole, rest) = (
-        whole.parse::<Weight>().ok()?,
-        digits.parse::<Weight>().ok()?,
+        whole.parse::<Quality>().ok()?,
+        digits.parse::<Quality>().ok()?,
     );
     (whole <= 1).then(|| (whole * 1000 + rest).min(1000))
 }
 
 /// The weight of the narrowest range that matches a media type.
-fn weight(media: &str, ranges: &[(String, Weight)]) -> Weight {
+fn weight(media: &str, ranges: &[(String, Quality)]) -> Quality {
     let kind = media.split('/').next();
     let narrow = |range: &str| match range.split_once('/') {
         Some(("*", "*")) => Some(1),

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_entry_is_counted_until_the_next_one() {
+    fn actions_without_an_entry_are_counted_until_the_next_entry() {
         let rate = AuditRate::new(BURST);
         let admitted = (0..200).filter(|_| rate.admits("ana")).count();
         assert!((20..40).contains(&admitted), "{admitted}");

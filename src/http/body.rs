@@ -3,9 +3,9 @@
 //! A body is one JSON object. Its fields are taken by name as raw text, so that amounts are read
 //! exactly, duplicates are seen, and unknown fields can be refused. The parser's own messages never reach a client.
 
+mod fingerprint;
+pub mod json_error;
 pub mod read;
-mod same;
-pub mod why;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,17 +17,17 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::bytes::{Bytes, Json, is_json};
+use super::bytes::{Bytes, JsonBytes, is_json};
 use super::errors::ApiError;
 use super::nearest::{nearest, shown};
-use super::words::{Mistake, Refusal, Wrong};
+use super::words::{Mistake, Refusal, WrongField};
 
-pub use same::{Fingerprint, canonical, fingerprint};
+pub use fingerprint::{Fingerprint, canonical, fingerprint};
 
 pub use super::bytes::{BODY_BYTES_MAX, BODY_DEADLINE, Deadlines};
 
 /// A field that a change may clear: not sent, null, or a value.
-pub type Sent<T> = Option<Option<T>>;
+pub type Patch<T> = Option<Option<T>>;
 
 /// The fields of a body, not yet looked at.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Body {
     /// 400 when it is anything else.
     pub fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
         let text = std::str::from_utf8(bytes).map_err(|_| Refusal::NotUtf8)?;
-        serde_json::from_str(text).map_err(|_| why::no_body(text).into())
+        serde_json::from_str(text).map_err(|_| json_error::no_body(text).into())
     }
 
     /// The hashes that tell a repeat of a request from another request.
@@ -110,7 +110,7 @@ impl FromRequest for Body {
     type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let bytes = Json::<BODY_BYTES_MAX>::from_request(request, payload);
+        let bytes = JsonBytes::<BODY_BYTES_MAX>::from_request(request, payload);
         Box::pin(async move { Self::parse(&bytes.await?.0) })
     }
 }
@@ -152,14 +152,14 @@ pub struct Fields {
     prefix: String,
     /// The names of the fields that the object may have, as declared so far.
     known: Vec<&'static [&'static str]>,
-    errors: Vec<Wrong>,
+    errors: Vec<WrongField>,
     lenient: bool,
 }
 
 impl Fields {
     fn wrong(&mut self, name: &str, mistake: Mistake) {
         let field = format!("{}{name}", self.prefix);
-        self.errors.push(Wrong { field, mistake });
+        self.errors.push(WrongField { field, mistake });
     }
 
     /// Takes a field as raw JSON: `None` when it is absent, `Some(None)` when it is null.
@@ -254,7 +254,7 @@ impl Fields {
     /// A nested object, taken apart by `take`.
     pub fn object<T>(&mut self, name: &str, take: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let body = self.optional(name, |raw| {
-            serde_json::from_str::<Body>(raw).map_err(|_| why::no_object(raw))
+            serde_json::from_str::<Body>(raw).map_err(|_| json_error::no_object(raw))
         })?;
         Some(self.nested(name, body, take))
     }
@@ -348,7 +348,7 @@ impl Fields {
     ) -> Option<Vec<T>> {
         let bodies = self.optional(name, |raw| {
             let bodies = serde_json::from_str::<Vec<Body>>(raw);
-            let bodies = bodies.map_err(|_| why::no_objects(raw))?;
+            let bodies = bodies.map_err(|_| json_error::no_objects(raw))?;
             if bodies.len() > max {
                 Err(Mistake::TooManyEntries { max })
             } else {
@@ -409,7 +409,7 @@ impl Fields {
         self.wrong(name, mistake);
     }
 
-    /// Drops a field that does not count beside another.
+    /// Drops a field that does not count next to another.
     pub fn forget(&mut self, name: &str) {
         self.values.remove(name);
     }
@@ -445,7 +445,7 @@ pub(super) fn unknown(name: &str, known: impl IntoIterator<Item = &'static str>)
 ///
 /// # Errors
 /// 400 with every mistake.
-pub(super) fn whole<T>(made: Option<T>, wrong: Vec<Wrong>) -> Result<T, ApiError> {
+pub(super) fn whole<T>(made: Option<T>, wrong: Vec<WrongField>) -> Result<T, ApiError> {
     debug_assert!(
         made.is_some() || !wrong.is_empty(),
         "what is missing leaves its mistake"

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::errors::ApiError;
 use super::nearest::shown;
-use super::words::{Mistake, Wrong};
+use super::words::{Mistake, WrongField};
 
 /// How many unknown fields of one object are named.
 const UNKNOWN_MAX: usize = 8;
@@ -23,7 +23,7 @@ pub struct Slots<'a, const N: usize> {
     names: [&'static str; N],
     known: [Option<&'a RawValue>; N],
     unknown: Vec<String>,
-    wrong: Vec<Wrong>,
+    wrong: Vec<WrongField>,
 }
 
 /// The name of a field, copied only if it is written with escapes.
@@ -87,7 +87,7 @@ impl<'a, const N: usize> Slots<'a, N> {
     }
 
     fn add(&mut self, field: &str, mistake: Mistake) {
-        self.wrong.push(Wrong {
+        self.wrong.push(WrongField {
             field: field.to_owned(),
             mistake,
         });

@@ -13,7 +13,7 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TR
 use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::StreamExt as _;
 
-use super::Door;
+use super::AppState;
 use super::errors::ApiError;
 use super::words::Refusal;
 
@@ -45,7 +45,7 @@ impl Default for Deadlines {
 /// The most memory that is reserved on the strength of a declared length, in bytes.
 const RESERVED_MAX: usize = 4 * 1024;
 
-type Coming<T> = std::pin::Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
+type BodyStream<T> = std::pin::Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
 
 /// A body as it came, of any content type, at most so many bytes.
 #[derive(Debug)]
@@ -53,17 +53,15 @@ pub struct Bytes<const MAX: usize>(pub web::Bytes);
 
 impl<const MAX: usize> FromRequest for Bytes<MAX> {
     type Error = ApiError;
-    type Future = Coming<Self>;
+    type Future = BodyStream<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let declared = request.headers().get(CONTENT_LENGTH);
         let declared = declared
             .and_then(|v| v.to_str().ok())
             .and_then(|v| v.parse::<usize>().ok());
-        let door = request.app_data::<web::Data<Door>>().cloned();
-        let deadline = door
-            .as_ref()
-            .map_or(BODY_DEADLINE, |door| door.deadlines.body);
+        let app = request.app_data::<web::Data<AppState>>().cloned();
+        let deadline = app.as_ref().map_or(BODY_DEADLINE, |app| app.deadlines.body);
         let encoded = refuse_encoded(request);
         let mut payload = payload.take();
         Box::pin(async move {
@@ -75,7 +73,7 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
             let bytes = tokio::select! {
                 biased;
                 bytes = tokio::time::timeout(deadline, read) => bytes,
-                why = no_longer_served(door.as_ref()) => return Err(why),
+                why = no_longer_served(app.as_ref()) => return Err(why),
             };
             let bytes = bytes.map_err(|_| Refusal::BodyTooSlow)??;
             Ok(Self(bytes.freeze()))
@@ -85,11 +83,11 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
 
 /// A body that is not empty and is declared as JSON, at most so many bytes.
 #[derive(Debug)]
-pub struct Json<const MAX: usize>(pub web::Bytes);
+pub struct JsonBytes<const MAX: usize>(pub web::Bytes);
 
-impl<const MAX: usize> FromRequest for Json<MAX> {
+impl<const MAX: usize> FromRequest for JsonBytes<MAX> {
     type Error = ApiError;
-    type Future = Coming<Self>;
+    type Future = BodyStream<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let json = is_json(request);
@@ -134,14 +132,14 @@ pub fn is_json(request: &HttpRequest) -> bool {
 }
 
 /// Waits until this process takes no more requests, or another node owns the log; returns the error for it.
-async fn no_longer_served(door: Option<&web::Data<Door>>) -> ApiError {
-    let Some(door) = door else {
+async fn no_longer_served(app: Option<&web::Data<AppState>>) -> ApiError {
+    let Some(app) = app else {
         return std::future::pending().await;
     };
     loop {
-        door.gate.closed().await;
-        if !door.gate.is_open() || !door.is_owners() {
-            return door.refusal();
+        app.gate.closed().await;
+        if !app.gate.is_open() || !app.is_owners() {
+            return app.refusal();
         }
     }
 }

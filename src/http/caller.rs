@@ -14,7 +14,7 @@ use caudal_actors::in_flight::{Admitted, TooMany};
 use caudal_actors::platform::KnownKey;
 use caudal_ledger::ids::RealmId;
 
-use super::Door;
+use super::AppState;
 use super::accept;
 use super::current;
 use super::errors::ApiError;
@@ -35,7 +35,7 @@ pub struct Caller {
     /// The tenant, mode and key that call.
     pub identity: Identity,
     /// The door.
-    pub door: web::Data<Door>,
+    pub app: web::Data<AppState>,
     /// The id of the request.
     pub request_id: String,
     /// The request, as it was let in: it counts as in flight until all of this is dropped.
@@ -50,7 +50,7 @@ impl Caller {
 
     /// The door to the actors.
     pub fn engine(&self) -> &caudal_actors::engine::Engine {
-        &self.door.engine
+        &self.app.engine
     }
 
     /// Checks that the key may read the events that these words name; `None` is all events.
@@ -68,10 +68,10 @@ impl Caller {
     /// # Errors
     /// [`Failure::ShuttingDown`] where one of these no longer holds.
     pub fn may_go_on(&self) -> Result<(), Failure> {
-        let (door, engine) = (&self.door, self.engine());
+        let (app, engine) = (&self.app, self.engine());
         let key = engine.key(&self.identity.key);
         let works = key.is_some_and(|known| known.key.works_at(engine.now()));
-        if works && door.gate.is_open() && door.is_owners() {
+        if works && app.gate.is_open() && app.is_owners() {
             Ok(())
         } else {
             Err(Failure::ShuttingDown)
@@ -93,11 +93,11 @@ impl FromRequest for Caller {
     type Future = Ready<Identified>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let (door, known) = match recognise(request) {
+        let (app, known) = match recognise(request) {
             Ok(found) => found,
             Err(why) => return ready(Err(why)),
         };
-        ready(identify(request, door, &known))
+        ready(identify(request, app, &known))
     }
 }
 
@@ -116,21 +116,21 @@ fn refuse_unknown(request: &HttpRequest) -> Result<(), ApiError> {
 }
 
 /// The key that a request shows, with the door.
-fn recognise(request: &HttpRequest) -> Result<(web::Data<Door>, Arc<KnownKey>), ApiError> {
-    let door = request
-        .app_data::<web::Data<Door>>()
+fn recognise(request: &HttpRequest) -> Result<(web::Data<AppState>, Arc<KnownKey>), ApiError> {
+    let app = request
+        .app_data::<web::Data<AppState>>()
         .ok_or(Refusal::NoKey)?
         .clone();
-    if !door.gate.is_open() {
+    if !app.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
     let key = only(request, &API_KEY).ok_or(Refusal::NoKey)?;
-    let known = door.keyring.recognise(key, &door.engine).ok_or_else(|| {
+    let known = app.keyring.recognise(key, &app.engine).ok_or_else(|| {
         let what = "an API key was refused";
-        door.strangers.wrong(request, &door, what);
+        app.wrong_keys.wrong(request, &app, what);
         Refusal::NoKey
     })?;
-    Ok((door, known))
+    Ok((app, known))
 }
 
 /// The refusal of a realm that has too much in flight, with the figures.
@@ -142,11 +142,11 @@ pub fn too_many(TooMany { limit, in_flight }: TooMany) -> ApiError {
 }
 
 /// Whether the key may make this request now, and whether there is room for it.
-fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> Identified {
+fn identify(request: &HttpRequest, app: web::Data<AppState>, known: &KnownKey) -> Identified {
     let identity = Identity::of(known);
     // For the request's line in the log.
     request.extensions_mut().insert(identity.clone());
-    if let Some(rate) = &door.rate {
+    if let Some(rate) = &app.rate {
         let taken = rate.take(&identity.key);
         // Refused requests get the headers about the limit, too.
         request.extensions_mut().insert(taken);
@@ -155,14 +155,14 @@ fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> I
     if !known.open {
         return Err(Failure::RealmClosed.into());
     }
-    scopes::check(&known.key, request, &door)?;
+    scopes::check(&known.key, request, &app)?;
     refuse_unknown(request)?;
     accept::check(request, request.app_data::<Paths>().copied())?;
-    let admitted = door.engine.in_flight().admit(identity.realm);
+    let admitted = app.engine.in_flight().admit(identity.realm);
     let admitted = admitted.map_err(too_many)?;
     Ok(Caller {
         identity,
-        door,
+        app,
         admitted,
         request_id: current::request().id,
     })

@@ -26,7 +26,7 @@ pub enum Audience {
 
 /// An error code, as the catalogue has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct ErrorEntry {
     /// The stable word of the error.
     pub code: &'static str,
     /// The HTTP statuses that it comes with.
@@ -39,7 +39,7 @@ pub struct Entry {
     pub then: &'static str,
 }
 
-impl Entry {
+impl ErrorEntry {
     /// Its row in a table: code, statuses, when, what to do.
     pub fn row(&self) -> String {
         let Self {
@@ -62,10 +62,10 @@ fn known() -> BTreeMap<&'static str, BTreeSet<u16>> {
 }
 
 /// Every error code, in the order of the table below.
-pub fn errors() -> Vec<Entry> {
+pub fn errors() -> Vec<ErrorEntry> {
     let known = known();
-    let entry = |&(code, audience, when, then): &Row| {
-        Some(Entry {
+    let entry = |&(code, audience, when, then): &ErrorRow| {
+        Some(ErrorEntry {
             code,
             statuses: known.get(code)?.clone(),
             audience,
@@ -109,12 +109,12 @@ impl ToSchema for ErrorCode {
     }
 }
 
-type Row = (&'static str, Audience, &'static str, &'static str);
+type ErrorRow = (&'static str, Audience, &'static str, &'static str);
 
 /// The table of codes: who gets each, when it occurs, and what to do.
 macro_rules! rows {
     ($($code:ident $audience:ident: $when:literal, $then:literal;)+) => {
-        const ROWS: &[Row] = &[$((stringify!($code), Audience::$audience, $when, $then)),+];
+        const ROWS: &[ErrorRow] = &[$((stringify!($code), Audience::$audience, $when, $then)),+];
     };
 }
 
@@ -125,11 +125,11 @@ rows! {
     key_address Tenants: "The key may not be used from this address.", "Use it from one of its addresses, or have a key issued for this one.";
     rate_limited Tenants: "The key sent too many requests in a short time (`[rate_limit]`), or the realm too many test calls to webhooks.", "Wait for `Retry-After` seconds and send fewer at once.";
     too_many_in_flight Tenants: "The realm has as many requests in flight as it may have (`realm_in_flight`); a batch counts its items, at most half of the limit. Nothing was done. `details` has `limit` and `inFlight`.", "Wait for some of them, or for `Retry-After` seconds, and send it again.";
-    malformed_request Tenants: "The head of the request is not HTTP.", "Use an HTTP library.";
+    malformed_request Tenants: "The request is not valid HTTP.", "Use an HTTP library.";
     head_too_large Tenants: "The headers are too large, or too many.", "Send fewer or shorter headers.";
     head_too_slow Tenants: "The headers did not arrive in time.", "Send the request again.";
     method_not_allowed Tenants: "The path exists, but not with this method.", "Use a method of the `Allow` header.";
-    route_not_found Tenants: "There is no such path.", "Compare the path with this document.";
+    route_not_found Tenants: "The path is unknown.", "Compare the path with this document.";
     unsupported_media_type Tenants: "The body came without `Content-Type: application/json`, or with `Content-Encoding`.", "Send it as JSON with that header, not compressed.";
     not_acceptable Tenants: "`Accept` names no form of the answer; `message` names those that are offered.", "Send one of them, or `*/*`.";
     body_too_large Tenants: "The body is larger than 64 KiB (1 MiB for a batch).", "Send less, or split the batch.";
@@ -144,7 +144,7 @@ rows! {
     id_externo_in_flight Tenants: "Another request with this `idExterno` is not finished.", "Repeat the request after `Retry-After` seconds.";
     version_mismatch Tenants: "`If-Match` names another version than the present one.", "Read the account again, then decide whether the change still applies.";
     // Lists.
-    page_too_far Tenants: "The page was asked for by its number or offset, and more rows than one request looks at lie before it.", "Go on with `X-Next-Cursor` of an earlier page as `cursor`, or narrow the dates.";
+    page_too_far Tenants: "The page was asked for by its number or offset, and more rows precede it than one request may scan.", "Go on with `X-Next-Cursor` of an earlier page as `cursor`, or narrow the dates.";
     too_many_to_sort Tenants: "An order by amount was asked for over more rows than one request sorts.", "Narrow the dates, or leave out `sort`.";
     // Accounts.
     account_not_found Tenants: "The account does not exist, or belongs to another tenant.", "Check the CVU or the number, and that the key is of the right realm.";
@@ -226,7 +226,7 @@ rows! {
     role_missing Operators: "The credential is of a role that may not do this; `message` names the least one that may.", "Ask somebody of that role.";
     reason_required Operators: "Whoever acts has to say why.", "Send the header `X-Reason`, or the field `reason` where the body has it.";
     person_not_found Operators: "Nobody of this name has a credential that works.", "List the people.";
-    person_taken Operators: "The person has a credential already.", "Rotate it, or revoke it first.";
+    person_taken Operators: "The person already has a credential.", "Rotate it, or revoke it first.";
     too_many_people Operators: "As many people have a credential as may have one.", "Revoke one first.";
     approval_not_found Operators: "There is no such approval, or it ended long ago.", "List the approvals, or read the audit log.";
     approval_ended Operators: "The approval was decided before, or its time is over.", "Ask again for what you need.";

@@ -2,7 +2,7 @@
 
 use super::words::Mistake;
 pub use crate::bodies::words::{
-    BankKindWord, Choice, OneOf, PersonTypeWord, SenseWord, ServingWord, SuspensionWord,
+    BankKindWord, ClosedSet, OneOf, PersonTypeWord, SenseWord, ServingWord, SuspensionWord,
     WebhookFormatWord,
 };
 
@@ -10,7 +10,7 @@ pub use crate::bodies::words::{
 ///
 /// # Errors
 /// When no value has this word; the mistake names all words.
-pub fn one_of<T: Choice>(text: &str) -> Result<T, Mistake> {
+pub fn one_of<T: ClosedSet>(text: &str) -> Result<T, Mistake> {
     let found = T::ALL.iter().find(|value| value.word() == text);
     found.copied().ok_or_else(|| Mistake::NotAmong {
         choices: T::ALL.iter().map(|value| value.word()).collect(),

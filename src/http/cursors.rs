@@ -8,7 +8,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use caudal_actors::engine::lists::{Cursor, Listing, Mark};
+use caudal_actors::engine::lists::{CursorMark, ListCursor, Listing};
 
 use super::current;
 use super::paths::is_wallet;
@@ -80,17 +80,17 @@ pub fn written<T>(listing: &Listing<T>) -> Option<String> {
 }
 
 /// Reads a cursor of the list that is asked for.
-pub fn read(text: &str) -> Option<Cursor> {
+pub fn read(text: &str) -> Option<ListCursor> {
     let bytes = open(text)?;
     let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse::<u64>().ok();
     if let Some(digits) = bytes.strip_prefix(b"c1:") {
-        return number(digits).map(Cursor::from);
+        return number(digits).map(ListCursor::from);
     }
     let mut parts = bytes.strip_prefix(b"c2:")?.splitn(3, |byte| *byte == b':');
     let number = number(parts.next()?)?;
     let &[by] = parts.next()? else { return None };
-    let mark = Some(Mark::new(by, parts.next()?)?);
-    Some(Cursor { number, mark })
+    let mark = Some(CursorMark::new(by, parts.next()?)?);
+    Some(ListCursor { number, mark })
 }
 
 #[cfg(test)]
@@ -101,9 +101,9 @@ mod tests {
     fn cursors_read_back() {
         let longest = [b'n'; 160];
         let marks = [b"".as_slice(), b"ana:paz", &[0xc3], &longest];
-        let marks = marks.map(|value| Some(Mark::new(b'n', value).unwrap()));
+        let marks = marks.map(|value| Some(CursorMark::new(b'n', value).unwrap()));
         for mark in marks.into_iter().chain([None]) {
-            let next = Cursor { number: 42, mark };
+            let next = ListCursor { number: 42, mark };
             let listing = Listing {
                 items: vec![()],
                 total: 3,

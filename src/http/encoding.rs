@@ -118,9 +118,9 @@ mod tests {
             .unwrap();
         let mut body = Vec::new();
         if packed {
-            drop(GzDecoder::new(&bytes[..]).read_to_end(&mut body).unwrap())
+            GzDecoder::new(&bytes[..]).read_to_end(&mut body).unwrap();
         } else {
-            body.extend_from_slice(&bytes)
+            body.extend_from_slice(&bytes);
         }
         (packed, varies, body)
     }

@@ -23,7 +23,7 @@ use super::trace::Code;
 use super::unready::Unready;
 use super::words::codes::{INVALID, code};
 use super::words::ledger::{self, alias_is_taken};
-use super::words::{Mistake, Refusal, Say, Wrong};
+use super::words::{Mistake, Refusal, Say, WrongField};
 use crate::bodies::texts::Instant;
 
 pub use super::words::FieldError;
@@ -68,7 +68,7 @@ pub struct ErrorBody {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
     /// Fields or parameters are wrong.
-    Fields(Vec<Wrong>),
+    Fields(Vec<WrongField>),
     /// The request was refused before an actor was asked.
     Refused(Refusal),
     /// An actor said no, or could not be asked.
@@ -81,6 +81,9 @@ pub enum Why {
         why: String,
     },
 }
+
+/// What a handler returns: the response, or the error that is rendered in its place.
+pub type HandlerResult = Result<HttpResponse, ApiError>;
 
 /// An error on its way out. Its sentence is made when the body is written, in the language of the request.
 #[derive(Clone, PartialEq, Debug)]
@@ -106,13 +109,13 @@ impl ApiError {
     }
 
     /// 400 with the fields that are wrong.
-    pub fn invalid(wrong: Vec<Wrong>) -> Self {
+    pub fn invalid(wrong: Vec<WrongField>) -> Self {
         Self::of(StatusCode::BAD_REQUEST, Why::Fields(wrong))
     }
 
     /// 400 with one field that is wrong.
     pub fn field(field: &str, mistake: impl Into<Mistake>) -> Self {
-        Self::invalid(vec![Wrong {
+        Self::invalid(vec![WrongField {
             field: field.to_owned(),
             mistake: mistake.into(),
         }])
@@ -166,13 +169,15 @@ impl ApiError {
     }
 
     /// The fields that are wrong, or that differ from an earlier request.
-    pub fn wrong(&self) -> Cow<'_, [Wrong]> {
+    pub fn wrong(&self) -> Cow<'_, [WrongField]> {
         match &self.why {
             Why::Fields(wrong) => Cow::Borrowed(wrong),
-            Why::Failed(Failure::Rejected(Rejection::Document(why))) => Cow::Owned(vec![Wrong {
-                field: "dni".to_owned(),
-                mistake: (*why).into(),
-            }]),
+            Why::Failed(Failure::Rejected(Rejection::Document(why))) => {
+                Cow::Owned(vec![WrongField {
+                    field: "dni".to_owned(),
+                    mistake: (*why).into(),
+                }])
+            }
             Why::Failed(Failure::KeyReused { fields }) => differing(fields),
             Why::Failed(Failure::Rejected(
                 Rejection::ExternalIdReused { fields, .. }
@@ -220,8 +225,8 @@ impl ApiError {
     }
 }
 
-fn differing<T: ToString>(fields: &[T]) -> Cow<'static, [Wrong]> {
-    let differs = |field: &T| Wrong {
+fn differing<T: ToString>(fields: &[T]) -> Cow<'static, [WrongField]> {
+    let differs = |field: &T| WrongField {
         field: field.to_string(),
         mistake: Mistake::DiffersFromFirst,
     };
@@ -397,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_breach_is_told_in_the_units_of_its_limit() {
+    fn a_breach_is_reported_in_the_units_of_its_limit() {
         let money = |centavos| Quantity::Money(Money::from_centavos(centavos));
         let breach = Breach {
             limit: "dailyAmount",

@@ -13,8 +13,8 @@ use super::encoding::encode;
 use super::paths::{self, Paths};
 use super::pieces::{self, Carried};
 use super::rate::Allowance;
-use super::strangers::Delay;
 use super::wire;
+use super::wrong_keys::Delay;
 
 /// The middleware of both listeners.
 ///

@@ -44,7 +44,6 @@ pub mod scopes;
 pub mod shapes;
 pub mod sheets;
 pub mod statements;
-pub mod strangers;
 pub mod streams;
 pub mod text;
 pub mod trace;
@@ -52,9 +51,10 @@ pub mod traces;
 mod unready;
 pub mod walletentidad;
 pub mod webhooks;
-pub mod whole;
+pub mod whole_list;
 pub mod wire;
 pub mod words;
+pub mod wrong_keys;
 
 use std::sync::Arc;
 
@@ -68,12 +68,12 @@ use self::errors::ApiError;
 use self::unready::Unready;
 use crate::keys::{Keyring, RootKey};
 use crate::measures::Measures;
-use crate::memory::{Plan, Unread};
-use crate::webhooks::{Reach, Sealer};
+use crate::memory::{MemoryPlan, UnreadAnswers};
+use crate::webhooks::{AllowedAddresses, Sealer};
 
 /// The state that every handler works with; shared by all workers.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct AppState {
     /// The actors.
     pub engine: Arc<Engine>,
     /// The keys.
@@ -95,15 +95,15 @@ pub struct Door {
     /// How many looks, checks and denials of an operator have entries in the audit log.
     pub audit_rate: Arc<audit_rate::AuditRate>,
     /// Addresses that sent wrong keys.
-    pub strangers: Arc<strangers::Strangers>,
+    pub wrong_keys: Arc<wrong_keys::WrongKeys>,
     /// The rate limit of each key; none unless configured.
     pub rate: Option<Arc<rate::KeyRate>>,
     /// The counters of requests and of the rest of the work.
     pub measures: Arc<Measures>,
     /// How the memory of the process is divided, where it is watched.
-    pub memory: Option<Plan>,
+    pub memory: Option<MemoryPlan>,
     /// Answers that clients do not read.
-    pub unread: Arc<Unread>,
+    pub unread: Arc<UnreadAnswers>,
     /// The figures of the log; none where it is on this machine's disk.
     pub log: Option<Arc<caudal_postgres::Status>>,
     /// Peers whose word is believed about whom they ask for.
@@ -112,7 +112,7 @@ pub struct Door {
     pub node: Option<Arc<node::Node>>,
 }
 
-impl Door {
+impl AppState {
     /// Whether this node owns the log, or there is only this service.
     pub fn is_owners(&self) -> bool {
         self.node.as_ref().is_none_or(|node| node.serves())
@@ -164,7 +164,7 @@ impl Door {
 #[derive(Debug)]
 pub struct Hooks {
     /// The addresses that it may send to.
-    pub reach: Reach,
+    pub reach: AllowedAddresses,
     /// Seals the secrets that sign.
     pub sealer: Sealer,
     /// How many streams each realm has.

@@ -93,7 +93,7 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
             (log.try_init(), apply)
         }
         LogFormat::Json => {
-            let log = log.fmt_fields(Members).event_format(JsonLine);
+            let log = log.fmt_fields(MemberWriter).event_format(JsonLine);
             let log = log.with_filter_reloading();
             let apply = applying(log.reload_handle());
             (log.try_init(), apply)
@@ -229,9 +229,9 @@ where
 
 /// Writes fields as members of an object, each after a comma.
 #[derive(Clone, Copy, Debug)]
-struct Members;
+struct MemberWriter;
 
-impl<'w> FormatFields<'w> for Members {
+impl<'w> FormatFields<'w> for MemberWriter {
     fn format_fields<R: RecordFields>(&self, writer: Writer<'w>, fields: R) -> fmt::Result {
         let mut members = Visitor::new(writer);
         fields.record(&mut members);
@@ -323,9 +323,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct SpanFields(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Kept {
+    impl io::Write for SpanFields {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             lock(&self.0).write(bytes)
         }
@@ -335,12 +335,12 @@ mod tests {
     }
 
     fn lines(what: impl FnOnce()) -> Vec<serde_json::Value> {
-        let kept = Kept::default();
+        let kept = SpanFields::default();
         let writer = kept.clone();
         let log = tracing_subscriber::fmt()
             .with_max_level(Level::TRACE)
             .with_writer(move || writer.clone())
-            .fmt_fields(Members)
+            .fmt_fields(MemberWriter)
             .event_format(JsonLine)
             .finish();
         tracing::subscriber::with_default(log, what);
@@ -353,7 +353,7 @@ mod tests {
     struct Slow {
         comes: mpsc::Sender<()>,
         may: mpsc::Receiver<()>,
-        kept: Kept,
+        kept: SpanFields,
     }
 
     impl io::Write for Slow {
@@ -368,10 +368,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_slow_reader_leaves_is_dropped_and_counted_and_nobody_waits() {
+    fn log_lines_beyond_the_queue_are_dropped_and_counted() {
         let (comes, came) = mpsc::channel();
         let (let_go, may) = mpsc::channel();
-        let kept = Kept::default();
+        let kept = SpanFields::default();
         let slow = Slow {
             comes,
             may,

@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use caudal_storage::times::Histogram;
 
 use decimal::decimal;
-use tally::{BOUNDS, Tally};
+use tally::{BOUNDS, DurationTally};
 
 /// A label: its name and its value.
 pub type Label = (&'static str, Cow<'static, str>);
@@ -80,7 +80,7 @@ const HELP: [(&str, &str); 8] = [
 pub struct Measures {
     histograms: Mutex<BTreeMap<Series, Histogram>>,
     /// Requests of clients, for the console.
-    pub requests: Tally,
+    pub requests: DurationTally,
 }
 
 impl Measures {

@@ -1,8 +1,8 @@
 //! The memory of the process: a target in bytes, divided among caches, tables and accounts.
 //!
-//! **Shape.** [`Plan::of`] divides the target. Caches and tables have fixed parts. Accounts get the rest: their
-//! number follows from the memory that the process really takes ([`Plan::next`]), which [`watch`] measures four times
-//! a second, so the size of an account need not be known. The cache of blocks shrinks last ([`Plan::cache`]): filters
+//! **Shape.** [`MemoryPlan::of`] divides the target. Caches and tables have fixed parts. Accounts get the rest: their
+//! number follows from the memory that the process really takes ([`MemoryPlan::next`]), which [`watch`] measures four times
+//! a second, so the size of an account need not be known. The cache of blocks shrinks last ([`MemoryPlan::cache`]): filters
 //! and first keys of the index's runs grow with the store, and when few accounts are left nothing else makes room for
 //! them.
 //!
@@ -12,8 +12,8 @@
 //! number always stays. Blocks are dropped only when no more accounts than that part are left: if blocks were dropped
 //! earlier they would come back too slowly, because accounts take the room first.
 //!
-//! Answers that clients do not read go first: while the process is above the limit, at most [`Plan::unread`] bytes of
-//! them are kept ([`Unread`]). The listeners end the connections of the others within a second.
+//! Answers that clients do not read go first: while the process is above the limit, at most [`MemoryPlan::unread`] bytes of
+//! them are kept ([`UnreadAnswers`]). The listeners end the connections of the others within a second.
 //!
 //! **Failure.** If the system does not report the memory that the process takes, the planned number of accounts
 //! applies.
@@ -54,7 +54,7 @@ const CACHE_LEAST: u64 = 8 * MIB;
 
 /// How the memory of the process is divided, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct MemoryPlan {
     /// The limit of the process.
     pub limit: u64,
     /// sled's pages: small runs of the index and its manifest. Large runs are read by the system's cache of files.
@@ -73,7 +73,7 @@ pub struct Plan {
     pub resident: Option<usize>,
 }
 
-impl Plan {
+impl MemoryPlan {
     /// Divides `limit` bytes.
     pub fn of(limit: u64) -> Self {
         let part = |of: u64, least: u64, most: u64| (limit / of).clamp(least * MIB, most * MIB);
@@ -149,12 +149,12 @@ impl Plan {
 
 /// The answers that their clients do not read, on all listeners of the process, and how many there may be.
 #[derive(Debug)]
-pub struct Unread {
+pub struct UnreadAnswers {
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-impl Default for Unread {
+impl Default for UnreadAnswers {
     fn default() -> Self {
         Self {
             now: AtomicUsize::new(0),
@@ -163,7 +163,7 @@ impl Default for Unread {
     }
 }
 
-impl Unread {
+impl UnreadAnswers {
     /// Counts an answer as unread until the guard is dropped.
     pub fn count(self: &Arc<Self>) -> UnreadAnswer {
         self.now.fetch_add(1, Ordering::Relaxed);
@@ -181,9 +181,9 @@ impl Unread {
     }
 }
 
-/// An answer that its client does not read; see [`Unread::count`].
+/// An answer that its client does not read; see [`UnreadAnswers::count`].
 #[derive(Debug)]
-pub struct UnreadAnswer(Arc<Unread>);
+pub struct UnreadAnswer(Arc<UnreadAnswers>);
 
 impl Drop for UnreadAnswer {
     fn drop(&mut self) {
@@ -249,13 +249,17 @@ pub fn taken() -> Option<u64> {
 }
 
 /// Keeps as many unread answers, accounts and blocks in memory as the plan has room for, until the handle is aborted.
-pub fn watch(engine: &Arc<Engine>, plan: Plan, unread: &Arc<Unread>) -> JoinHandle<()> {
+pub fn watch(
+    engine: &Arc<Engine>,
+    plan: MemoryPlan,
+    unread: &Arc<UnreadAnswers>,
+) -> JoinHandle<()> {
     let (engine, unread) = (Arc::clone(engine), Arc::clone(unread));
     let keep = async move |_| keep(&engine, plan, &unread).await;
     rt::spawn(async move { persist("memory", keep).await })
 }
 
-async fn keep(engine: &Engine, plan: Plan, unread: &Unread) {
+async fn keep(engine: &Engine, plan: MemoryPlan, unread: &UnreadAnswers) {
     let mut cache = plan.block_cache;
     loop {
         if let Some(taken) = taken() {
@@ -275,16 +279,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_there_is_all_parts_are_within_it() {
+    fn memory_parts_fit_into_the_total() {
         for limit in [LEAST, 300 * MIB, 1024 * MIB, 24_576 * MIB, MOST] {
-            let plan = Plan::of(limit);
+            let plan = MemoryPlan::of(limit);
             let fixed = plan.page_cache + plan.block_cache + 4 * plan.table + plan.heads;
             assert!(fixed + plan.accounts + PROCESS <= limit, "{plan:?}");
             assert!(plan.accounts >= limit / 8, "{plan:?}");
         }
-        let set = Plan {
+        let set = MemoryPlan {
             resident: Some(1000),
-            ..Plan::of(LEAST)
+            ..MemoryPlan::of(LEAST)
         };
         assert_eq!((set.room(), set.next(10, 0)), (1000, 1000));
     }
@@ -293,7 +297,7 @@ mod tests {
     #[test]
     fn the_process_comes_to_its_limit_and_stays_there() {
         for (account, other) in [(300, 100), (1536, 200), (4000, 150)] {
-            let plan = Plan::of(512 * MIB);
+            let plan = MemoryPlan::of(512 * MIB);
             let (mut living, mut seen) = (0, Vec::new());
             for _ in 0..400 {
                 let taken = other * MIB + u64::try_from(living).unwrap() * account;
@@ -314,7 +318,7 @@ mod tests {
     /// Filters that grow with the store push the blocks out, and these come back when there is room.
     #[test]
     fn the_cache_of_blocks_makes_room_for_what_cannot_leave() {
-        let plan = Plan::of(512 * MIB);
+        let plan = MemoryPlan::of(512 * MIB);
         let (least, mut cache, mut seen) = (plan.least(), plan.block_cache, Vec::new());
         for step in 0..400 {
             let filters = if step < 200 { step * MIB / 8 } else { 0 };
@@ -336,7 +340,7 @@ mod tests {
     /// seconds.
     #[test]
     fn accounts_leave_before_blocks_do() {
-        let plan = Plan::of(512 * MIB);
+        let plan = MemoryPlan::of(512 * MIB);
         let (mut living, mut cache, mut seen) = (0, CACHE_LEAST, Vec::new());
         for step in 0..2000 {
             let swing = step % 16 * MIB;
@@ -354,7 +358,7 @@ mod tests {
 
     #[test]
     fn unread_answers_are_few_while_the_process_is_above_its_limit() {
-        let (plan, unread) = (Plan::of(LEAST), Arc::new(Unread::default()));
+        let (plan, unread) = (MemoryPlan::of(LEAST), Arc::new(UnreadAnswers::default()));
         let kept = plan.unread_max(plan.limit + 1);
         assert!(
             kept > 16 && count(plan.unread) < count(plan.limit) / 50,
@@ -371,7 +375,7 @@ mod tests {
 
     #[test]
     fn some_accounts_stay_whatever_the_process_takes() {
-        let plan = Plan::of(LEAST);
+        let plan = MemoryPlan::of(LEAST);
         let mut living = plan.room();
         for _ in 0..1000 {
             living = plan.next(living, 2 * LEAST);

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use caudal_storage::log::{OFFER, Standing};
+use caudal_storage::log::{ClusterView, OFFER};
 use caudal_storage::{CommitNo, Member};
 use tokio::sync::{Mutex, Notify};
 
@@ -38,7 +38,7 @@ pub struct Membership {
 
 /// Counts since the start.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct NodeCounts {
     /// Requests that were refused because this node does not own the log.
     pub refused: AtomicU64,
     /// How often this node has handed the log over.
@@ -67,7 +67,7 @@ pub struct Node {
     giving: Mutex<()>,
     successor: RwLock<Option<Successor>>,
     /// The counts of this node.
-    pub counts: Counts,
+    pub counts: NodeCounts,
 }
 
 /// A request that is served here.
@@ -93,7 +93,7 @@ impl Node {
             left: Notify::new(),
             giving: Mutex::new(()),
             successor: RwLock::default(),
-            counts: Counts::default(),
+            counts: NodeCounts::default(),
         }
     }
 
@@ -158,8 +158,8 @@ impl Node {
     }
 
     /// The owner and the nodes of the log, as this node knows them, and how long ago it asked.
-    pub fn standing(&self) -> Option<(Standing, Duration)> {
-        self.member.standing()
+    pub fn cluster_view(&self) -> Option<(ClusterView, Duration)> {
+        self.member.cluster_view()
     }
 
     /// Whether requests are served, here or by an owner that this node knows.
@@ -170,19 +170,19 @@ impl Node {
 
     /// The name of the owner, as far as this node knows. An owner whose lease has ended since counts as none.
     pub fn owner(&self) -> Option<Arc<str>> {
-        let (standing, ago) = self.standing()?;
-        standing.owner_after(ago).cloned()
+        let (cluster_view, ago) = self.cluster_view()?;
+        cluster_view.owner_after(ago).cloned()
     }
 
     /// The public URL of the owner, or of the node that becomes the owner; `None` while this node knows of none.
     pub fn owner_url(&self) -> Option<Arc<str>> {
-        let (standing, ago) = self.standing()?;
-        let known = standing.owner_after(ago);
+        let (cluster_view, ago) = self.cluster_view()?;
+        let known = cluster_view.owner_after(ago);
         let other = known.is_some_and(|owner| **owner != *self.name());
         let Some(successor) = self.successor().filter(|_| !other) else {
-            return standing.url_after(ago).cloned();
+            return cluster_view.url_after(ago).cloned();
         };
-        let mut nodes = standing.nodes.iter().map(|seen| &seen.node);
+        let mut nodes = cluster_view.nodes.iter().map(|seen| &seen.node);
         let next = nodes.find(|node| node.name == successor.name)?;
         Some(Arc::clone(&next.url))
     }
@@ -202,8 +202,11 @@ impl Node {
     /// The follower that gets the log: the one named, or the one that has applied most and, among equals, was seen
     /// last.
     fn follower(&self, named: Option<&str>) -> Option<Arc<str>> {
-        let (standing, ago) = self.standing()?;
-        let here = standing.nodes.iter().filter(|seen| seen.ago + ago <= SEEN);
+        let (cluster_view, ago) = self.cluster_view()?;
+        let here = cluster_view
+            .nodes
+            .iter()
+            .filter(|seen| seen.ago + ago <= SEEN);
         let others = here.filter(|seen| *seen.node.name != *self.name());
         let fit = others.filter(|seen| named.is_none_or(|named| *seen.node.name == *named));
         let furthest = fit.max_by_key(|seen| (seen.node.applied, Reverse(seen.ago)));
@@ -212,6 +215,6 @@ impl Node {
 
     /// The last commit in the log, as this node knows it.
     pub fn head(&self) -> Option<CommitNo> {
-        Some(self.standing()?.0.tail.commit)
+        Some(self.cluster_view()?.0.tail.commit)
     }
 }

@@ -1,13 +1,13 @@
 //! The pages of a listener: its operations, its OpenAPI document, and the project's documents, all from the program
 //! itself. They load nothing from other hosts.
 //!
-//! **Shape.** A [`Site`] has one [`Entry`] for each address. An entry is made on first use, since the document takes
+//! **Shape.** A [`Site`] has one [`PageEntry`] for each address. An entry is made on first use, since the document takes
 //! tens of megabytes for a moment; only its text is kept, plain and compressed.
 //!
 //! **Bounds.** Entries are a fixed list. An answer shares the kept bytes, and is sent in pieces.
 
+pub mod cached;
 pub mod catalogue;
-pub mod kept;
 mod markdown;
 mod operations;
 
@@ -22,7 +22,7 @@ use utoipa::openapi::OpenApi;
 use crate::errors::ApiError;
 use crate::respond;
 use crate::words::Refusal;
-use kept::{Kept, Lasting, hash};
+use cached::{CachedBody, Lasting, hash};
 use markdown::Rendered;
 
 /// The path of the document.
@@ -84,7 +84,7 @@ const OWN: [(&str, &str, &str); 2] = [
 ];
 /// The contents of a listener's pages.
 #[derive(Debug)]
-pub struct About {
+pub struct ListenerPages {
     /// The name on the pages.
     pub name: &'static str,
     /// The first page, in Markdown.
@@ -96,22 +96,22 @@ pub struct About {
 /// The pages of a listener.
 #[derive(Debug)]
 pub struct Site {
-    about: About,
-    entries: Vec<Entry>,
+    about: ListenerPages,
+    entries: Vec<PageEntry>,
 }
 
 /// One address and the page or file there.
 #[derive(Debug)]
-struct Entry {
+struct PageEntry {
     path: String,
-    source: Source,
-    kept: OnceLock<Kept>,
+    source: PageSource,
+    kept: OnceLock<CachedBody>,
     /// Held by the request that makes it.
     making: Mutex<()>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum PageSource {
     Document,
     Home,
     Operations,
@@ -130,17 +130,18 @@ fn file(name: &str) -> String {
 
 impl Site {
     /// The pages of a listener; none is made yet.
-    pub fn new(about: About) -> Self {
+    pub fn new(about: ListenerPages) -> Self {
         let mut entries = vec![
-            (DOCUMENT.to_owned(), Source::Document),
-            (DOCS.to_owned(), Source::Home),
-            (format!("{DOCS}api"), Source::Operations),
+            (DOCUMENT.to_owned(), PageSource::Document),
+            (DOCS.to_owned(), PageSource::Home),
+            (format!("{DOCS}api"), PageSource::Operations),
         ];
         entries.extend(
-            DOCUMENTS.map(|(path, name, text)| (format!("{DOCS}{path}"), Source::Text(name, text))),
+            DOCUMENTS
+                .map(|(path, name, text)| (format!("{DOCS}{path}"), PageSource::Text(name, text))),
         );
-        entries.extend(OWN.map(|(name, kind, text)| (file(name), Source::Own(kind, text))));
-        let entry = |(path, source)| Entry {
+        entries.extend(OWN.map(|(name, kind, text)| (file(name), PageSource::Own(kind, text))));
+        let entry = |(path, source)| PageEntry {
             path,
             source,
             kept: OnceLock::new(),
@@ -152,27 +153,27 @@ impl Site {
         }
     }
 
-    fn make(&self, entry: &Entry) -> Kept {
+    fn make(&self, entry: &PageEntry) -> CachedBody {
         let page = |title, text: &str| self.page(entry, title, &markdown::render(text));
         match entry.source {
-            Source::Document => document((self.about.document)()),
-            Source::Home => page("Documentation", self.about.home),
+            PageSource::Document => document((self.about.document)()),
+            PageSource::Home => page("Documentation", self.about.home),
             // The table of types, which comes from the service itself, stands below the document.
-            Source::Text("Events", text) => page(
+            PageSource::Text("Events", text) => page(
                 "Events",
                 &[text, EVENT_TYPES, &catalogue::events()].concat(),
             ),
-            Source::Text(name, text) => page(name, text),
-            Source::Operations => {
+            PageSource::Text(name, text) => page(name, text),
+            PageSource::Operations => {
                 let document = value((self.about.document)());
                 self.page(entry, "API", &operations::render(&document))
             }
-            Source::Own(kind, text) => Kept::new(kind, text.into()),
+            PageSource::Own(kind, text) => CachedBody::new(kind, text.into()),
         }
     }
 
     /// A page in the frame that all share.
-    fn page(&self, entry: &Entry, title: &str, body: &Rendered) -> Kept {
+    fn page(&self, entry: &PageEntry, title: &str, body: &Rendered) -> CachedBody {
         let pages = [("api", "API")].into_iter();
         let pages = pages.chain(DOCUMENTS.iter().map(|(path, name, _)| (*path, *name)));
         let links = pages.map(|(path, name)| {
@@ -197,7 +198,7 @@ impl Site {
         html = html
             .replace("{{contents}}", &contents(&body.sections))
             .replace("{{body}}", &body.html);
-        Kept::new(HTML, html.into_bytes())
+        CachedBody::new(HTML, html.into_bytes())
     }
 
     /// Answers with the page or file at a path.
@@ -205,10 +206,11 @@ impl Site {
         let entry = self.entries.iter().find(|it| it.path == request.path());
         let entry = entry.ok_or(Refusal::NoPage)?;
         let lasting = match entry.source {
-            Source::Own(..) => Lasting::Forever,
-            Source::Document | Source::Home | Source::Operations | Source::Text(..) => {
-                Lasting::Asked
-            }
+            PageSource::Own(..) => Lasting::Forever,
+            PageSource::Document
+            | PageSource::Home
+            | PageSource::Operations
+            | PageSource::Text(..) => Lasting::Asked,
         };
         if let Some(kept) = entry.kept.get() {
             return Ok(kept.answer(request, lasting));
@@ -262,10 +264,10 @@ impl Site {
 }
 
 #[expect(clippy::expect_used, reason = "the document is ours")]
-fn document(document: OpenApi) -> Kept {
+fn document(document: OpenApi) -> CachedBody {
     let json = serde_json::to_vec(&document).expect("a document that can be written");
     drop(document);
-    Kept::new("application/json", json)
+    CachedBody::new("application/json", json)
 }
 
 /// The document for the page that is made of it.

@@ -18,7 +18,7 @@
 //! `struct PreviewParams(now: Timestamp)`. `=> |query| …` after a parameter notes a mistake that concerns several; it may
 //! name those before it.
 
-use caudal_actors::engine::lists::{Cursor, ListPage, SortOrder};
+use caudal_actors::engine::lists::{ListCursor, ListPage, SortOrder};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
@@ -139,8 +139,8 @@ params! {
             as Option<u64> { minimum = 0, maximum = 10_000_000 };
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
-        /// A value of `X-Next-Cursor`.
-        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
+        /// A value of `X-Next-ListCursor`.
+        cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }
 
@@ -180,8 +180,8 @@ params! {
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
-        /// A value of `X-Next-Cursor`.
-        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
+        /// A value of `X-Next-ListCursor`.
+        cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }
 

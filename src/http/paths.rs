@@ -22,11 +22,11 @@ pub fn is_wallet(path: &str) -> bool {
 }
 
 /// The parameters of several operations, by their names among the components.
-type Shared = BTreeMap<String, RefOr<Parameter>>;
+type SharedParameters = BTreeMap<String, RefOr<Parameter>>;
 
 /// One path of the document.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownPath {
     segments: Vec<String>,
     operations: Vec<KnownOperation>,
 }
@@ -53,7 +53,7 @@ fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
 }
 
 /// The names of an operation's query parameters, in the order of the document.
-fn parameters(operation: &Operation, shared: &Shared) -> Vec<String> {
+fn parameters(operation: &Operation, shared: &SharedParameters) -> Vec<String> {
     let declared = operation.parameters.iter().flatten();
     let written = declared.filter_map(|parameter| match parameter {
         RefOr::T(it) => Some(it),
@@ -77,8 +77,8 @@ fn forms(operation: &Operation) -> Vec<String> {
     written.flatten().collect()
 }
 
-fn known(path: &str, item: &PathItem, shared: &Shared) -> Known {
-    Known {
+fn known(path: &str, item: &PathItem, shared: &SharedParameters) -> KnownPath {
+    KnownPath {
         segments: path.split('/').map(str::to_owned).collect(),
         operations: operations(item)
             .map(|(method, operation)| KnownOperation {
@@ -94,7 +94,7 @@ fn is_parameter(known: &str) -> bool {
     known.starts_with('{')
 }
 
-impl Known {
+impl KnownPath {
     /// Whether a path fits this one; `same` compares the literal segments.
     fn fits(&self, path: &str, same: fn(&str, &str) -> bool) -> bool {
         let mut asked = path.split('/');
@@ -118,22 +118,22 @@ impl Known {
 /// The paths of the document with their operations: for telling 404 from 405, for refusing parameters that
 /// an operation does not have, and for paths in another case.
 #[derive(Debug)]
-pub struct Table {
-    known: Vec<Known>,
-    places: Places,
+pub struct PathTable {
+    known: Vec<KnownPath>,
+    places: PathTree,
 }
 
 /// The paths as a tree of segments, for finding that of each request.
 #[derive(Debug, Default)]
-struct Places {
+struct PathTree {
     /// The path that ends here, as its place among the paths of the document.
     at: Option<usize>,
-    spelled: BTreeMap<String, Places>,
-    any: Option<Box<Places>>,
+    spelled: BTreeMap<String, PathTree>,
+    any: Option<Box<PathTree>>,
 }
 
-impl Places {
-    fn of(known: &[Known]) -> Self {
+impl PathTree {
+    fn of(known: &[KnownPath]) -> Self {
         let mut root = Self::default();
         for (at, path) in known.iter().enumerate() {
             path.segments
@@ -165,13 +165,13 @@ impl Places {
 }
 
 /// The table, made on first use: the document from which it is made is large.
-pub type Paths = &'static LazyLock<Table>;
+pub type Paths = &'static LazyLock<PathTable>;
 
-impl Table {
+impl PathTable {
     /// The table of a document.
     pub fn of(document: &OpenApi) -> Self {
         let components = document.components.as_ref();
-        let none = Shared::new();
+        let none = SharedParameters::new();
         let shared = components.map_or(&none, |components| &components.parameters);
         let paths = document.paths.paths.iter();
         Self::from(
@@ -181,8 +181,8 @@ impl Table {
         )
     }
 
-    fn from(known: Vec<Known>) -> Self {
-        let places = Places::of(&known);
+    fn from(known: Vec<KnownPath>) -> Self {
+        let places = PathTree::of(&known);
         Self { known, places }
     }
 
@@ -202,10 +202,10 @@ impl Table {
     }
 
     /// The document's path that matches this one.
-    fn find(&self, path: &str, same: fn(&str, &str) -> bool) -> Option<&Known> {
+    fn find(&self, path: &str, same: fn(&str, &str) -> bool) -> Option<&KnownPath> {
         // A literal path goes before one with a parameter in its place.
         let parameters =
-            |known: &&Known| known.segments.iter().filter(|it| is_parameter(it)).count();
+            |known: &&KnownPath| known.segments.iter().filter(|it| is_parameter(it)).count();
         let fits = self.known.iter().filter(|known| known.fits(path, same));
         fits.min_by_key(parameters)
     }
@@ -274,12 +274,12 @@ mod tests {
         }
     }
 
-    fn table(paths: &[&str]) -> Table {
-        let segments = paths.iter().map(|path| Known {
+    fn table(paths: &[&str]) -> PathTable {
+        let segments = paths.iter().map(|path| KnownPath {
             segments: path.split('/').map(str::to_owned).collect(),
             operations: vec![operation(Method::GET, &["q"])],
         });
-        Table::from(segments.collect())
+        PathTable::from(segments.collect())
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spelled_out_goes_before_a_parameter() {
+    fn literal_path_segments_win_over_parameters() {
         let mut table = table(&["/v1/x/{id}", "/v1/x/list"]);
         table.known[1].operations = vec![operation(Method::POST, &[])];
         assert_eq!(table.methods("/v1/x/list").as_deref(), Some("POST"));

@@ -119,7 +119,7 @@ mod tests {
     const QUIET: RealmId = RealmId(2);
 
     #[actix_web::test]
-    async fn one_work_of_a_realm_is_done_at_once_and_a_panic_is_a_bug() {
+    async fn one_job_of_a_realm_runs_at_a_time_and_a_panic_is_a_bug() {
         let pool = Pool::start().unwrap();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let busy = pool.work(LOUD, move || wait.recv().is_ok());
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn the_threads_give_way_to_those_that_serve() {
+    async fn background_threads_yield_to_request_threads() {
         let pool = Pool::start().unwrap();
         let steps = || nice(0).unwrap();
         let here = steps();

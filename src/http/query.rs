@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
-use caudal_actors::engine::lists::{Cursor, ListPage, Listing, SortOrder};
+use caudal_actors::engine::lists::{ListCursor, ListPage, Listing, SortOrder};
 use caudal_ledger::events::EventId;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Amount;
@@ -19,7 +19,7 @@ use super::cursors;
 use super::errors::ApiError;
 use super::nearest::{nearest, shown};
 use super::paths::is_wallet;
-use super::words::{Mistake, Wrong};
+use super::words::{Mistake, WrongField};
 
 /// How many rows a page may have.
 pub const LIMIT_MAX: u64 = 200;
@@ -43,7 +43,7 @@ const ZONE: &str = "-03:00";
 #[derive(Debug, Default)]
 pub struct Query {
     pairs: Vec<(String, String)>,
-    errors: Vec<Wrong>,
+    errors: Vec<WrongField>,
     lenient: bool,
 }
 
@@ -105,7 +105,7 @@ impl Query {
 
     /// Notes a mistake that concerns several parameters.
     pub fn mistake(&mut self, name: &str, mistake: Mistake) {
-        self.errors.push(Wrong {
+        self.errors.push(WrongField {
             field: name.to_owned(),
             mistake,
         });
@@ -235,7 +235,7 @@ impl Query {
     }
 
     /// The cursor from which a list continues; an empty one is the first page, for clients that always send it.
-    pub fn cursor(&mut self, name: &str) -> Option<Cursor> {
+    pub fn cursor(&mut self, name: &str) -> Option<ListCursor> {
         let read = |text: &str| match text {
             "" => Ok(None),
             text => cursors::read(text).map(Some).ok_or(Mistake::NotACursor),
@@ -304,7 +304,7 @@ pub fn refuse_unknown<T: AsRef<str>>(request: &HttpRequest, known: &[T]) -> Resu
     if unknown.is_empty() {
         return Ok(());
     }
-    let wrong = unknown.iter().map(|name| Wrong {
+    let wrong = unknown.iter().map(|name| WrongField {
         field: shown(name),
         mistake: mistaken(name, known),
     });

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_asks_too_often_is_told_when_to_come_back() {
+    fn a_rate_limited_key_gets_retry_after() {
         let limit = KeyRate::new((whole(1), whole(2)));
         let (a, b) = ("a".to_owned(), "b".to_owned());
         let taken = [(); 3].map(|()| limit.take(&a));

@@ -25,7 +25,7 @@
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, Schema};
 
-/// Forbids fields beside those of a schema.
+/// Forbids fields next to those of a schema.
 pub fn closed(mut schema: RefOr<Schema>) -> RefOr<Schema> {
     if let RefOr::T(Schema::Object(object)) = &mut schema {
         object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));

@@ -6,8 +6,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ContentType, HeaderName};
 use actix_web::{HttpRequest, HttpResponse};
 use caudal_actors::accounts::Versions;
-use caudal_actors::engine::Asker;
-use caudal_actors::engine::lists::{Listing, Part};
+use caudal_actors::engine::Requester;
+use caudal_actors::engine::lists::{Listing, ScannedPart};
 use caudal_actors::failure::Failure;
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
 use caudal_ledger::vouchers::Outcome;
@@ -16,13 +16,11 @@ use serde::Serialize;
 use super::body::{Body, Fingerprint};
 use super::caller::{self, Caller};
 use super::current;
-use super::errors::ApiError;
+use super::errors::{ApiError, HandlerResult};
 use super::text;
 use super::trace::code_of;
 use super::words::Mistake;
 use super::{cursors, query};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The header with which a request can be repeated safely.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -64,7 +62,7 @@ pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse 
         None => {
             headers.insert(TOTAL, listing.total.into());
         }
-        Some(Part { rows, until }) => {
+        Some(ScannedPart { rows, until }) => {
             headers.insert(LOOKED_ROWS, rows.into());
             if let Some(until) = until.and_then(|at| at.to_string().try_into().ok()) {
                 headers.insert(LOOKED_UNTIL, until);
@@ -120,48 +118,48 @@ pub fn idempotency_key(request: &HttpRequest) -> Result<Option<String>, ApiError
 ///
 /// # Errors
 /// 400 when the key is malformed.
-pub fn asker<T: 'static>(
+pub fn requester<T: 'static>(
     request: &HttpRequest,
     caller: &Caller,
     body: &Body,
     render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
-) -> Result<Asker<T>, ApiError> {
-    asker_of(request, caller, body, |_| false, render)
+) -> Result<Requester<T>, ApiError> {
+    requester_of(request, caller, body, |_| false, render)
 }
 
-/// Like [`asker`]; `again` tells whether a success had already been recorded before.
+/// Like [`requester`]; `again` tells whether a success had already been recorded before.
 ///
 /// # Errors
 /// 400 when the key is malformed.
-pub fn asker_of<T: 'static>(
+pub fn requester_of<T: 'static>(
     request: &HttpRequest,
     caller: &Caller,
     body: &Body,
     again: fn(&T) -> bool,
     render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
-) -> Result<Asker<T>, ApiError> {
-    asker_for(request, caller, || Ok(body.fingerprint()), again, render)
+) -> Result<Requester<T>, ApiError> {
+    requester_for(request, caller, || Ok(body.fingerprint()), again, render)
 }
 
-/// Like [`asker_of`], for a body whose fingerprint is worth taking only when there is a key.
+/// Like [`requester_of`], for a body whose fingerprint is worth taking only when there is a key.
 ///
 /// Every order passes here, so a dry run loses its key here: the key is neither looked up nor used up, and no later
 /// layer has to check again.
 ///
 /// # Errors
 /// 400 when the key is malformed, and the errors of `fields`.
-pub fn asker_for<T: 'static>(
+pub fn requester_for<T: 'static>(
     request: &HttpRequest,
     caller: &Caller,
     fields: impl FnOnce() -> Result<Fingerprint, ApiError>,
     again: fn(&T) -> bool,
     render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
-) -> Result<Asker<T>, ApiError> {
+) -> Result<Requester<T>, ApiError> {
     let request_id = caller.request_id.clone();
     let admitted = Some(Arc::clone(&caller.admitted));
     let key = idempotency_key(request)?;
     let Some(key) = key.filter(|_| !query::is_dry(request)) else {
-        return Ok(Asker {
+        return Ok(Requester {
             keyed: None,
             request_id,
             admitted,
@@ -195,7 +193,7 @@ pub fn asker_for<T: 'static>(
             }
         }
     });
-    Ok(Asker {
+    Ok(Requester {
         keyed: Some(Keyed { scope, render }),
         request_id,
         admitted,
@@ -214,7 +212,7 @@ impl<F> Success<F> {
     ///
     /// # Errors
     /// The failure, as an error of the API.
-    pub fn give<T, R: Serialize>(self, answered: Answered<T>) -> Answer
+    pub fn give<T, R: Serialize>(self, answered: Answered<T>) -> HandlerResult
     where
         F: Fn(&T) -> R,
     {
@@ -226,7 +224,7 @@ impl<F> Success<F> {
     ///
     /// # Errors
     /// The failure, as an error of the API.
-    pub fn give_made<T, R: Serialize>(self, answered: Answered<Outcome<T>>) -> Answer
+    pub fn give_made<T, R: Serialize>(self, answered: Answered<Outcome<T>>) -> HandlerResult
     where
         F: Fn(&T) -> R,
     {
@@ -253,12 +251,12 @@ pub fn order<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
     body: &Body,
     status: StatusCode,
     render: F,
-) -> Result<(Asker<T>, Success<F>), ApiError> {
+) -> Result<(Requester<T>, Success<F>), ApiError> {
     let kept = render.clone();
-    let asker = asker(request, caller, body, move |value| {
+    let requester = requester(request, caller, body, move |value| {
         (status, text::json(&kept(value)))
     })?;
-    Ok((asker, Success { status, render }))
+    Ok((requester, Success { status, render }))
 }
 
 /// Like [`order`], for something that is made once under its external id: 201 when it is made, and when it had been
@@ -272,7 +270,7 @@ pub fn making<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>
     body: &Body,
     dry_run: bool,
     render: F,
-) -> Result<(Asker<Outcome<T>>, Success<F>), ApiError> {
+) -> Result<(Requester<Outcome<T>>, Success<F>), ApiError> {
     making_as(StatusCode::CREATED, request, caller, body, dry_run, render)
 }
 
@@ -287,21 +285,21 @@ pub fn making_as<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'stat
     body: &Body,
     dry_run: bool,
     render: F,
-) -> Result<(Asker<Outcome<T>>, Success<F>), ApiError> {
+) -> Result<(Requester<Outcome<T>>, Success<F>), ApiError> {
     let kept = render.clone();
     let again = |outcome: &Outcome<T>| matches!(outcome, Outcome::Replayed(_));
-    let asker = asker_of(request, caller, body, again, move |outcome| {
+    let requester = requester_of(request, caller, body, again, move |outcome| {
         let (Outcome::Recorded(value) | Outcome::Replayed(value)) = outcome;
         (made, text::json(&kept(value)))
     })?;
     // A dry run leaves nothing behind, not even a kept answer.
     let status = if dry_run { StatusCode::OK } else { made };
-    Ok((asker, Success { status, render }))
+    Ok((requester, Success { status, render }))
 }
 
 /// An asker without an idempotency key.
-pub fn plain<T>(caller: &Caller) -> Asker<T> {
-    Asker {
+pub fn plain<T>(caller: &Caller) -> Requester<T> {
+    Requester {
         keyed: None,
         request_id: caller.request_id.clone(),
         admitted: Some(Arc::clone(&caller.admitted)),

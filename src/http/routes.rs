@@ -13,7 +13,7 @@ use std::time::Duration;
 use actix_web::http::{Method, StatusCode};
 use caudal_storage::times::Histogram;
 
-use super::paths::{Paths, Table};
+use super::paths::{PathTable, Paths};
 use crate::measures::{Measures, REQUESTS};
 
 /// The prefixes of documented paths; other paths are placed without the table, which is large.
@@ -67,31 +67,31 @@ impl Routes {
             let made = || self.made(place, method, class);
             slot.get_or_init(made).record(took);
         }
-        if self.clients && place != Place::Other {
+        if self.clients && place != RouteMatch::Other {
             self.measures.requests.count(took);
         }
     }
 
-    fn route(&self, path: &str) -> (&OfRoute, Place) {
+    fn route(&self, path: &str) -> (&OfRoute, RouteMatch) {
         if DOCUMENTED.iter().any(|start| path.starts_with(start)) {
-            let paths: &Table = self.paths;
+            let paths: &PathTable = self.paths;
             let all = || (0..paths.count()).map(|_| OfRoute::default()).collect();
             let known = self.known.get_or_init(all);
             let found = paths.place(path);
             if let Some((place, route)) = found.and_then(|at| Some((at, known.get(at)?))) {
-                return (route, Place::Known(place));
+                return (route, RouteMatch::Known(place));
             }
         } else if path.starts_with(CONSOLE) {
-            return (&self.console, Place::Console);
+            return (&self.console, RouteMatch::Console);
         }
-        (&self.others, Place::Other)
+        (&self.others, RouteMatch::Other)
     }
 
-    fn made(&self, place: Place, method: usize, class: usize) -> Histogram {
+    fn made(&self, place: RouteMatch, method: usize, class: usize) -> Histogram {
         let route = match place {
-            Place::Known(at) => self.paths.pattern(at),
-            Place::Console => Some(CONSOLE.to_owned()),
-            Place::Other => None,
+            RouteMatch::Known(at) => self.paths.pattern(at),
+            RouteMatch::Console => Some(CONSOLE.to_owned()),
+            RouteMatch::Other => None,
         };
         let word =
             |words: &[&'static str], at: usize| words.get(at).copied().map_or("none", |it| it);
@@ -106,7 +106,7 @@ impl Routes {
 
 /// The route of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RouteMatch {
     Known(usize),
     Console,
     Other,
@@ -121,11 +121,11 @@ mod tests {
 
     use super::*;
 
-    static PATHS: LazyLock<Table> = LazyLock::new(|| {
+    static PATHS: LazyLock<PathTable> = LazyLock::new(|| {
         let item = PathItem::new(HttpMethod::Get, OperationBuilder::new());
         let paths = PathsBuilder::new().path("/v1/accounts/{cvu}", item);
         let document = OpenApiBuilder::new().info(InfoBuilder::new()).paths(paths);
-        Table::of(&document.build())
+        PathTable::of(&document.build())
     });
 
     #[test]

@@ -3,7 +3,7 @@
 //! **Shape.** The stream walks the list page by page, each beginning where the last one ended, so it costs what its
 //! pages cost and takes its turns among other requests. A row is written as it is read.
 //!
-//! **Bounds.** [`PAGE`] rows in memory (a day of a reconciliation), [`ROWS_MAX`] in one stream, and a seat among the
+//! **Bounds.** [`PAGE`] rows in memory (a day of a reconciliation), [`ROWS_MAX`] in one stream, and a permit among the
 //! realm's streams. A client that does not read stops its own stream, and is disconnected as with any answer.
 //!
 //! **Failure.** A mistake in the query, or a failure of the first page, is an error as everywhere. Later the stream
@@ -24,9 +24,9 @@ use super::accept::preferred;
 use super::caller::Caller;
 use super::errors::ApiError;
 use super::query::Query;
-use super::streams::Seat;
+use super::streams::StreamPermit;
 use super::words::Mistake;
-use crate::sheets::{Kind, cell, row};
+use crate::sheets::{SheetKind, cell, row};
 
 /// The most rows of one stream: about as many as a spreadsheet takes.
 pub const ROWS_MAX: u64 = 1_000_000;
@@ -47,7 +47,7 @@ pub const FIRST: ListPage = ListPage {
 
 /// The form in which a row is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Style {
+pub enum RowStyle {
     /// A line of JSON.
     Ndjson,
     /// A row of CSV.
@@ -55,19 +55,19 @@ pub enum Style {
 }
 
 /// The forms of a list: pages of JSON, unless another is asked for.
-const FORMS: &[(&str, Option<Style>)] = &[
+const FORMS: &[(&str, Option<RowStyle>)] = &[
     ("application/json", None),
-    ("application/x-ndjson", Some(Style::Ndjson)),
-    ("text/csv", Some(Style::Csv)),
+    ("application/x-ndjson", Some(RowStyle::Ndjson)),
+    ("text/csv", Some(RowStyle::Csv)),
 ];
 
 /// The style that `Accept` asks for; `None` for pages of JSON.
-pub fn style(request: &HttpRequest) -> Option<Style> {
+pub fn style(request: &HttpRequest) -> Option<RowStyle> {
     preferred(request, FORMS).flatten()
 }
 
 /// Like [`style`], for a list, which then takes no parameters of pages.
-pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<Style> {
+pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<RowStyle> {
     let style = style(request)?;
     for name in OF_PAGES {
         if query.has(name) {
@@ -77,7 +77,7 @@ pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<Style> {
     Some(style)
 }
 
-impl Style {
+impl RowStyle {
     const fn content_type(self) -> &'static str {
         match self {
             Self::Ndjson => "application/x-ndjson",
@@ -87,17 +87,17 @@ impl Style {
 }
 
 /// Writes the rows of a table.
-enum Pen {
+enum RowWriter {
     Ndjson,
-    Csv(Kind),
+    Csv(SheetKind),
 }
 
-impl Pen {
+impl RowWriter {
     /// The pen of a table; writes what comes before its rows.
-    fn begin(style: Style, kind: Kind, out: &mut Vec<u8>) -> Self {
+    fn begin(style: RowStyle, kind: SheetKind, out: &mut Vec<u8>) -> Self {
         match style {
-            Style::Ndjson => Self::Ndjson,
-            Style::Csv => {
+            RowStyle::Ndjson => Self::Ndjson,
+            RowStyle::Csv => {
                 out.extend(row(kind.columns));
                 Self::Csv(kind)
             }
@@ -123,9 +123,13 @@ impl Pen {
 }
 
 /// An answer with rows that are already in memory.
-pub fn table(style: Style, kind: Kind, bodies: impl IntoIterator<Item = Value>) -> HttpResponse {
+pub fn table(
+    style: RowStyle,
+    kind: SheetKind,
+    bodies: impl IntoIterator<Item = Value>,
+) -> HttpResponse {
     let mut out = Vec::new();
-    let pen = Pen::begin(style, kind, &mut out);
+    let pen = RowWriter::begin(style, kind, &mut out);
     let mut rows = 0;
     for body in bodies {
         pen.put(&body, &mut out);
@@ -135,7 +139,7 @@ pub fn table(style: Style, kind: Kind, bodies: impl IntoIterator<Item = Value>) 
     answer(style, out)
 }
 
-fn answer(style: Style, out: Vec<u8>) -> HttpResponse {
+fn answer(style: RowStyle, out: Vec<u8>) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, style.content_type()))
         .insert_header((VARY, "accept"))
@@ -143,22 +147,22 @@ fn answer(style: Style, out: Vec<u8>) -> HttpResponse {
 }
 
 /// A list that is sent as it is read.
-struct Walk<T, F, R> {
+struct ListStream<T, F, R> {
     caller: Caller,
-    style: Style,
-    kind: Kind,
+    style: RowStyle,
+    kind: SheetKind,
     /// None before the first row.
-    pen: Option<Pen>,
+    pen: Option<RowWriter>,
     page: ListPage,
     fetch: F,
     render: R,
     /// The page that was read and not yet written; `None` behind the last page.
     read: Option<Listing<T>>,
     rows: u64,
-    _seat: Seat,
+    _permit: StreamPermit,
 }
 
-impl<T, F, R> Walk<T, F, R>
+impl<T, F, R> ListStream<T, F, R>
 where
     F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
     R: Fn(&T) -> Value,
@@ -172,7 +176,7 @@ where
         let (style, kind) = (self.style, self.kind);
         let pen = self
             .pen
-            .get_or_insert_with(|| Pen::begin(style, kind, &mut out));
+            .get_or_insert_with(|| RowWriter::begin(style, kind, &mut out));
         for item in &listing.items {
             pen.put(&(self.render)(item), &mut out);
             self.rows += 1;
@@ -199,8 +203,8 @@ where
 /// many streams as it may.
 pub async fn stream<T, F, R>(
     caller: &Caller,
-    style: Style,
-    kind: Kind,
+    style: RowStyle,
+    kind: SheetKind,
     page: ListPage,
     fetch: F,
     render: R,
@@ -223,8 +227,8 @@ where
             Mistake::TooManyRows { rows, max },
         ));
     }
-    let walk = Walk {
-        _seat: caller.door.hooks.streams.seat(realm)?,
+    let walk = ListStream {
+        _permit: caller.app.hooks.streams.permit(realm)?,
         caller: caller.clone(),
         style,
         kind,
@@ -241,7 +245,7 @@ where
             Ok(Some(bytes)) => Some((Ok(Bytes::from(bytes)), Some(walk))),
             Ok(None) => None,
             Err(why) => {
-                tracing::warn!(%why, "a list breaks off");
+                tracing::warn!(%why, "list stream aborted");
                 Some((Err(why), None))
             }
         }

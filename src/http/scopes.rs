@@ -12,7 +12,7 @@ use caudal_ledger::events::{EventKind, EventKinds};
 use caudal_ledger::tenants::ApiKey;
 use caudal_ledger::tenants::scopes::{Access, Group, Scope};
 
-use super::Door;
+use super::AppState;
 use super::errors::ApiError;
 use super::origin;
 use super::words::Refusal;
@@ -65,7 +65,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/wallet/v1/MovimientosCliente", Group::Treasury),
 ];
 
-/// Whether a route is a path of the table or lies under it.
+/// Whether a route is a path of the table or is under it.
 fn under(route: &str, beginning: &str) -> bool {
     let rest = route.strip_prefix(beginning);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -86,9 +86,9 @@ pub fn needed(method: &Method, route: &str) -> Option<Scope> {
 }
 
 /// Refuses operations that the key may not do, and addresses from which it may not be used.
-pub(super) fn check(key: &ApiKey, request: &HttpRequest, door: &Door) -> Result<(), ApiError> {
+pub(super) fn check(key: &ApiKey, request: &HttpRequest, app: &AppState) -> Result<(), ApiError> {
     if !key.networks.is_empty() {
-        let from = origin::of(request, &door.proxies);
+        let from = origin::of(request, &app.proxies);
         if !key.may_come_from(from) {
             let from = from.map_or_else(|| "?".to_owned(), |from| from.to_string());
             return Err(Refusal::KeyAddress { from }.into());

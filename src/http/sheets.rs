@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// A table, with its columns as CSV.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct SheetKind {
     /// The values of a row, in their order.
     pub columns: &'static [&'static str],
 }

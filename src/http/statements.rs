@@ -1,14 +1,14 @@
 //! Statements as bytes: JSON, CSV, camt.053 and PDF.
 //!
-//! **Shape.** A [`Form`] gets the statement, then its lines in order, and each time writes its next bytes, so that a
-//! long statement need not be in memory. Each format has one file here, and a row in [`Format`].
+//! **Shape.** A [`StatementWriter`] gets the statement, then its lines in order, and each time writes its next bytes, so that a
+//! long statement need not be in memory. Each format has one file here, and a row in [`StatementFormat`].
 //!
 //! **The same for ever.** A form depends on the statement and its vouchers and nothing else: no clock, no randomness,
 //! no table that may grow, no compression whose bytes another library chooses. To change what a form writes for a
 //! statement that could be asked for before is to change published documents; `statements/tests.rs` holds their
 //! bytes.
 //!
-//! **Bounds.** [`Format::lines_max`] lines. A PDF is in memory whole; all others are written line by line.
+//! **Bounds.** [`StatementFormat::lines_max`] lines. A PDF is in memory whole; all others are written line by line.
 
 mod camt;
 mod json;
@@ -31,7 +31,7 @@ pub const PDF_LINES_MAX: u64 = 10_000;
 
 /// The format of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
+pub enum StatementFormat {
     /// JSON, for programs.
     Json,
     /// Rows of CSV, for spreadsheets.
@@ -42,7 +42,7 @@ pub enum Format {
     Pdf,
 }
 
-impl Format {
+impl StatementFormat {
     /// Every format; the first is the default.
     pub const ALL: [Self; 4] = [Self::Json, Self::Csv, Self::Camt, Self::Pdf];
 
@@ -85,10 +85,10 @@ impl Format {
     }
 
     /// Begins a statement of an account of a realm.
-    pub fn begin(self, realm: RealmId, statement: Statement) -> Box<dyn Form> {
+    pub fn begin(self, realm: RealmId, statement: Statement) -> Box<dyn StatementWriter> {
         match self {
-            Self::Json => Box::new(json::Json::new(realm, statement)),
-            Self::Csv => Box::new(table::Table::new(realm, statement)),
+            Self::Json => Box::new(json::JsonStatement::new(realm, statement)),
+            Self::Csv => Box::new(table::CsvStatement::new(realm, statement)),
             Self::Camt => Box::new(camt::Camt::new(realm, statement)),
             Self::Pdf => Box::new(pdf::Pdf::new(statement)),
         }
@@ -96,7 +96,7 @@ impl Format {
 }
 
 /// A statement that is being written.
-pub trait Form: Send {
+pub trait StatementWriter: Send {
     /// Writes the part before the lines.
     fn head(&mut self, out: &mut Vec<u8>);
     /// Writes the next line.
@@ -106,7 +106,7 @@ pub trait Form: Send {
 }
 
 /// The name of a file with the statement of a CVU, without quotes or characters that need them.
-pub fn file_name(cvu: impl Display, period: Period, format: Format) -> String {
+pub fn file_name(cvu: impl Display, period: Period, format: StatementFormat) -> String {
     let Period { first, last } = period;
     format!("resumen-{cvu}-{first}-{last}.{}", format.ending())
 }

@@ -16,7 +16,7 @@ use super::words::Refusal;
 pub const STREAMS_MAX: usize = 64;
 /// Of how many long answers of one realm a piece is made at the same time.
 pub const LONG_AT_ONCE: usize = 1;
-/// The seconds after which a client that found no seat should come back.
+/// The seconds after which a client that found no permit should come back.
 const RETRY_FULL: u32 = 5;
 /// How long a stream is silent at most. Its key is checked as often, so a stream ends within this time after its key.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -39,20 +39,20 @@ impl Default for StreamOptions {
     }
 }
 
-type Seats = Arc<Mutex<HashMap<RealmId, usize>>>;
+type OpenStreams = Arc<Mutex<HashMap<RealmId, usize>>>;
 
 /// The number of open streams of each realm, and the turns of its long answers.
 #[derive(Debug, Default)]
 pub struct Streams {
     options: StreamOptions,
-    seats: Seats,
+    permits: OpenStreams,
     turns: Mutex<HashMap<RealmId, Arc<Semaphore>>>,
 }
 
 /// One stream, counted as long as it lives.
 #[derive(Debug)]
-pub struct Seat {
-    seats: Seats,
+pub struct StreamPermit {
+    permits: OpenStreams,
     realm: RealmId,
 }
 
@@ -84,29 +84,29 @@ impl Streams {
         self.options
     }
 
-    /// A seat for one more stream of a realm.
+    /// A permit for one more stream of a realm.
     ///
     /// # Errors
     /// 429 while the realm has as many as it may, with the seconds after which to come back.
-    pub fn seat(&self, realm: RealmId) -> Result<Seat, ApiError> {
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = seats.entry(realm).or_default();
+    pub fn permit(&self, realm: RealmId) -> Result<StreamPermit, ApiError> {
+        let mut permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = permits.entry(realm).or_default();
         let most = self.options.streams_max;
         if *count >= most {
             return Err(ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL));
         }
         *count += 1;
-        Ok(Seat {
-            seats: Arc::clone(&self.seats),
+        Ok(StreamPermit {
+            permits: Arc::clone(&self.permits),
             realm,
         })
     }
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = seats.get_mut(&self.realm) {
+        let mut permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = permits.get_mut(&self.realm) {
             *count = count.saturating_sub(1);
         }
     }

@@ -1,6 +1,6 @@
 //! One line for each request, and the trace that it belongs to.
 //!
-//! **Shape.** [`Requests`] is the outermost layer of both listeners. It gives the request its id (the client's own,
+//! **Shape.** [`RequestSpans`] is the outermost layer of both listeners. It gives the request its id (the client's own,
 //! the trace's, or a new one), opens its span, and writes its line when the answer is there: request id, tenant,
 //! mode, method, the pattern of its route, status, our code of a refusal, and how long it took. Log lines of handlers
 //! carry the id by the span; those of actors, the bank's gateway and the courier on behalf of the request name the id
@@ -9,7 +9,7 @@
 //! Every answer is counted by its route ([`super::routes`]), whether it has a line or not.
 //!
 //! **Order.** A refusal always has its line; of successes only one in so many may have one
-//! ([`Door::log_every`](super::Door)). A server error is a WARN, everything else INFO.
+//! ([`AppState::log_every`](super::Door)). A server error is a WARN, everything else INFO.
 //!
 //! **Traces.** The trace of a request that continues one is remembered ([`crate::traces`]).
 
@@ -23,7 +23,7 @@ use actix_web::{Error, HttpMessage as _, web};
 use tracing::Span;
 use tracing_actix_web::RootSpanBuilder;
 
-use super::Door;
+use super::AppState;
 use super::current::{self, Language, Request};
 use super::cursors;
 use super::paths::is_wallet;
@@ -47,9 +47,9 @@ struct Began {
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
-pub struct Requests;
+pub struct RequestSpans;
 
-impl RootSpanBuilder for Requests {
+impl RootSpanBuilder for RequestSpans {
     fn on_request_start(call: &ServiceRequest) -> Span {
         let given = Trace::of(call.headers());
         let id = current::request_id(call.headers(), given);
@@ -148,8 +148,8 @@ fn line<B: MessageBody>(answer: &ServiceResponse<B>, took: Option<Duration>) {
     }
     let (request, status) = (answer.request(), answer.status());
     if status.is_success() {
-        let door = request.app_data::<web::Data<Door>>();
-        if !chosen(door.map_or(1, |door| door.log_every)) {
+        let app = request.app_data::<web::Data<AppState>>();
+        if !chosen(app.map_or(1, |app| app.log_every)) {
             return;
         }
     }

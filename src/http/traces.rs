@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use actix_web::http::header::HeaderMap;
 
-use span::{Finished, Kind};
+use span::{Finished, SpanKind};
 
 /// The most requests whose traces are kept, the newest ones.
 pub const TRACES_MAX: usize = 8_192;
@@ -95,7 +95,7 @@ impl Trace {
             trace: self.id,
             span: self.span,
             parent: self.parent.map(|parent| (parent, true)),
-            kind: Kind::Answered,
+            kind: SpanKind::Answered,
             name,
             began,
             about,
@@ -115,12 +115,12 @@ impl Trace {
 }
 
 #[derive(Debug, Default)]
-struct Traces {
+struct SpanTraces {
     of: HashMap<String, Trace>,
     order: VecDeque<String>,
 }
 
-impl Traces {
+impl SpanTraces {
     fn remember(&mut self, request_id: &str, trace: Trace) {
         if self.of.insert(request_id.to_owned(), trace).is_some() {
             return;
@@ -134,7 +134,7 @@ impl Traces {
     }
 }
 
-static TRACES: LazyLock<Mutex<Traces>> = LazyLock::new(Mutex::default);
+static TRACES: LazyLock<Mutex<SpanTraces>> = LazyLock::new(Mutex::default);
 
 /// Remembers the trace of a request.
 pub fn remember(request_id: &str, trace: Trace) {
@@ -181,7 +181,7 @@ impl Leg {
             trace: self.trace.id,
             span: self.span,
             parent: Some((self.trace.span, false)),
-            kind: Kind::Asked,
+            kind: SpanKind::Asked,
             name: name.to_owned(),
             began: self.began,
             about,
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_newest_traces_are_remembered_and_no_more() {
         // A store of its own: other tests wait for theirs.
-        let (mut traces, trace) = (Traces::default(), Trace::parse(GOOD).unwrap());
+        let (mut traces, trace) = (SpanTraces::default(), Trace::parse(GOOD).unwrap());
         traces.remember("mine", trace);
         for n in 1..TRACES_MAX {
             traces.remember(&format!("other-{n}"), trace);

@@ -12,7 +12,7 @@ pub enum Unready {
     /// A store takes no writes.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Requests wait, see [`super::Door::waits`].
+    /// Requests wait, see [`super::AppState::waits`].
     #[error("{0}")]
     Waits(String),
 }

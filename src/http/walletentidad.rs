@@ -3,14 +3,14 @@
 
 pub(crate) mod notices;
 
-use caudal_actors::accounts::{Placed, TransferView};
+use caudal_actors::accounts::{AccountVoucher, TransferView};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::transfers::{Counterparty, Transfer, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 
 /// The kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum OperationKind {
     /// A transfer that leaves through the bank.
     Sent,
     /// A transfer that arrived through the bank.
@@ -21,7 +21,7 @@ pub enum Kind {
     ReceivedInside,
 }
 
-impl Kind {
+impl OperationKind {
     /// The kind of a transfer, for the account that sends.
     pub const fn of(transfer: &Transfer) -> Self {
         if transfer.receiver.is_some() {
@@ -63,7 +63,7 @@ impl Kind {
 
 /// How far an operation has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum OperationState {
     /// The bank has not answered yet.
     ToProcess,
     /// The money has arrived, or left for good.
@@ -80,7 +80,7 @@ pub enum State {
     PartlyReturned,
 }
 
-impl State {
+impl OperationState {
     /// The state of a transfer.
     pub fn of(transfer: &Transfer) -> Self {
         match transfer.status {
@@ -183,13 +183,13 @@ pub enum Operation {
     /// A transfer, for the account that sends.
     Sent(Box<TransferView>),
     /// Money that arrived, by its voucher.
-    Received(Kind, Placed),
+    Received(OperationKind, AccountVoucher),
 }
 
 impl Operation {
     /// The operation of a voucher; `None` when it brings no money.
-    pub fn received(placed: Placed) -> Option<Self> {
-        let kind = Kind::of_voucher(&placed.voucher)?;
+    pub fn received(placed: AccountVoucher) -> Option<Self> {
+        let kind = OperationKind::of_voucher(&placed.voucher)?;
         Some(Self::Received(kind, placed))
     }
 }

@@ -22,6 +22,6 @@ pub(crate) mod sink;
 mod tests;
 
 pub use caudal_signing as signing;
-pub use guard::{Reach, UrlError};
-pub use seal::{Sealer, Secret};
+pub use guard::{AllowedAddresses, UrlError};
+pub use seal::{Sealer, SigningSecret};
 pub use sink::{AttemptLimits, HttpSink};

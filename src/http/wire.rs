@@ -2,7 +2,7 @@
 //!
 //! **Shape.** [`listen`] serves an application over [`Wire`]s: connections that watch the bytes that pass. A
 //! [`scan::Scanner`] follows the framing of the incoming bytes and stops what the library would let pass; a
-//! [`seats::Seat`] counts the connection; two clocks run only while the client is waited for.
+//! [`connections::ConnectionPermit`] counts the connection; two clocks run only while the client is waited for.
 //!
 //! **Bounds.** A head: [`scan::HEAD_BYTES_MAX`] bytes (431) within [`Listening::head`] (408), the first of a
 //! connection as any later one. An answer: a client that does not take [`ANSWER_BYTES_MIN`] bytes of one within
@@ -10,7 +10,7 @@
 //! each, and gives up after [`Listening::answer`] as well. A further request is not read before the kernel has the
 //! whole answer to the one before it: until then at most [`HELD_BYTES`], and what came with the last read, are held.
 //! Where the memory of the process is short, clients that take nothing are cut off after [`LOOK`]
-//! ([`crate::memory::Unread`]). Connections: see [`seats`].
+//! ([`crate::memory::UnreadAnswers`]). Connections: see [`permits`].
 //!
 //! **Order.** The library has one request at a time, so a refusal is written after the answers to the requests before
 //! it: the wire reports the end of the stream to the library, and sends the refusal when it is asked to close. If the
@@ -21,9 +21,9 @@
 //! service stops, a client that takes nothing for [`STOP_PATIENCE`] is cut off. If this process itself stood still,
 //! it cuts off no client that has read meanwhile.
 
+pub(crate) mod connections;
 mod listen;
 pub(crate) mod scan;
-pub(crate) mod seats;
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -37,10 +37,10 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::memory::UnreadAnswer;
+use connections::ConnectionPermit;
+pub use connections::{Bounds, ConnectionLimits, UnderWay, under_way};
 pub use listen::{Listening, listen};
-use scan::{Refusal, Scanner};
-use seats::Seat;
-pub use seats::{Bounds, ConnectionLimits, UnderWay, under_way};
+use scan::{FramingError, Scanner};
 
 /// How long a client may leave an answer unread, unless set.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
@@ -50,9 +50,9 @@ pub const ANSWER_BYTES_MIN: u64 = 32 * 1024;
 pub const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// How many bytes are read beyond a request whose answer is not written: only to see whether the client has left.
 pub const HELD_BYTES: usize = 4 * 1024;
-/// How often a connection that stands still is checked.
+/// How often a connection that stalls is checked.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long an answer may stand still while the service stops.
+/// How long an answer may stall while the service stops.
 pub const STOP_PATIENCE: Duration = LOOK;
 /// How long a refused client is listened to, so that it can read why.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -61,10 +61,10 @@ const GOODBYE_BYTES_MAX: usize = 1 << 20;
 
 /// How long clients are waited for.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+struct ClientTimeouts {
     /// For a head: from its first byte on, and for the first of a connection from its beginning.
     head: Duration,
-    /// For an answer that stands still.
+    /// For an answer that stalls.
     answer: Duration,
 }
 
@@ -95,8 +95,8 @@ enum Closing {
 #[derive(Debug)]
 pub struct Wire {
     io: TcpStream,
-    seat: Seat,
-    patience: Patience,
+    permit: ConnectionPermit,
+    patience: ClientTimeouts,
     scan: Scanner,
     /// The number of a head, and the clock by which it has to be whole.
     head: Option<(u64, Pin<Box<Sleep>>)>,
@@ -110,13 +110,13 @@ pub struct Wire {
     over: bool,
     /// Whether the client has closed its side.
     left: bool,
-    refusal: Option<Refusal>,
+    refusal: Option<FramingError>,
     closing: Closing,
     goodbye: Option<Pin<Box<Sleep>>>,
 }
 
 impl Wire {
-    fn new(io: TcpStream, seat: Seat, patience: Patience) -> Self {
+    fn new(io: TcpStream, permit: ConnectionPermit, patience: ClientTimeouts) -> Self {
         let socket = &io;
         // A socket that refuses these options is broken, and its first use reports that.
         rustix::net::sockopt::set_socket_send_buffer_size(socket, SEND_BUFFER_BYTES).ok();
@@ -125,7 +125,7 @@ impl Wire {
         socket.set_nodelay(true).ok();
         Self {
             io,
-            seat,
+            permit,
             patience,
             scan: Scanner::default(),
             head: None,
@@ -151,7 +151,7 @@ impl Wire {
             stall.seen = self.sent;
             // There is room for more: the client has read, and only this process has not yet got to write.
             let taken = self.io.poll_write_ready(cx).is_ready();
-            let hurry = self.seat.stopping() || self.seat.unread().is_short();
+            let hurry = self.permit.stopping() || self.permit.unread().is_short();
             if hurry && seen == self.sent && !taken {
                 return true;
             }
@@ -169,7 +169,7 @@ impl Wire {
         false
     }
 
-    /// Starts the clock of an answer that stands still, if it does not run yet.
+    /// Starts the clock of an answer that stalls, if it does not run yet.
     fn stand<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         let (sent, since) = (self.sent, Instant::now());
         let look = LOOK.min(self.patience.answer);
@@ -178,7 +178,7 @@ impl Wire {
             since,
             sent,
             seen: sent,
-            _counted: self.seat.unread().count(),
+            _counted: self.permit.unread().count(),
         });
         // The poll registers the waker with the clock.
         if self.overdue(cx) {
@@ -191,7 +191,7 @@ impl Wire {
     fn cut(&mut self) -> io::Error {
         // If it cannot be reset, it is closed.
         self.io.set_zero_linger().ok();
-        self.seat.count_cut();
+        self.permit.count_cut();
         io::Error::new(io::ErrorKind::TimedOut, "the client does not read")
     }
 
@@ -215,7 +215,7 @@ impl Wire {
         head.is_some_and(|(_, sleep)| sleep.as_mut().poll(cx).is_ready())
     }
 
-    fn refuse(&mut self, refusal: Refusal) {
+    fn refuse(&mut self, refusal: FramingError) {
         self.over = true;
         self.head = None;
         self.refusal = Some(refusal);
@@ -223,12 +223,12 @@ impl Wire {
 
     /// Whether the answer to the last request has been written, so that the next one may begin.
     fn is_free(&self) -> bool {
-        self.seat.is_idle() && !self.writing
+        self.permit.is_idle() && !self.writing
     }
 
     /// Whether what the library writes is its own refusal of a head: no handler has seen that head.
     fn is_refused_by_library(&self) -> bool {
-        self.scan.amid_head() || self.seat.awaits_handler()
+        self.scan.amid_head() || self.permit.awaits_handler()
     }
 
     /// Shows bytes to the library as far as they belong to one request; returns how many.
@@ -240,7 +240,7 @@ impl Wire {
                 shown
             }
         };
-        self.seat.begun(self.scan.heads());
+        self.permit.begun(self.scan.heads());
         shown
     }
 
@@ -345,9 +345,9 @@ impl AsyncRead for Wire {
         if this.head_is_late(cx) {
             // A client that has sent nothing gets no answer.
             this.refuse(if this.scan.amid_head() {
-                Refusal::Slow
+                FramingError::Slow
             } else {
-                Refusal::Silent
+                FramingError::Silent
             });
             return Poll::Ready(Ok(()));
         }
@@ -365,12 +365,12 @@ impl AsyncWrite for Wire {
         if this.overdue(cx) {
             return Poll::Ready(Err(this.cut()));
         }
-        if this.refusal.is_some_and(Refusal::is_of_library) {
+        if this.refusal.is_some_and(FramingError::is_of_library) {
             // Discarded; the library closes next, and the refusal is written then.
             return Poll::Ready(Ok(buf.len()));
         }
         if this.is_refused_by_library() {
-            this.refuse(Refusal::of_library(buf));
+            this.refuse(FramingError::of_library(buf));
             // The library closes only while something is left to write.
             cx.waker().wake_by_ref();
             return Poll::Pending;

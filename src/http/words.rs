@@ -15,7 +15,7 @@ use std::fmt;
 
 use super::current::Language;
 
-pub use mistakes::{FieldError, Mistake, Wrong};
+pub use mistakes::{FieldError, Mistake, WrongField};
 pub use refusals::{Expected, Refusal};
 
 /// A sentence for people, in any language.
@@ -77,7 +77,7 @@ impl Say for Choices {
     }
 }
 
-impl Say for [Wrong] {
+impl Say for [WrongField] {
     fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, language) {
             ([one], _) => write!(f, "{} {}", one.field, In(language, &one.mistake)),

@@ -5,7 +5,7 @@
 //! Health, metrics, the document and its pages need no key.
 //!
 //! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, independent of the public listener's; one change of a
-//! tenant and one verification at a time; [`caudal_http::strangers`] limits wrong keys.
+//! tenant and one verification at a time; [`caudal_http::wrong_keys`] limits wrong keys.
 
 pub mod access;
 pub(crate) mod accounts;
@@ -48,13 +48,13 @@ use actix_web::{App, HttpResponse, Resource, web};
 use caudal_backup::outgoing::Outgoing;
 use caudal_backup::run::Backup;
 use caudal_http::errors::ApiError;
-use caudal_http::pages::{About, Site};
-use caudal_http::paths::{Paths, Table};
+use caudal_http::pages::{ListenerPages, Site};
+use caudal_http::paths::{PathTable, Paths};
 use caudal_http::routes::Routes;
-use caudal_http::trace::Requests;
+use caudal_http::trace::RequestSpans;
 use caudal_http::wire::{self, Bounds, ConnectionLimits, Listening};
 use caudal_http::words::Refusal;
-use caudal_http::{Door, frame, query};
+use caudal_http::{AppState, frame, query};
 use caudal_ledger::time::Timestamp;
 use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
@@ -78,7 +78,7 @@ const GRACE: Duration = Duration::from_secs(20);
 /// The pages of the admin listener. They need no key: a browser cannot send one for a page, nothing on them is secret,
 /// and the operator decides who can reach the listener.
 static PAGES: LazyLock<Site> = LazyLock::new(|| {
-    Site::new(About {
+    Site::new(ListenerPages {
         name: "Caudal admin",
         home: include_str!("admin/home.md"),
         document: openapi,
@@ -87,7 +87,7 @@ static PAGES: LazyLock<Site> = LazyLock::new(|| {
 
 /// An admin listener that runs.
 #[derive(Debug)]
-pub struct Running {
+pub struct AdminListener {
     /// Where it listens.
     pub addr: SocketAddr,
     /// Its server.
@@ -96,9 +96,9 @@ pub struct Running {
 
 /// The state shared by everything that operators use: the admin handlers, and the console on the same listener.
 #[derive(Debug)]
-pub struct OperatorDesk {
+pub struct AdminState {
     /// What every handler works with, as the admin listener has it.
-    pub door: Door,
+    pub app: AppState,
     /// How the journal is shipped elsewhere, where it is.
     pub(crate) backup: Option<Arc<Backup>>,
     /// Whether outgoing calls are held, after a restore to the past.
@@ -106,18 +106,18 @@ pub struct OperatorDesk {
     /// Held while a handler reads, changes and writes back a setting.
     changes: Mutex<()>,
     verifying: Semaphore,
-    /// When the desk was created: by the service's clock, and by the monotonic one.
+    /// When the state was created: by the service's clock, and by the monotonic one.
     started_at: Timestamp,
     started: Instant,
 }
 
-impl OperatorDesk {
-    /// The desk of a service; its listeners share one.
-    pub fn new(door: Door, backup: Option<Arc<Backup>>, outgoing: Arc<Outgoing>) -> Arc<Self> {
+impl AdminState {
+    /// The state of a service; its listeners share one.
+    pub fn new(app: AppState, backup: Option<Arc<Backup>>, outgoing: Arc<Outgoing>) -> Arc<Self> {
         Arc::new(Self {
-            started_at: door.engine.now(),
+            started_at: app.engine.now(),
             started: Instant::now(),
-            door,
+            app,
             backup,
             outgoing,
             changes: Mutex::new(()),
@@ -125,22 +125,22 @@ impl OperatorDesk {
         })
     }
 
-    /// The seconds since the desk was created.
+    /// The seconds since the state was created.
     pub(crate) fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 }
 
-/// Starts the admin API on a listener, with further routes beside it. Must be called inside an actix system.
+/// Starts the admin API on a listener, with further routes next to it. Must be called inside an actix system.
 ///
 /// # Errors
 /// When the listener cannot be used.
 pub fn start(
-    desk: &Arc<OperatorDesk>,
+    admin_state: &Arc<AdminState>,
     listener: TcpListener,
     beside: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
-) -> std::io::Result<Running> {
-    let (addr, door) = (listener.local_addr()?, desk.door.clone());
+) -> std::io::Result<AdminListener> {
+    let (addr, app) = (listener.local_addr()?, admin_state.app.clone());
     let limits = ConnectionLimits {
         connections: CONNECTIONS,
         // All monitoring may come from one address.
@@ -151,36 +151,36 @@ pub fn start(
         workers: WORKERS,
         bounds: Arc::new(Bounds::new(
             limits,
-            Arc::clone(&door.gate),
-            Arc::clone(&door.unread),
+            Arc::clone(&app.gate),
+            Arc::clone(&app.unread),
         )),
-        head: door.deadlines.head,
+        head: app.deadlines.head,
         answer: wire::ANSWER_PATIENCE,
         grace: GRACE,
     };
     let paths: Paths = &PATHS;
-    let counted = web::Data::new(Routes::new(&door.measures, paths, false));
-    let data = web::Data::new(door);
-    let desk = web::Data::from(Arc::clone(desk));
+    let counted = web::Data::new(Routes::new(&app.measures, paths, false));
+    let data = web::Data::new(app);
+    let admin_state = web::Data::from(Arc::clone(admin_state));
     let app = move || {
         App::new()
-            .app_data(desk.clone())
+            .app_data(admin_state.clone())
             .app_data(data.clone())
             .app_data(counted.clone())
             .configure(routes)
             .configure(beside.clone())
             .default_service(web::to(not_found))
             .wrap(from_fn(frame::frame))
-            .wrap(TracingLogger::<Requests>::new())
+            .wrap(TracingLogger::<RequestSpans>::new())
     };
     let server = wire::listen(app, listener, &how)?;
     let handle = server.handle();
     actix_web::rt::spawn(server);
-    Ok(Running { addr, handle })
+    Ok(AdminListener { addr, handle })
 }
 
 /// The paths in the OpenAPI document of the admin API.
-static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
+static PATHS: LazyLock<PathTable> = LazyLock::new(|| PathTable::of(&openapi()));
 
 /// The route table.
 fn routes(config: &mut web::ServiceConfig) {

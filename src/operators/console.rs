@@ -5,10 +5,10 @@
 //! writes it. Visitors without a session are redirected to the login page; a session begins with a person's
 //! credential, the admin key or a one-time link ([`sessions`]). Every action is a form with the token of its session.
 //! Texts are in both languages side by side ([`words`]). A node that does not own the log shows what it knows of itself
-//! ([`visit::ANY_NODE`]), and leads to [`node`] from any other page.
+//! ([`page_context::ANY_NODE`]), and leads to [`node`] from any other page.
 //!
 //! **Bounds.** Pages of lists have [`view::ROWS`] rows and search no further than the API does; forms have
-//! [`visit::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; for sessions see
+//! [`page_context::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; for sessions see
 //! [`sessions`]. The listener's own bounds apply to all of it.
 //! **Order.** Session, then token, then the request itself: a stranger sees nothing but the login page.
 //!
@@ -29,10 +29,12 @@ mod cells;
 mod figures;
 mod lists;
 mod live;
+mod locale;
 mod login;
 mod movements;
 mod node;
 mod overview;
+mod page_context;
 mod places;
 mod realms;
 mod reconciliation;
@@ -41,11 +43,9 @@ mod search;
 mod sessions;
 mod show;
 mod tenants;
-mod tongue;
 mod transfers;
 mod treasury;
 mod view;
-mod visit;
 mod webhooks;
 mod words;
 
@@ -53,7 +53,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::web;
-use caudal_http::Door;
+use caudal_http::AppState;
 
 use live::Pulse;
 use sessions::Sessions;
@@ -67,12 +67,12 @@ pub struct Console {
 
 impl Console {
     /// The console of a service; starts taking samples for its pulse. Must be called inside an actix system.
-    pub fn start(door: &Door) -> Arc<Self> {
+    pub fn start(app: &AppState) -> Arc<Self> {
         let console = Arc::new(Self {
             sessions: Sessions::default(),
             pulse: Pulse::default(),
         });
-        live::take(Arc::clone(&console), door.clone());
+        live::take(Arc::clone(&console), app.clone());
         console
     }
 
@@ -82,7 +82,7 @@ impl Console {
         Some(format!("/console/enter?link={}", link.expose()))
     }
 
-    /// Adds the console's routes to a listener that has the desk of the admin API.
+    /// Adds the console's routes to a listener that has the state of the admin API.
     pub fn routes(self: Arc<Self>, config: &mut web::ServiceConfig) {
         let get = |path: &str| web::resource(path);
         let pages = web::scope("/console")

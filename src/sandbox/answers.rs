@@ -19,9 +19,9 @@ use super::behaviours::{Behaviour, Behaviours, Mode, Operation};
 use super::book::{Book, Keeping};
 use super::clock::now;
 use super::locked::locked;
-use super::log::{Kept, Log};
+use super::log::{Log, SpanFields};
 use super::notices::Notices;
-use super::refusals::{Refusal, Trouble};
+use super::refusals::{NoEffect, Refusal};
 use super::worlds::Rail;
 use super::{HELD_MAX, SandboxOptions};
 
@@ -56,7 +56,7 @@ impl Bank {
                 let (log, kept) = Log::open(folder)?;
                 (Keeping::Disk(log), kept)
             }
-            None => (Keeping::Memory, Kept::default()),
+            None => (Keeping::Memory, SpanFields::default()),
         };
         let notices = Notices::at(options.pace);
         notices
@@ -88,12 +88,12 @@ impl Bank {
     /// Makes everything happen that is due, then the effect, and posts the notices: in this order.
     fn happen(
         &self,
-        effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
-    ) -> Result<Value, Trouble> {
+        effect: impl FnOnce(&mut Book, u64) -> Result<Value, NoEffect>,
+    ) -> Result<Value, NoEffect> {
         let mut book = self.book();
         let next = book.transfers.next_due();
         let now = now();
-        if let Err(Trouble::Disk(why)) = book.catch_up(now) {
+        if let Err(NoEffect::Disk(why)) = book.catch_up(now) {
             tracing::error!(%why, "the sandbox bank cannot write what is due");
         }
         let result = effect(&mut book, now);
@@ -140,7 +140,7 @@ impl Bank {
     /// Carries out an order of the sandbox's own switches, without login or behaviour.
     pub(crate) fn obey(
         &self,
-        effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
+        effect: impl FnOnce(&mut Book, u64) -> Result<Value, NoEffect>,
     ) -> HttpResponse {
         answer_of(self.happen(effect))
     }
@@ -187,7 +187,7 @@ impl Bank {
         &self,
         request: &HttpRequest,
         operation: Operation,
-        effect: impl FnOnce(&mut Book, Rail, u64) -> Result<Value, Trouble>,
+        effect: impl FnOnce(&mut Book, Rail, u64) -> Result<Value, NoEffect>,
     ) -> HttpResponse {
         let effect = |book: &mut Book, rail, (_, now)| effect(book, rail, now);
         self.answer_by_mode(request, operation, effect).await
@@ -198,7 +198,7 @@ impl Bank {
         &self,
         request: &HttpRequest,
         operation: Operation,
-        effect: impl FnOnce(&mut Book, Rail, (Mode, u64)) -> Result<Value, Trouble>,
+        effect: impl FnOnce(&mut Book, Rail, (Mode, u64)) -> Result<Value, NoEffect>,
     ) -> HttpResponse {
         let Some(rail) = self.knows(request) else {
             return error(
@@ -283,12 +283,12 @@ pub(super) fn error(status: StatusCode, code: &str, message: &str) -> HttpRespon
     HttpResponse::build(status).json(json!({"code": code, "message": message}))
 }
 
-fn answer_of(result: Result<Value, Trouble>) -> HttpResponse {
+fn answer_of(result: Result<Value, NoEffect>) -> HttpResponse {
     match result {
         Ok(body) => HttpResponse::Ok().json(body),
-        Err(Trouble::Refused(why)) => refused(&why),
-        Err(Trouble::Bad(why)) => error(StatusCode::BAD_REQUEST, "GE400", why),
-        Err(Trouble::Disk(why)) => {
+        Err(NoEffect::Refused(why)) => refused(&why),
+        Err(NoEffect::Bad(why)) => error(StatusCode::BAD_REQUEST, "GE400", why),
+        Err(NoEffect::Disk(why)) => {
             tracing::error!(%why, "the sandbox bank cannot write");
             failed()
         }
@@ -308,7 +308,7 @@ pub(super) fn failed() -> HttpResponse {
 #[cfg(unix)]
 struct Socket(std::net::TcpStream);
 
-/// Keeps a handle of each connection's socket beside the connection.
+/// Keeps a handle of each connection's socket next to the connection.
 #[cfg(unix)]
 pub(super) fn remember_connection(connection: &dyn Any, extensions: &mut Extensions) {
     use std::os::fd::AsFd;

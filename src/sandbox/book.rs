@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use super::accounts::{Account, FORMAT};
 use super::fund::{self, Enrolled};
-use super::log::{Kept, Log};
+use super::log::{Log, SpanFields};
 use super::names::three_words;
-use super::refusals::{Trouble, refusal};
+use super::refusals::{NoEffect, refusal};
 use super::shapes::Notice;
 use super::transfers::{Transfer, TransferLine, Transfers};
 use super::worlds::{Rail, World};
@@ -86,9 +86,9 @@ impl Book {
         psp: u16,
         (rules, calendar): (Rules, Arc<Calendar>),
         keeping: Keeping,
-        kept: Kept,
+        kept: SpanFields,
     ) -> Option<Self> {
-        let Kept {
+        let SpanFields {
             accounts,
             transfers,
             enrolments,
@@ -148,7 +148,7 @@ impl Book {
     }
 
     /// Enters the world of a collector account.
-    pub(crate) fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, Trouble> {
+    pub(crate) fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, NoEffect> {
         let world = World::for_login(collector, self.psp, rail)?;
         self.worlds.insert(world);
         Ok(world)
@@ -173,16 +173,16 @@ impl Book {
         self.claims.insert((rail, alias.folded()), claim);
     }
 
-    fn write(&mut self, line: &impl Serialize) -> Result<(), Trouble> {
+    fn write(&mut self, line: &impl Serialize) -> Result<(), NoEffect> {
         match &mut self.keeping {
             Keeping::Memory => Ok(()),
-            Keeping::Disk(log) => log.write(line).map_err(Trouble::Disk),
-            Keeping::Shut => Err(Trouble::Disk(io::Error::other("it is shut"))),
+            Keeping::Disk(log) => log.write(line).map_err(NoEffect::Disk),
+            Keeping::Shut => Err(NoEffect::Disk(io::Error::other("it is shut"))),
         }
     }
 
     /// Keeps transfers that change together: all of them or none.
-    pub(super) fn keep_transfers(&mut self, changed: Vec<Transfer>) -> Result<(), Trouble> {
+    pub(super) fn keep_transfers(&mut self, changed: Vec<Transfer>) -> Result<(), NoEffect> {
         self.write(&TransferLine::of(&changed))?;
         for transfer in changed {
             self.transfers.put(transfer);
@@ -191,13 +191,13 @@ impl Book {
     }
 
     /// Keeps an enrolment.
-    pub(super) fn keep_enrolled(&mut self, enrolled: Enrolled) -> Result<(), Trouble> {
+    pub(super) fn keep_enrolled(&mut self, enrolled: Enrolled) -> Result<(), NoEffect> {
         self.write(&fund::EnrolmentLine::of(&enrolled))?;
         self.fund.insert(enrolled.reference.clone(), enrolled);
         Ok(())
     }
 
-    fn keep(&mut self, world: World, account: Account) -> Result<(), Trouble> {
+    fn keep(&mut self, world: World, account: Account) -> Result<(), NoEffect> {
         let account = Account {
             collector: Some(world.collector),
             ..account
@@ -231,7 +231,7 @@ impl Book {
         known.or_else(of_psp).unwrap_or(self.main)
     }
 
-    pub(super) fn open_by_cvu(&self, world: World, cvu: &str) -> Result<&Account, Trouble> {
+    pub(super) fn open_by_cvu(&self, world: World, cvu: &str) -> Result<&Account, NoEffect> {
         let (_, account) = self
             .by_cvu(cvu)
             .filter(|(home, account)| *home == world && account.active)
@@ -245,7 +245,7 @@ impl Book {
         world: World,
         order: &Create,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let client_id = order.client_id().ok_or_else(|| refusal("VW001"))?;
         let cuit = Cuit::parse_relaxed(&order.cuit).map_err(|_| refusal("PA004"))?;
         let name = good_name(&order.name)?;
@@ -292,7 +292,7 @@ impl Book {
         world: World,
         order: &SetAlias,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let account = self.open_by_cvu(world, &order.cvu)?;
         if account.cuit.as_str() != order.cuit {
             return Err(refusal("VW009").into());
@@ -340,7 +340,12 @@ impl Book {
     }
 
     /// Changes the holder's name.
-    pub(crate) fn rename(&mut self, world: World, cvu: &str, name: &str) -> Result<Value, Trouble> {
+    pub(crate) fn rename(
+        &mut self,
+        world: World,
+        cvu: &str,
+        name: &str,
+    ) -> Result<Value, NoEffect> {
         let name = good_name(name)?;
         let account = Account {
             name,
@@ -356,7 +361,7 @@ impl Book {
         world: World,
         (cvu, cuit): (&str, &str),
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let mut account = self
             .by_cvu(cvu)
             .filter(|(home, it)| *home == world && it.active && it.cuit.as_str() == cuit)
@@ -371,7 +376,7 @@ impl Book {
 }
 
 /// The bank's rule for names: `^[a-zA-Z0-9ñÑáéíóúÁÉÍÓÚ.\s]{5,41}$`.
-fn good_name(name: &str) -> Result<String, Trouble> {
+fn good_name(name: &str) -> Result<String, NoEffect> {
     let good = |c: char| {
         c.is_ascii_alphanumeric() || c == '.' || c.is_whitespace() || "ñÑáéíóúÁÉÍÓÚ".contains(c)
     };

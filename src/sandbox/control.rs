@@ -1,4 +1,4 @@
-//! The sandbox's own part beside the bank's API: switches, a view of the state, and a page that explains both.
+//! The sandbox's own part next to the bank's API: switches, a view of the state, and a page that explains both.
 
 use std::fmt::Write;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::accounts::Account;
 use super::book::Book;
-use super::refusals::{Trouble, refusal};
+use super::refusals::{NoEffect, refusal};
 use super::worlds::{Rail, World};
 use super::{PSP_NAME, external};
 
@@ -22,7 +22,7 @@ impl Book {
 
     /// The account behind a CBU or CVU, as seen from a rail: one of a PSP of that rail, or one of the rest of the
     /// country. Accounts of the other rail do not exist.
-    pub(super) fn find_key(&self, rail: Rail, address: &str) -> Result<Found<'_>, Trouble> {
+    pub(super) fn find_key(&self, rail: Rail, address: &str) -> Result<Found<'_>, NoEffect> {
         let unknown = || {
             refusal(if address.starts_with("000") {
                 "PA012"
@@ -39,7 +39,7 @@ impl Book {
     }
 
     /// The account behind an alias on a rail.
-    pub(super) fn find_alias(&self, rail: Rail, alias: &Alias) -> Result<Found<'_>, Trouble> {
+    pub(super) fn find_alias(&self, rail: Rail, alias: &Alias) -> Result<Found<'_>, NoEffect> {
         let claim = self.claims.get(&(rail, alias.folded()));
         let holder = claim.and_then(|claim| {
             let at = claim.held_by?;
@@ -53,12 +53,12 @@ impl Book {
     }
 
     /// The holder of a CBU or CVU.
-    pub(crate) fn lookup(&self, rail: Rail, address: &str) -> Result<Value, Trouble> {
+    pub(crate) fn lookup(&self, rail: Rail, address: &str) -> Result<Value, NoEffect> {
         Ok(shown_found(self.find_key(rail, address)?))
     }
 
     /// The holder of an alias.
-    pub(crate) fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, Trouble> {
+    pub(crate) fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, NoEffect> {
         let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
         Ok(shown_found(self.find_alias(rail, &alias)?))
     }

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::book::Book;
-use super::fund::{Enrolled, Status, today};
-use super::refusals::{Trouble, refusal};
+use super::fund::{Enrolled, EnrolmentStatus, today};
+use super::refusals::{NoEffect, refusal};
 use super::worlds::World;
 
 /// The fund of an enrolment that names none.
@@ -33,7 +33,7 @@ pub(super) struct Enrol {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tell {
-    status: Option<Status>,
+    status: Option<EnrolmentStatus>,
     units: Option<String>,
     day: Option<String>,
 }
@@ -46,13 +46,13 @@ impl Book {
         world: World,
         order: &Enrol,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let reference = &order.reference;
         let good = (1..=REFERENCE_MAX).contains(&reference.len())
             && reference.bytes().all(|b| b.is_ascii_graphic());
         let brokerage_account = BrokerageAccount::parse(&order.brokerage_account);
         let (true, Ok(brokerage_account)) = (good, brokerage_account) else {
-            return Err(Trouble::Bad("reference or brokerage_account is none"));
+            return Err(NoEffect::Bad("reference or brokerage_account is none"));
         };
         let account = self.open_by_cvu(world, &order.cvu)?;
         if account.cuit.as_str() != order.cuit {
@@ -73,9 +73,9 @@ impl Book {
             return Err(refusal("RM003").into());
         }
         let status = match order.brokerage_account.bytes().next_back() {
-            Some(b'1') => Status::Rejected,
-            Some(b'2') => Status::Pending,
-            _ => Status::Active,
+            Some(b'1') => EnrolmentStatus::Rejected,
+            Some(b'2') => EnrolmentStatus::Pending,
+            _ => EnrolmentStatus::Active,
         };
         let enrolled = Enrolled {
             reference: reference.clone(),
@@ -99,7 +99,7 @@ impl Book {
         world: World,
         reference: &str,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let known = self.fund.get(reference);
         let known = known.filter(|it| self.home_of(&it.cvu) == world);
         let known = known.ok_or_else(|| refusal("RM001"))?;
@@ -108,7 +108,7 @@ impl Book {
             .is_none_or(|(_, it)| !it.active);
         let mut known = known.clone();
         if closed && !known.is_over() {
-            known.status = Status::Ended;
+            known.status = EnrolmentStatus::Ended;
         }
         Ok(known.shown(now, &self.calendar))
     }
@@ -119,11 +119,11 @@ impl Book {
         cvu: &str,
         order: &Tell,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let units = order.units.as_deref().map(Units::parse);
         let day = order.day.as_deref().map(BusinessDay::parse);
         if units == Some(None) || day == Some(None) {
-            return Err(Trouble::Bad("units or day is none"));
+            return Err(NoEffect::Bad("units or day is none"));
         }
         let of_it = self.fund.values().filter(|it| it.cvu.as_str() == cvu);
         // Only one enrolment of a CVU can be not yet over.

@@ -30,7 +30,7 @@ const CLOSED_MAX: usize = 31;
 /// The state of an enrolment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(super) enum Status {
+pub(super) enum EnrolmentStatus {
     Pending,
     Active,
     Rejected,
@@ -48,7 +48,7 @@ pub(super) struct Enrolled {
     pub fund: String,
     /// The fund that the order asked for.
     pub asked: Option<String>,
-    pub status: Status,
+    pub status: EnrolmentStatus,
     /// The day of its first subscription.
     pub since: BusinessDay,
     /// The units that an order to the bank set.
@@ -106,7 +106,10 @@ fn shown_price(day: BusinessDay) -> Value {
 impl Enrolled {
     /// Whether its state is final.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.status, Status::Rejected | Status::Ended)
+        matches!(
+            self.status,
+            EnrolmentStatus::Rejected | EnrolmentStatus::Ended
+        )
     }
 
     fn units(&self, calendar: &Calendar) -> Option<String> {
@@ -126,8 +129,10 @@ impl Enrolled {
             "status": self.status,
             "fund": self.fund,
         });
-        if matches!(self.status, Status::Active | Status::Suspended)
-            && let Some(members) = shown.as_object_mut()
+        if matches!(
+            self.status,
+            EnrolmentStatus::Active | EnrolmentStatus::Suspended
+        ) && let Some(members) = shown.as_object_mut()
         {
             let day = published(self.day.unwrap_or_else(|| today(now)));
             members.insert("units".into(), json!(self.units(calendar)));

@@ -4,7 +4,7 @@
 //! **Shape.** `book` decides and remembers (accounts and aliases; `rail` does so for transfers, `enrolments` for the
 //! fund; `worlds` tells whose a collector account is), `log` keeps them on disk, `behaviours` tells how each
 //! operation misbehaves at the moment, `answers` puts the three together, `notices` notifies the service, `routes`
-//! and `payments` are the bank's own API and `control` the pages and switches beside it. A crate of its own: it
+//! and `payments` are the bank's own API and `control` the pages and switches next to it. A crate of its own: it
 //! shares rules of form (CVUs, amounts, days) and signatures with the service, and no line of the protocol.
 //!
 //! **Order.** An operation's effect is on disk (with a data folder) before anything of its answer

@@ -28,13 +28,13 @@ const STALE_MIN: usize = 1_000;
 
 /// The records of a folder.
 #[derive(Default, Debug)]
-pub(super) struct Kept {
+pub(super) struct SpanFields {
     pub accounts: Vec<Account>,
     pub transfers: Vec<Transfer>,
     pub enrolments: Vec<Enrolled>,
 }
 
-impl Kept {
+impl SpanFields {
     fn count(&self) -> usize {
         let more = self.transfers.len().saturating_add(self.enrolments.len());
         self.accounts.len().saturating_add(more)
@@ -50,7 +50,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Opens the file of a folder, and returns its records.
-    pub(crate) fn open(folder: &Path) -> io::Result<(Self, Kept)> {
+    pub(crate) fn open(folder: &Path) -> io::Result<(Self, SpanFields)> {
         fs::create_dir_all(folder)?;
         let path = folder.join(FILE);
         let mut file = opened(&path)?;
@@ -79,7 +79,7 @@ impl Log {
                 }
             }
         }
-        let kept = Kept {
+        let kept = SpanFields {
             accounts: accounts.into_values().collect(),
             transfers: transfers.into_values().collect(),
             enrolments: enrolments.into_values().collect(),
@@ -92,7 +92,7 @@ impl Log {
         Ok((log, kept))
     }
 
-    fn rewritten(folder: &Path, path: &Path, kept: &Kept) -> io::Result<Self> {
+    fn rewritten(folder: &Path, path: &Path, kept: &SpanFields) -> io::Result<Self> {
         let fresh: PathBuf = path.with_extension("new");
         let mut bytes = Vec::new();
         for account in &kept.accounts {

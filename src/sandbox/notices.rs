@@ -57,7 +57,7 @@ impl Default for Pace {
 
 /// The address of notices, with its client.
 #[derive(Clone, Debug)]
-struct Target {
+struct NoticeTarget {
     url: Url,
     client: Client,
 }
@@ -88,7 +88,7 @@ struct Shown {
 #[derive(Default, Debug)]
 struct State {
     pace: Pace,
-    target: Option<Target>,
+    target: Option<NoticeTarget>,
     secret: Option<SecretString>,
     queue: BTreeMap<(Instant, u64), Delivery>,
     in_flight: usize,
@@ -195,7 +195,7 @@ impl State {
 
 /// The next step of the sender.
 enum Step {
-    Send(Box<(Delivery, Target, SecretString)>),
+    Send(Box<(Delivery, NoticeTarget, SecretString)>),
     WaitUntil(Instant),
     Wait,
 }
@@ -351,7 +351,7 @@ impl Notices {
     }
 }
 
-fn target(url: &str, pace: Pace) -> Result<Target, String> {
+fn target(url: &str, pace: Pace) -> Result<NoticeTarget, String> {
     let url = Url::parse(url).map_err(|why| format!("the address of notices: {why}"))?;
     let builder = match url.scheme() {
         "https" => Client::builder().https_only(true),
@@ -369,12 +369,12 @@ fn target(url: &str, pace: Pace) -> Result<Target, String> {
         .pool_max_idle_per_host(0)
         .build()
         .map_err(|why| format!("the client of notices: {why}"))?;
-    Ok(Target { url, client })
+    Ok(NoticeTarget { url, client })
 }
 
 async fn attempt(
     delivery: &Delivery,
-    target: &Target,
+    target: &NoticeTarget,
     secret: &SecretString,
 ) -> Result<(), String> {
     let (id, notice) = (&delivery.id, &delivery.notice);

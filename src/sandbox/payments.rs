@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::answers::Bank;
 use super::behaviours::Operation;
 use super::rail::Send;
-use super::refusals::Trouble;
+use super::refusals::NoEffect;
 use super::shapes;
-use super::transfers::{Query, Status};
+use super::transfers::{Query, TransferStatus};
 
 /// How many transfers a page has, unless the request says otherwise.
 const PAGE: usize = 50;
@@ -97,35 +97,37 @@ async fn balance(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> 
 }
 
 /// Reads the headers that select transfers.
-pub(super) fn query(headers: &HeaderMap) -> Result<Query, Trouble> {
+pub(super) fn query(headers: &HeaderMap) -> Result<Query, NoEffect> {
     let text = |name: &str| match headers.get(name) {
         None => Ok(None),
         Some(value) => value
             .to_str()
             .map(|text| Some(text.trim()))
-            .map_err(|_| Trouble::Bad("a header is not text")),
+            .map_err(|_| NoEffect::Bad("a header is not text")),
     };
     let number = |name, usual: usize, why| match text(name)? {
         None => Ok(usual),
-        Some(text) => text.parse().map_err(|_| Trouble::Bad(why)),
+        Some(text) => text.parse().map_err(|_| NoEffect::Bad(why)),
     };
     let day = |name, why| match text(name)? {
         None => Ok(None),
-        Some(text) => BusinessDay::parse(text).map(Some).ok_or(Trouble::Bad(why)),
+        Some(text) => BusinessDay::parse(text).map(Some).ok_or(NoEffect::Bad(why)),
     };
     let limit = number("obp_limit", PAGE, "obp_limit must be 1 to 200")?;
     if !(1..=PAGE_MAX).contains(&limit) {
-        return Err(Trouble::Bad("obp_limit must be 1 to 200"));
+        return Err(NoEffect::Bad("obp_limit must be 1 to 200"));
     }
     let incoming = match text("obp_origin")? {
         None => None,
         Some("TRANSFERENCIAS_ENVIADAS") => Some(false),
         Some("TRANSFERENCIAS_RECIBIDAS") => Some(true),
-        Some(_) => return Err(Trouble::Bad("obp_origin is not known")),
+        Some(_) => return Err(NoEffect::Bad("obp_origin is not known")),
     };
     let status = match text("obp_status")? {
         None => None,
-        Some(word) => Some(Status::parse(word).ok_or(Trouble::Bad("obp_status is not known"))?),
+        Some(word) => {
+            Some(TransferStatus::parse(word).ok_or(NoEffect::Bad("obp_status is not known"))?)
+        }
     };
     let from = day("obp_from_date", "obp_from_date must be YYYY-MM-DD")?;
     let to = day("obp_to_date", "obp_to_date must be YYYY-MM-DD")?;

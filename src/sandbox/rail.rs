@@ -13,8 +13,8 @@ use super::accounts::Account;
 use super::behaviours::Mode;
 use super::book::Book;
 use super::names::rail_id;
-use super::refusals::{Trouble, refusal};
-use super::transfers::{Due, Kind, Next, Party, Status, Transfer};
+use super::refusals::{NoEffect, refusal};
+use super::transfers::{Due, Kind, NextStep, Party, Transfer, TransferStatus};
 use super::worlds::{Rail, World};
 use super::{SETTLE_AFTER, external, shapes};
 
@@ -90,28 +90,28 @@ pub(super) struct Reverse {
 }
 
 /// The destination of a transfer.
-enum Target {
+enum TransferTarget {
     /// To a CVU of this or another PSP at the sandbox.
     Own(World, Account),
     /// To the rest of the country.
     Other(Cbu),
 }
 
-fn amount_of(value: &Value) -> Result<Amount, Trouble> {
+fn amount_of(value: &Value) -> Result<Amount, NoEffect> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         _ => String::new(),
     };
-    Amount::parse(&text).map_err(|_| Trouble::Bad("the amount must be like \"1234.50\""))
+    Amount::parse(&text).map_err(|_| NoEffect::Bad("the amount must be like \"1234.50\""))
 }
 
-fn new_rail_id() -> Result<String, Trouble> {
+fn new_rail_id() -> Result<String, NoEffect> {
     rail_id().ok_or_else(|| refusal("TX500").into())
 }
 
 impl Send {
-    fn checked(&self) -> Result<(Amount, Concept), Trouble> {
+    fn checked(&self) -> Result<(Amount, Concept), NoEffect> {
         let description = self.description.as_deref().unwrap_or_default();
         if description.chars().count() > 100 {
             return Err(refusal("TX035").into());
@@ -122,7 +122,7 @@ impl Send {
         let concept = match &self.concept {
             None => Concept::Var,
             Some(word) => serde_json::from_value(json!(word))
-                .map_err(|_| Trouble::Bad("the concept is not one of the central bank's"))?,
+                .map_err(|_| NoEffect::Bad("the concept is not one of the central bank's"))?,
         };
         Ok((amount_of(&self.value.amount)?, concept))
     }
@@ -140,7 +140,7 @@ impl Book {
         world: World,
         order: &Send,
         (mode, now): (Mode, u64),
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         if !order.good_id() {
             return Err(refusal("TX033").into());
         }
@@ -161,7 +161,7 @@ impl Book {
         world: World,
         order: &Send,
         at: (Mode, u64),
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         if !order.good_id() {
             return Err(refusal("TX033").into());
         }
@@ -177,7 +177,7 @@ impl Book {
         order: &Send,
         origin: Option<&Account>,
         (mode, now): (Mode, u64),
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let (amount, concept) = order.checked()?;
         let (target, other) = self.destination(world.rail, &order.to)?;
         let mut transfer = Transfer {
@@ -185,7 +185,7 @@ impl Book {
             kind: Kind::Out,
             origin_id: Some(order.origin_id.clone()),
             coelsa_id: String::new(),
-            status: Status::InProgress,
+            status: TransferStatus::InProgress,
             reject_reason: None,
             amount,
             concept: format!("{concept:?}").to_ascii_uppercase(),
@@ -205,13 +205,13 @@ impl Book {
             return Ok(shapes::transfer(&transfer));
         }
         let arrival = match target {
-            Target::Own(home, account) => {
-                transfer.status = Status::Completed;
+            TransferTarget::Own(home, account) => {
+                transfer.status = TransferStatus::Completed;
                 transfer.coelsa_id = new_rail_id()?;
                 let from = origin.map_or_else(|| own_party(world), |it| party(world, it));
                 Some(arrival(&transfer, home, &account, from))
             }
-            Target::Other(key) => {
+            TransferTarget::Other(key) => {
                 decide(&mut transfer, &key, now)?;
                 None
             }
@@ -223,7 +223,7 @@ impl Book {
         Ok(shown)
     }
 
-    fn destination(&self, rail: Rail, to: &To) -> Result<(Target, Party), Trouble> {
+    fn destination(&self, rail: Rail, to: &To) -> Result<(TransferTarget, Party), NoEffect> {
         let found = match (&to.cbu, &to.label) {
             (Some(address), _) => self.find_key(rail, address)?,
             (None, Some(text)) => {
@@ -234,10 +234,11 @@ impl Book {
         };
         let (target, mut party) = match found {
             (Some((_, account)), _) if !account.active => return Err(refusal("PA012").into()),
-            (Some((home, account)), _) => {
-                (Target::Own(home, account.clone()), party(home, account))
-            }
-            (None, key) => (Target::Other(key), external::party(&key)),
+            (Some((home, account)), _) => (
+                TransferTarget::Own(home, account.clone()),
+                party(home, account),
+            ),
+            (None, key) => (TransferTarget::Other(key), external::party(&key)),
         };
         if let (None, Some(label)) = (&to.cbu, &to.label) {
             party.label.clone_from(label);
@@ -246,12 +247,12 @@ impl Book {
     }
 
     /// A transfer by the service's id or the bank's.
-    pub(crate) fn transfer(&self, world: World, id: &str) -> Result<Value, Trouble> {
+    pub(crate) fn transfer(&self, world: World, id: &str) -> Result<Value, NoEffect> {
         let found = self.transfers.find(world.collector, id);
         Ok(shapes::transfer(found.ok_or_else(|| refusal("TX019"))?))
     }
 
-    fn outgoing(&self, id: &str) -> Result<Transfer, Trouble> {
+    fn outgoing(&self, id: &str) -> Result<Transfer, NoEffect> {
         let found = self
             .transfers
             .find_anywhere(id)
@@ -260,30 +261,30 @@ impl Book {
     }
 
     /// Sets the outcome of a transfer that is not final.
-    pub(crate) fn settle(&mut self, id: &str, order: &Settle, now: u64) -> Result<Value, Trouble> {
-        let status = Status::parse(&order.status)
-            .filter(|it| !matches!(it, Status::Pending | Status::InProgress))
-            .ok_or(Trouble::Bad(
+    pub(crate) fn settle(&mut self, id: &str, order: &Settle, now: u64) -> Result<Value, NoEffect> {
+        let status = TransferStatus::parse(&order.status)
+            .filter(|it| !matches!(it, TransferStatus::Pending | TransferStatus::InProgress))
+            .ok_or(NoEffect::Bad(
                 "status must be one of: COMPLETED, FAILED, UNKNOWN, UNKNOWN_FOREVER",
             ))?;
         let reason = order.reason.clone().unwrap_or_else(|| REJECTED.to_owned());
         if reason.chars().count() > WORDS_MAX {
-            return Err(Trouble::Bad("the reason is longer than 200 characters"));
+            return Err(NoEffect::Bad("the reason is longer than 200 characters"));
         }
         let mut transfer = self.outgoing(id)?;
         if transfer.status.is_final() {
             return Err(refusal("GE409").into());
         }
-        transfer.reject_reason = (status == Status::Failed).then_some(reason);
+        transfer.reject_reason = (status == TransferStatus::Failed).then_some(reason);
         self.finish(transfer, status, now)
     }
 
     fn finish(
         &mut self,
         mut transfer: Transfer,
-        status: Status,
+        status: TransferStatus,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         transfer.status = status;
         transfer.due = None;
         if transfer.coelsa_id.is_empty() && status.is_final() {
@@ -301,7 +302,7 @@ impl Book {
         id: &str,
         order: &Reverse,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         let amount = order.amount.as_ref().map(amount_of).transpose()?;
         let transfer = self.outgoing(id)?;
         self.turn_back(transfer, amount, now)
@@ -312,16 +313,16 @@ impl Book {
         mut transfer: Transfer,
         amount: Option<Amount>,
         now: u64,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NoEffect> {
         // Transfers between CVUs of the PSP do not use the rail, so the rail cannot return them.
         let own = Cbu::parse(&transfer.other.cbu).is_ok_and(|key| self.is_own(&key));
         let rest = transfer.amount.centavos().saturating_sub(transfer.returned);
         let amount = amount.map_or_else(|| Amount::from_centavos(rest), Ok);
-        let (Status::Completed, false, Ok(amount)) = (transfer.status, own, amount) else {
+        let (TransferStatus::Completed, false, Ok(amount)) = (transfer.status, own, amount) else {
             return Err(refusal("GE409").into());
         };
         if amount.centavos() > rest {
-            return Err(Trouble::Bad("more than what is left of the transfer"));
+            return Err(NoEffect::Bad("more than what is left of the transfer"));
         }
         transfer.returned += amount.centavos();
         transfer.due = None;
@@ -345,11 +346,11 @@ impl Book {
     }
 
     /// Receives a transfer from outside; if its rail id has already arrived, only the notice is sent again.
-    pub(crate) fn cash_in(&mut self, order: &CashIn, now: u64) -> Result<Value, Trouble> {
+    pub(crate) fn cash_in(&mut self, order: &CashIn, now: u64) -> Result<Value, NoEffect> {
         let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
         if let Some(id) = &order.coelsa_id {
             if id.len() != 22 || !id.bytes().all(good) {
-                return Err(Trouble::Bad("coelsaId must be 22 of A-Z and 0-9"));
+                return Err(NoEffect::Bad("coelsaId must be 22 of A-Z and 0-9"));
             }
             if let Some(known) = self.transfers.received(id) {
                 let notice = shapes::received(known, now);
@@ -357,7 +358,7 @@ impl Book {
                 return Ok(json!({"coelsaId": id}));
             }
         }
-        let cvu = Cvu::parse(&order.cvu).map_err(|_| Trouble::Bad("cvu is not a CVU"))?;
+        let cvu = Cvu::parse(&order.cvu).map_err(|_| NoEffect::Bad("cvu is not a CVU"))?;
         let amount = amount_of(&order.amount)?;
         let other = sender(order)?;
         let coelsa_id = order.coelsa_id.clone().map_or_else(new_rail_id, Ok)?;
@@ -368,7 +369,7 @@ impl Book {
             kind: Kind::In,
             origin_id: None,
             coelsa_id: coelsa_id.clone(),
-            status: Status::Completed,
+            status: TransferStatus::Completed,
             reject_reason: None,
             amount,
             concept: "VAR".into(),
@@ -391,11 +392,13 @@ impl Book {
     }
 
     /// Makes everything happen that is due by now.
-    pub(crate) fn catch_up(&mut self, now: u64) -> Result<(), Trouble> {
+    pub(crate) fn catch_up(&mut self, now: u64) -> Result<(), NoEffect> {
         while let Some(transfer) = self.transfers.due(now).cloned() {
             match transfer.due.map(|due| due.next) {
-                Some(Next::Complete) => self.finish(transfer, Status::Completed, now)?,
-                Some(Next::Reverse) => self.turn_back(transfer, None, now)?,
+                Some(NextStep::Complete) => {
+                    self.finish(transfer, TransferStatus::Completed, now)?
+                }
+                Some(NextStep::Reverse) => self.turn_back(transfer, None, now)?,
                 None => break,
             };
         }
@@ -445,21 +448,21 @@ fn arrival(transfer: &Transfer, home: World, account: &Account, other: Party) ->
 }
 
 /// The behaviour of a destination by its last digit.
-fn decide(transfer: &mut Transfer, key: &Cbu, now: u64) -> Result<(), Trouble> {
+fn decide(transfer: &mut Transfer, key: &Cbu, now: u64) -> Result<(), NoEffect> {
     let later = |next| {
         let after = u64::try_from(SETTLE_AFTER.as_millis()).unwrap_or(u64::MAX);
         let at = now.saturating_add(after);
         Some(Due { at, next })
     };
     let (status, due) = match external::digit(key) {
-        Some(b'1') => (Status::Failed, None),
-        Some(b'2') => (Status::Pending, None),
-        Some(b'3') => (Status::Completed, later(Next::Reverse)),
-        Some(b'4') => (Status::InProgress, later(Next::Complete)),
-        _ => (Status::Completed, None),
+        Some(b'1') => (TransferStatus::Failed, None),
+        Some(b'2') => (TransferStatus::Pending, None),
+        Some(b'3') => (TransferStatus::Completed, later(NextStep::Reverse)),
+        Some(b'4') => (TransferStatus::InProgress, later(NextStep::Complete)),
+        _ => (TransferStatus::Completed, None),
     };
-    transfer.reject_reason = (status == Status::Failed).then(|| REJECTED.to_owned());
-    if status != Status::Pending {
+    transfer.reject_reason = (status == TransferStatus::Failed).then(|| REJECTED.to_owned());
+    if status != TransferStatus::Pending {
         transfer.coelsa_id = new_rail_id()?;
     }
     (transfer.status, transfer.due) = (status, due);
@@ -467,13 +470,13 @@ fn decide(transfer: &mut Transfer, key: &Cbu, now: u64) -> Result<(), Trouble> {
 }
 
 /// The sender of an incoming transfer: as the order says, and otherwise the holder of the account.
-fn sender(order: &CashIn) -> Result<Party, Trouble> {
+fn sender(order: &CashIn) -> Result<Party, NoEffect> {
     let unavailable = || UNAVAILABLE.to_owned();
     let key = match order.from_cbu.as_deref() {
         None => external::agreed(0),
         Some(UNAVAILABLE) => None,
         Some(text) => {
-            Some(Cbu::parse(text).map_err(|_| Trouble::Bad("fromCbu is not a CBU or CVU"))?)
+            Some(Cbu::parse(text).map_err(|_| NoEffect::Bad("fromCbu is not a CBU or CVU"))?)
         }
     };
     let mut party = key.as_ref().map_or_else(
@@ -489,13 +492,13 @@ fn sender(order: &CashIn) -> Result<Party, Trouble> {
     );
     if let Some(cuit) = &order.from_cuit {
         if cuit != UNAVAILABLE && Cuit::parse_relaxed(cuit).is_err() {
-            return Err(Trouble::Bad("fromCuit is not a CUIT"));
+            return Err(NoEffect::Bad("fromCuit is not a CUIT"));
         }
         party.cuit.clone_from(cuit);
     }
     if let Some(name) = &order.from_name {
         if name.chars().count() > WORDS_MAX {
-            return Err(Trouble::Bad("fromName is longer than 200 characters"));
+            return Err(NoEffect::Bad("fromName is longer than 200 characters"));
         }
         party.name.clone_from(name);
     }

@@ -14,7 +14,7 @@ pub(super) struct Refusal {
 
 /// Why an operation had no effect.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum NoEffect {
     /// The bank refuses.
     Refused(Refusal),
     /// The request makes no sense to the bank, with the reason.
@@ -23,7 +23,7 @@ pub(super) enum Trouble {
     Disk(io::Error),
 }
 
-impl From<Refusal> for Trouble {
+impl From<Refusal> for NoEffect {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }

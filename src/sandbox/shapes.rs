@@ -4,7 +4,7 @@ use caudal_ledger::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::behaviours::{Mode, Operation};
-use super::transfers::{Kind, Party, Status, Transfer};
+use super::transfers::{Kind, Party, Transfer, TransferStatus};
 
 /// The bank's reason for a transfer that comes back.
 const REVERSAL_REASON: &str = "Problemas con el Crédito. REVERSAR";
@@ -134,9 +134,12 @@ pub(super) fn received(transfer: &Transfer, now: u64) -> Notice {
 /// The notice of an outgoing transfer that has become final, if it has.
 pub(super) fn ended(transfer: &Transfer, now: u64) -> Option<Notice> {
     let kind = match transfer.status {
-        Status::Completed => "transfer.cvu.completed",
-        Status::Failed => "transfer.cvu.rejected",
-        Status::Pending | Status::InProgress | Status::Unknown | Status::UnknownForever => {
+        TransferStatus::Completed => "transfer.cvu.completed",
+        TransferStatus::Failed => "transfer.cvu.rejected",
+        TransferStatus::Pending
+        | TransferStatus::InProgress
+        | TransferStatus::Unknown
+        | TransferStatus::UnknownForever => {
             return None;
         }
     };

@@ -16,7 +16,7 @@ pub(super) const KIND: &str = "transfers";
 /// The state of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(super) enum Status {
+pub(super) enum TransferStatus {
     Completed,
     Pending,
     InProgress,
@@ -25,7 +25,7 @@ pub(super) enum Status {
     UnknownForever,
 }
 
-impl Status {
+impl TransferStatus {
     const ALL: [Self; 6] = [
         Self::Completed,
         Self::Pending,
@@ -73,7 +73,7 @@ pub(super) enum Kind {
 /// The next thing that happens to a transfer by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Next {
+pub(super) enum NextStep {
     Complete,
     Reverse,
 }
@@ -83,7 +83,7 @@ pub(super) enum Next {
 pub(super) struct Due {
     /// In milliseconds since 1970.
     pub at: u64,
-    pub next: Next,
+    pub next: NextStep,
 }
 
 /// The other side of a transfer. All fields are texts: a bank may know them only as `UNAVAILABLE`.
@@ -109,7 +109,7 @@ pub(super) struct Transfer {
     pub origin_id: Option<String>,
     /// The rail's id; empty until the rail has it.
     pub coelsa_id: String,
-    pub status: Status,
+    pub status: TransferStatus,
     pub reject_reason: Option<String>,
     pub amount: Amount,
     pub concept: String,
@@ -152,7 +152,9 @@ impl Transfer {
     fn moves(&self) -> i128 {
         match (self.kind, self.status) {
             (Kind::In | Kind::Reversal, _) => i128::from(self.amount.centavos()),
-            (Kind::Out, Status::Completed) => i128::from(self.amount.centavos()).saturating_neg(),
+            (Kind::Out, TransferStatus::Completed) => {
+                i128::from(self.amount.centavos()).saturating_neg()
+            }
             (Kind::Out, _) => 0,
         }
     }
@@ -169,7 +171,7 @@ pub(super) struct Query {
     pub from: Option<u64>,
     pub to: Option<u64>,
     pub incoming: Option<bool>,
-    pub status: Option<Status>,
+    pub status: Option<TransferStatus>,
 }
 
 impl Query {

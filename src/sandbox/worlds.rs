@@ -14,7 +14,7 @@ use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Mode;
 
-use super::refusals::{Trouble, refusal};
+use super::refusals::{NoEffect, refusal};
 use super::{COLLECTOR, LIVE_USERNAME, USERNAME};
 
 /// The bank whose API this is.
@@ -82,7 +82,7 @@ impl World {
     }
 
     /// Like [`Self::of`], for a client that has logged in on a rail.
-    pub(crate) fn for_login(collector: &str, psp: u16, rail: Rail) -> Result<Self, Trouble> {
+    pub(crate) fn for_login(collector: &str, psp: u16, rail: Rail) -> Result<Self, NoEffect> {
         let world = Self::of(collector, psp).filter(|world| world.rail == rail);
         world.ok_or_else(|| refusal("VW003").into())
     }

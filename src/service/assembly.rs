@@ -25,16 +25,16 @@ use caudal_http::measures::{Measures, hooks};
 use caudal_http::memory;
 use caudal_http::pool::Pool;
 use caudal_http::rate::{KeyRate, Rate};
-use caudal_http::strangers::Strangers;
 use caudal_http::streams::{StreamOptions, Streams};
 use caudal_http::webhooks::resolve::SystemLookup;
-use caudal_http::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
+use caudal_http::webhooks::{AllowedAddresses, AttemptLimits, HttpSink, Sealer};
 use caudal_http::wire::{Bounds, ConnectionLimits, Listening};
-use caudal_http::{Door, Hooks};
+use caudal_http::wrong_keys::WrongKeys;
+use caudal_http::{AppState, Hooks};
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::people::{Person, Power};
 use caudal_operators::admin;
-use caudal_operators::admin::OperatorDesk;
+use caudal_operators::admin::AdminState;
 use caudal_operators::console::Console;
 use caudal_sandbox::{self as sandbox, Sandbox};
 use caudal_storage::Store;
@@ -44,7 +44,7 @@ use tokio::sync::oneshot;
 use super::banks::{Usual, maker};
 use super::catch_up;
 use super::listening::{listen, stop};
-use super::secrets::Secrets;
+use super::secrets::SecretFiles;
 use super::shipping::ship;
 use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder, nodes};
 use crate::server;
@@ -54,15 +54,15 @@ const RELEASE: Duration = Duration::from_secs(10);
 
 /// The running parts, in the order in which they are stopped.
 struct Parts {
-    door: Door,
-    public: server::Running,
-    admin: admin::Running,
+    app: AppState,
+    public: server::RunningServer,
+    admin: admin::AdminListener,
     console: Arc<Console>,
     sandbox: Option<sandbox::Running>,
     catch_up: Option<JoinHandle<()>>,
-    nodes: Option<nodes::Running>,
+    nodes: Option<nodes::RunningNode>,
     watch: Option<JoinHandle<()>>,
-    backup: Option<run::Running>,
+    backup: Option<run::ShippingThread>,
     grace: Duration,
     store: Weak<dyn Store>,
     /// The lock of the data folder.
@@ -91,7 +91,7 @@ pub(super) fn live(
     });
     System::current().stop();
     if let Err(why) = system.run() {
-        tracing::error!(%why, "the actors' system did not end well");
+        tracing::error!(%why, "the actor system did not stop cleanly");
     }
     store.iter().for_each(released);
     outcome
@@ -123,7 +123,7 @@ fn released(store: &Weak<dyn Store>) {
     let since = Instant::now();
     while store.strong_count() > 0 {
         if since.elapsed() > RELEASE {
-            tracing::warn!("somebody still holds the store; its folder stays locked");
+            tracing::warn!("the store is still in use; its folder stays locked");
             return;
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -157,35 +157,35 @@ fn pool() -> Result<Pool, StartError> {
 
 /// Starts the admin listener, with the console on it.
 fn operate(
-    door: &Door,
-    strangers: Arc<Strangers>,
+    app: &AppState,
+    wrong_keys: Arc<WrongKeys>,
     (backup, outgoing): (Option<Arc<run::Backup>>, Arc<Outgoing>),
     listen_at: SocketAddr,
-) -> Result<(admin::Running, Arc<Console>), StartError> {
+) -> Result<(admin::AdminListener, Arc<Console>), StartError> {
     let listener = listen(listen_at, "admin_listen")?;
-    let door = Door {
-        strangers,
-        ..door.clone()
+    let app = AppState {
+        wrong_keys,
+        ..app.clone()
     };
-    let desk = OperatorDesk::new(door, backup, outgoing);
-    let console = Console::start(&desk.door);
+    let admin_state = AdminState::new(app, backup, outgoing);
+    let console = Console::start(&admin_state.app);
     let shared = Arc::clone(&console);
     let beside = move |config: &mut ServiceConfig| Arc::clone(&shared).routes(config);
-    let admin = admin::start(&desk, listener, beside);
+    let admin = admin::start(&admin_state, listener, beside);
     let failed = |why| StartError::io("starting the admin listener", why);
     Ok((admin.map_err(failed)?, console))
 }
 
 /// Starts the public listener, with the routes that a caller adds.
 fn serve(
-    door: &Door,
+    app: &AppState,
     listen_at: SocketAddr,
     how: &Listening,
     extra: server::Extra,
-) -> Result<server::Running, StartError> {
+) -> Result<server::RunningServer, StartError> {
     let listener = listen(listen_at, "listen")?;
     let failed = |why| StartError::io("starting the public listener", why);
-    server::start(door.clone(), listener, how, further(extra)).map_err(failed)
+    server::start(app.clone(), listener, how, further(extra)).map_err(failed)
 }
 
 impl Parts {
@@ -200,7 +200,10 @@ impl Parts {
         folder::remember(&options.data, &pepper)?;
         let weak = Arc::downgrade(&store);
         let notices = folder::notice_secret(&pepper);
-        let how = (Secrets::in_folder(options.secrets.clone()), opened.may_call);
+        let how = (
+            SecretFiles::in_folder(options.secrets.clone()),
+            opened.may_call,
+        );
         let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let outgoing = leaving(&options.data)?;
@@ -208,8 +211,8 @@ impl Parts {
         let actors = options.engine.resting(ahead.is_some());
         let engine = Engine::timed(store, options.clock, outside, actors, measures.actors())?;
         let backup = ship(options.backup, records, &options.data, &opened.node)?;
-        let strangers = |connections| Arc::new(Strangers::new(options.wrong_keys, connections));
-        let door = Door {
+        let wrong_keys = |connections| Arc::new(WrongKeys::new(options.wrong_keys, connections));
+        let app = AppState {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper, options.shard)),
@@ -220,7 +223,7 @@ impl Parts {
             deadlines: options.deadlines,
             log_every: options.log_every,
             audit_rate: Arc::new(AuditRate::new(options.audit_burst)),
-            strangers: strangers(options.limits.connections.min(room)),
+            wrong_keys: wrong_keys(options.limits.connections.min(room)),
             rate: options.rate.map(|rate| Arc::new(KeyRate::new(rate))),
             memory: options.memory,
             unread: Arc::default(),
@@ -229,23 +232,23 @@ impl Parts {
             proxies: options.limits.proxies.as_slice().into(),
             node: opened.node,
         };
-        let operators = strangers(admin::CONNECTIONS);
+        let operators = wrong_keys(admin::CONNECTIONS);
         let leaves = (backup.as_ref().map(|it| Arc::clone(&it.backup)), outgoing);
-        let (admin, console) = operate(&door, operators, leaves, options.admin_listen)?;
-        let bounds = bounds(options.limits, room, &door);
+        let (admin, console) = operate(&app, operators, leaves, options.admin_listen)?;
+        let bounds = bounds(options.limits, room, &app);
         let patience = (options.deadlines.head, options.answer, options.grace);
         let how = listening(bounds, workers(options.workers), patience);
-        let public = serve(&door, options.listen, &how, options.extra)?;
+        let public = serve(&app, options.listen, &how, options.extra)?;
         notify(sandbox.as_ref(), public.addr)?;
-        let (nodes, catch_up) = begin(ahead, &door, options.catch_up);
-        let watched = |plan| memory::watch(&door.engine, plan, &door.unread);
+        let (nodes, catch_up) = begin(ahead, &app, options.catch_up);
+        let watched = |plan| memory::watch(&app.engine, plan, &app.unread);
         let watch = options.memory.map(watched);
         Ok(Self {
             catch_up,
             nodes,
             watch,
             backup,
-            door,
+            app,
             public,
             admin,
             console,
@@ -262,15 +265,15 @@ impl Parts {
             admin_addr: self.admin.addr,
             bank_url: self.sandbox.as_ref().map(sandbox::Running::url),
             console: Arc::clone(&self.console),
-            door: self.door.clone(),
+            app: self.app.clone(),
         }
     }
 
     async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<dyn Store>) {
         if gracefully && let Some(nodes) = &self.nodes {
-            nodes.leave(&self.door).await;
+            nodes.leave(&self.app).await;
         }
-        self.door.gate.close();
+        self.app.gate.close();
         for task in self.catch_up.iter().chain(&self.watch) {
             task.abort();
         }
@@ -279,7 +282,7 @@ impl Parts {
             nodes.end();
         }
         let closed = if gracefully {
-            self.door.engine.lifecycle().close()
+            self.app.engine.lifecycle().close()
         } else {
             Ok(())
         };
@@ -287,7 +290,7 @@ impl Parts {
         if let Some(backup) = self.backup {
             backup.stop(gracefully).await;
         }
-        drop(self.door);
+        drop(self.app);
         if let Some(sandbox) = self.sandbox
             && let Err(why) = sandbox.stop().await
         {
@@ -314,7 +317,7 @@ fn listening(
 }
 
 /// The bounds of the public listener, within the descriptors that are left.
-fn bounds(limits: ConnectionLimits, room: usize, door: &Door) -> Bounds {
+fn bounds(limits: ConnectionLimits, room: usize, app: &AppState) -> Bounds {
     let wanted = limits.connections;
     if wanted > room {
         tracing::warn!(
@@ -327,7 +330,7 @@ fn bounds(limits: ConnectionLimits, room: usize, door: &Door) -> Bounds {
         connections: wanted.min(room),
         ..limits
     };
-    Bounds::new(limits, Arc::clone(&door.gate), Arc::clone(&door.unread))
+    Bounds::new(limits, Arc::clone(&app.gate), Arc::clone(&app.unread))
 }
 
 /// The routes that a caller adds.
@@ -341,14 +344,14 @@ fn further(extra: server::Extra) -> impl Fn(&mut ServiceConfig) + Clone + Send +
 
 /// Takes the log when it is free, where there may be other nodes; otherwise reading of the banks' lists begins now.
 fn begin(
-    ahead: Option<nodes::Ahead>,
-    door: &Door,
+    ahead: Option<nodes::WaitingNode>,
+    app: &AppState,
     lists: Option<Duration>,
-) -> (Option<nodes::Running>, Option<JoinHandle<()>>) {
+) -> (Option<nodes::RunningNode>, Option<JoinHandle<()>>) {
     match ahead {
-        Some(ahead) => (Some(ahead.begin(door, lists)), None),
+        Some(ahead) => (Some(ahead.begin(app, lists)), None),
         None => {
-            let start = |every| catch_up::start(Arc::clone(&door.engine), every);
+            let start = |every| catch_up::start(Arc::clone(&app.engine), every);
             (None, lists.map(start))
         }
     }
@@ -410,7 +413,7 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
 fn banks(
     banking: &Banking,
     (calendar, notices): (&Arc<Calendar>, &SecretString),
-    (secrets, may_call): (Secrets, MayCall),
+    (secrets, may_call): (SecretFiles, MayCall),
 ) -> Result<(Banks, Option<sandbox::Running>), StartError> {
     match banking {
         Banking::Given(banks) => Ok((Arc::clone(banks), None)),
@@ -465,7 +468,7 @@ fn banks(
 
 /// The sink that sends webhooks, and the parts that handlers need for them.
 fn webhooks(
-    reach: Reach,
+    reach: AllowedAddresses,
     streams: StreamOptions,
     attempt: AttemptLimits,
     pepper: &[u8],

@@ -5,7 +5,7 @@
 //!
 //! **Separation.** The platform's password goes to the platform's bank alone: a relation with a URL of its own needs a
 //! user, a password and a collector account of its own, and the platform's notice secret does not authenticate its
-//! notices. A relation's own secrets are files that state the bank they are for ([`Secrets`]); they are read when the
+//! notices. A relation's own secrets are files that state the bank they are for ([`SecretFiles`]); they are read when the
 //! gateway is created, at start and when the relation changes.
 //!
 //! **Failure.** For an unusable relation, the error names the wrong setting; the service runs on without calling that
@@ -22,7 +22,7 @@ use caudal_ledger::tenants::Mode;
 use caudal_sandbox as sandbox;
 use secrecy::ExposeSecret as _;
 
-use super::secrets::{NoSecret, Secrets};
+use super::secrets::{NoSecret, SecretFiles};
 
 /// The shortest notice secret, in bytes.
 const NOTICE_SECRET_MIN: usize = 32;
@@ -57,7 +57,7 @@ impl fmt::Debug for Usual {
 pub(super) fn maker(
     live: Option<Usual>,
     test: Option<Usual>,
-    secrets: Secrets,
+    secrets: SecretFiles,
     may_call: MayCall,
 ) -> Banks {
     Arc::new(move |relation| {
@@ -98,7 +98,7 @@ fn wrong(field: &'static str, why: impl ToString) -> NoBank {
 }
 
 fn config(
-    secrets: &Secrets,
+    secrets: &SecretFiles,
     relation: &Relation,
     usual: Option<&Usual>,
 ) -> Result<bank::Config, NoBank> {

@@ -34,7 +34,7 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
                         tracing::error!(
                             mode = mode.as_str(),
                             collector = on.collector.cbu.get(18..),
-                            "reading a bank's list panicked; it is read again later"
+                            "reading the list of a bank panicked; retrying later"
                         );
                     }
                 }
@@ -80,9 +80,9 @@ mod tests {
     use caudal_actors::banks::Relation;
     use caudal_actors::engine::EngineOptions;
     use caudal_actors::platform::{NewTenant, PlatformOrder};
-    use caudal_actors::ports::obedient::{Call, ObedientBank};
+    use caudal_actors::ports::fake_bank::{FakeBank, FakeCall};
     use caudal_actors::ports::{BankError, BankGateway, BankReply, Clock, Collector, LocalFuture};
-    use caudal_actors::records::projection::Rows;
+    use caudal_actors::records::projection::ServiceProjection;
     use caudal_ledger::ids::RealmId;
     use caudal_storage::FaultyStore;
 
@@ -95,7 +95,7 @@ mod tests {
         lists: AtomicUsize,
     }
 
-    impl ObedientBank for Odd {
+    impl FakeBank for Odd {
         fn account(&self) -> Collector {
             Collector {
                 cbu: format!("{:022}", self.realm.0),
@@ -105,7 +105,7 @@ mod tests {
 
         fn answer<'a, T: 'a>(
             &'a self,
-            (operation, _): Call,
+            (operation, _): FakeCall,
             work: impl FnOnce() -> Result<T, BankError> + 'a,
         ) -> LocalFuture<'a, BankReply<T>> {
             if operation == "movements" {
@@ -129,7 +129,7 @@ mod tests {
     #[actix_web::test]
     async fn a_list_that_causes_a_panic_is_read_again_and_stops_no_other() {
         tokio::time::pause();
-        let store = FaultyStore::new(Arc::new(Rows), 1);
+        let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
         store.set_automatic(true);
         let odd = [1, 2].map(|realm| {
             Arc::new(Odd {

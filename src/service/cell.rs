@@ -12,14 +12,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caudal_actors::records::projection::Rows;
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_backup::names::hex;
 use caudal_http::node::Membership;
-use caudal_postgres::{PostgresLog, Settings, Status, Trouble};
+use caudal_postgres::{NoSession, PostgresLog, Settings, Status};
 use caudal_storage::filling::Closed;
 use caudal_storage::log::{Log as _, LogId};
 use caudal_storage::{
-    DurableStore, Member, OpenError, Part, Projection, Records, Store, StoreOptions,
+    DurableStore, Member, NodePart, OpenError, Projection, Records, Store, StoreOptions,
 };
 
 use super::StartError;
@@ -67,7 +67,7 @@ pub(super) fn open(
     cell: Option<CellLog>,
     member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
-    let projection: Arc<dyn Projection> = Arc::new(Rows);
+    let projection: Arc<dyn Projection> = Arc::new(ServiceProjection);
     let noted = place_of(data)?;
     match (cell, noted) {
         (None, None) => {
@@ -82,7 +82,7 @@ pub(super) fn open(
         (None, Some(place)) => Err(StartError::Setting(format!(
             "the store in {} is a copy of the log at {place}, or was superseded by it: set cell.log to it, or start the folder \
              of that name. \
-             `caudal restore --from` that log `--into` a new folder brings it back to a disk. If that log is gone for good \
+             `caudal restore --from` that log `--into` a new folder brings it back to a disk. If that log is lost permanently \
              and this journal is to go on in its place, remove {}",
             data.display(),
             data.join(PLACE).display()
@@ -107,20 +107,20 @@ fn join(
     };
     let log = log.map_err(|why| refused(data, &place, why))?;
     let id = same_store(data, &place, log.id())?;
-    let standing = log.standing().map_err(OpenError::Log)?;
-    if let Some(closed) = Closed::of(&standing) {
+    let cluster_view = log.cluster_view().map_err(OpenError::Log)?;
+    if let Some(closed) = Closed::of(&cluster_view) {
         return Err(not_open(&place, &closed));
     }
     note(data, &place)?;
     let options = of_copy(data, options)?;
     let status = log.status();
     let part = match member {
-        Some(member) => Part::Node {
+        Some(member) => NodePart::Node {
             name: Arc::clone(&member.name),
             url: Arc::clone(&member.url),
             lease: member.lease,
         },
-        None => Part::Owner {
+        None => NodePart::Owner {
             name: cell.node,
             lease: cell.lease,
             patience: cell.lease + MARGIN,
@@ -171,13 +171,13 @@ fn note(data: &Path, place: &str) -> Result<(), StartError> {
 }
 
 /// The error for a log that cannot be opened.
-fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
+fn refused(data: &Path, place: &str, why: NoSession) -> StartError {
     match why {
-        Trouble::Unreachable(why) => StartError::io(
+        NoSession::Unreachable(why) => StartError::io(
             format!("opening the log at {place}"),
             std::io::Error::other(why),
         ),
-        why @ Trouble::Absent => StartError::Setting(match place_of(data) {
+        why @ NoSession::Absent => StartError::Setting(match place_of(data) {
             Ok(None) => format!(
                 "the log of {} at {place}: {why}. `caudal restore --from` that folder `--into postgres://…` fills an \
                  empty database from it",
@@ -188,7 +188,7 @@ fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
                 "cell.log at {place}: {why}. \"The database is lost, or fails over\" in docs/operating.md says what to do"
             ),
         }),
-        Trouble::Unfit(why) => StartError::Setting(format!("cell.log at {place}: {why}")),
+        NoSession::Unfit(why) => StartError::Setting(format!("cell.log at {place}: {why}")),
     }
 }
 

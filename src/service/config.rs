@@ -24,7 +24,7 @@ use caudal_actors::{engine, in_flight};
 use caudal_bank as bank;
 use caudal_http::log::LogFormat;
 use caudal_http::memory;
-use caudal_http::memory::Plan;
+use caudal_http::memory::MemoryPlan;
 use caudal_http::webhooks::AttemptLimits;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::Shard;
@@ -36,7 +36,7 @@ use crate::calendar;
 use crate::{Banking, ServiceOptions, Usual};
 use rates::RateLimit;
 use sizes::{Actors, Storage};
-use wrong::{Wrong, is_empty};
+use wrong::{Mistakes, is_empty};
 
 /// The least that a realm may have in flight: clients keep a few requests open, and batches have to fit.
 const IN_FLIGHT_MIN: u32 = 64;
@@ -107,14 +107,14 @@ pub struct Settings {
     memory_bytes: Option<u64>,
     actors: Actors,
     storage: Storage,
-    cell: cell::Cell,
+    cell: cell::LogSection,
     connections: connections::Connections,
     rate_limit: Option<RateLimit>,
     realm_in_flight: NonZeroU32,
     bank: Banks,
     backup: backup::BackupTo,
     /// The collector for spans.
-    pub traces: traces::Traces,
+    pub traces: traces::TracesSection,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -168,13 +168,13 @@ impl Default for Settings {
             memory_bytes: None,
             actors: Actors::default(),
             storage: Storage::default(),
-            cell: cell::Cell::default(),
+            cell: cell::LogSection::default(),
             connections: connections::Connections::default(),
             rate_limit: None,
             realm_in_flight: in_flight::LIMIT,
             bank: Banks::default(),
             backup: backup::BackupTo::default(),
-            traces: traces::Traces::default(),
+            traces: traces::TracesSection::default(),
         }
     }
 }
@@ -236,7 +236,7 @@ impl Settings {
     /// # Errors
     /// Every setting that is missing, weak or out of its range.
     pub fn options(self) -> Result<ServiceOptions, ConfigError> {
-        let mut wrong = Wrong::default();
+        let mut wrong = Mistakes::default();
         let data = self
             .data
             .clone()
@@ -305,7 +305,7 @@ impl Settings {
     }
 
     /// How often the bank's list is read; 0 seconds mean never.
-    fn catch_up(&self, wrong: &mut Wrong) -> Option<Duration> {
+    fn catch_up(&self, wrong: &mut Mistakes) -> Option<Duration> {
         let seconds = self.bank_catch_up_seconds;
         (seconds > 0).then(|| {
             wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
@@ -314,7 +314,7 @@ impl Settings {
     }
 
     /// The folder of the secrets that bank relations name.
-    fn secrets(&self, wrong: &mut Wrong) -> Option<PathBuf> {
+    fn secrets(&self, wrong: &mut Mistakes) -> Option<PathBuf> {
         let folder = self.secrets_folder.clone();
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty())?;
         if !folder.is_dir() {
@@ -325,7 +325,7 @@ impl Settings {
     }
 
     /// The credential of the admin API; also checks that the API has a port of its own.
-    fn administration(&self, wrong: &mut Wrong) -> Option<SecretString> {
+    fn administration(&self, wrong: &mut Mistakes) -> Option<SecretString> {
         if collide(self.listen, self.admin_listen) {
             wrong.add(
                 "admin_listen",
@@ -340,10 +340,10 @@ impl Settings {
     }
 
     /// How the memory is divided; a part that is set may grow no further than its setting.
-    fn plan(&self) -> Plan {
-        let usual = Plan::of(self.memory_bytes.unwrap_or_else(memory::usual));
+    fn plan(&self) -> MemoryPlan {
+        let usual = MemoryPlan::of(self.memory_bytes.unwrap_or_else(memory::usual));
         let set = |mib: Option<u64>, usual| mib.map_or(usual, |mib| mib.saturating_mul(MIB));
-        Plan {
+        MemoryPlan {
             page_cache: set(self.storage.index_cache_mib, usual.page_cache),
             block_cache: set(self.storage.block_cache_mib, usual.block_cache),
             resident: self.actors.resident,
@@ -351,7 +351,7 @@ impl Settings {
         }
     }
 
-    fn sizes(&self, wrong: &mut Wrong) {
+    fn sizes(&self, wrong: &mut Mistakes) {
         wrong.range("idempotency_days", self.idempotency_days, 1, 90);
         let (actors, storage) = (self.actors, self.storage);
         wrong.range("actors.threads", actors.threads, 1, 64);
@@ -378,7 +378,7 @@ impl Settings {
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
     }
 
-    fn banking(&self, wrong: &mut Wrong) -> Option<Banking> {
+    fn banking(&self, wrong: &mut Mistakes) -> Option<Banking> {
         let sandbox = Bank {
             base_url: Some(SANDBOX_URL.into()),
             username: Some(sandbox::USERNAME.into()),
@@ -411,7 +411,7 @@ impl Settings {
 impl Bank {
     /// Notes every value that the bank of live keys shares with that of test keys, even if other values are missing, so
     /// that all mistakes are reported at once.
-    fn is_no_sandbox(&self, test: &Self, sandbox: &Self, wrong: &mut Wrong) {
+    fn is_no_sandbox(&self, test: &Self, sandbox: &Self, wrong: &mut Mistakes) {
         let text = |secret: &Option<SecretString>| {
             let text = secret.as_ref().map(|it| it.expose_secret().to_owned());
             text.filter(|text| !text.is_empty())
@@ -432,7 +432,7 @@ impl Bank {
         }
     }
 
-    fn config(&self, section: &str, usual: &Self, wrong: &mut Wrong) -> Option<bank::Config> {
+    fn config(&self, section: &str, usual: &Self, wrong: &mut Mistakes) -> Option<bank::Config> {
         let mut text = |name: &str, set: &Option<String>, usual: &Option<String>| {
             let found = set
                 .clone()
@@ -478,7 +478,7 @@ impl Bank {
         }
         Some(bank::Config {
             connect_timeout,
-            attempt_timeout: bank::Patience::new(attempt_timeout),
+            attempt_timeout: bank::CallTimeout::new(attempt_timeout),
             deadline,
             attempts,
             psp_code: self.psp_code,

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_less_than_the_limit_and_too_little_is_said() {
+    fn free_space_below_the_limit_is_reported() {
         assert_eq!(left(None, KEPT_BACK).unwrap(), usize::MAX - KEPT_BACK);
         assert_eq!(left(Some(1024), KEPT_BACK).unwrap(), 1024 - KEPT_BACK);
         let few = left(Some(40), KEPT_BACK).unwrap_err().to_string();

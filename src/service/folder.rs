@@ -9,7 +9,7 @@
 //! uses the folder, and the next restore removes what the last one has left.
 //!
 //! **Failure.** A pepper other than the one under which keys were made would silently invalidate every key, so a digest
-//! of it lies beside the store, and the service refuses to start with another pepper. It also refuses a store that is
+//! of it is next to the store, and the service refuses to start with another pepper. It also refuses a store that is
 //! missing or has been replaced (a volume that is not mounted): an empty ledger in its place would answer, and would
 //! give out every reference a second time. One process locks the folder, so no process opens a store that was put in
 //! place of one in use.
@@ -25,7 +25,7 @@ use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_backup::BackupError;
-use caudal_backup::end::{BackupId, CHOSEN, Choice};
+use caudal_backup::end::{BackupChoices, BackupId, CHOSEN};
 use caudal_backup::names::{hex, unhex};
 use caudal_backup::outgoing::Outgoing;
 use caudal_backup::since::Since;
@@ -320,7 +320,7 @@ impl BackupChoice {
     }
 }
 
-impl Choice for BackupChoice {
+impl BackupChoices for BackupChoice {
     fn chosen(&self, store: &LogId, place: &str) -> Result<Option<BackupId>, BackupError> {
         let mut lines = self.lines(store)?.into_iter();
         Ok(lines.find(|(_, at)| at == place).map(|(id, _)| id))

@@ -41,11 +41,11 @@ use caudal_http::bytes::Deadlines;
 use caudal_http::clock::GuardedClock;
 use caudal_http::errors::ApiError;
 use caudal_http::keys::Keyring;
-use caudal_http::memory::Plan;
+use caudal_http::memory::MemoryPlan;
 use caudal_http::rate::PerSecond;
 use caudal_http::streams::StreamOptions;
-use caudal_http::webhooks::{AttemptLimits, Reach};
-use caudal_http::{Door, audit_rate, strangers, wire};
+use caudal_http::webhooks::{AllowedAddresses, AttemptLimits};
+use caudal_http::{AppState, audit_rate, wire, wrong_keys};
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::Shard;
 use caudal_ledger::tenants::{Mode, Tenant};
@@ -164,7 +164,7 @@ pub struct ServiceOptions {
     /// How often the bank's list of the day is read for transfers that no notice reported; `None` is never.
     pub catch_up: Option<Duration>,
     /// Where webhooks may be sent to.
-    pub reach: Reach,
+    pub reach: AllowedAddresses,
     /// Bounds and pace of streams of events.
     pub streams: StreamOptions,
     /// How long one attempt at a webhook may take, and how much of its answer is read.
@@ -174,9 +174,9 @@ pub struct ServiceOptions {
     /// The days on which banks are closed.
     pub calendar: Arc<Calendar>,
     /// The memory that the process aims at; without it, nothing watches memory.
-    pub memory: Option<Plan>,
+    pub memory: Option<MemoryPlan>,
     /// Where the journal is shipped to, if anywhere.
-    pub backup: Option<caudal_backup::run::Plan>,
+    pub backup: Option<caudal_backup::run::BackupPlan>,
     /// Routes that the caller adds to the public listener.
     pub extra: server::Extra,
 }
@@ -206,14 +206,14 @@ impl ServiceOptions {
             pepper: None,
             limits: wire::ConnectionLimits::default(),
             answer: wire::ANSWER_PATIENCE,
-            wrong_keys: strangers::WRONG_BURST,
+            wrong_keys: wrong_keys::WRONG_BURST,
             audit_burst: audit_rate::BURST,
             rate: None,
             grace: GRACE,
             deadlines: Deadlines::default(),
             log_every: 1,
             catch_up: Some(CATCH_UP),
-            reach: Reach::loopback(),
+            reach: AllowedAddresses::loopback(),
             streams: StreamOptions::default(),
             attempt: AttemptLimits::default(),
             clock: Arc::new(GuardedClock::of_machine()),
@@ -227,7 +227,7 @@ impl ServiceOptions {
 
     /// The same options, laid out for this much memory.
     #[must_use]
-    pub fn within(mut self, plan: Plan) -> Self {
+    pub fn within(mut self, plan: MemoryPlan) -> Self {
         plan.lay_out(&mut self.engine, &mut self.storage);
         self.memory = Some(plan);
         self
@@ -299,7 +299,7 @@ pub struct Service {
     /// The keys by which requests are recognised.
     pub keyring: Arc<Keyring>,
     console: Arc<Console>,
-    door: Door,
+    app: AppState,
     stop: oneshot::Sender<()>,
     ended: oneshot::Receiver<Result<(), Failure>>,
     deposed: Arc<Notify>,
@@ -322,7 +322,7 @@ struct Started {
     admin_addr: SocketAddr,
     bank_url: Option<String>,
     console: Arc<Console>,
-    door: Door,
+    app: AppState,
 }
 
 impl Service {
@@ -349,10 +349,10 @@ impl Service {
             url: format!("http://{}", started.addr),
             admin_url: format!("http://{}", started.admin_addr),
             bank_url: started.bank_url,
-            engine: Arc::clone(&started.door.engine),
-            keyring: Arc::clone(&started.door.keyring),
+            engine: Arc::clone(&started.app.engine),
+            keyring: Arc::clone(&started.app.keyring),
             console: started.console,
-            door: started.door,
+            app: started.app,
             stop,
             ended,
             deposed,
@@ -368,13 +368,13 @@ impl Service {
     pub async fn stop(self) -> Result<(), Failure> {
         let Self {
             engine,
-            door,
+            app,
             stop,
             ended,
             thread,
             ..
         } = self;
-        drop((engine, door));
+        drop((engine, app));
         // The send fails only when the service has already ended.
         stop.send(()).ok();
         finish(ended, thread).await
@@ -384,13 +384,13 @@ impl Service {
     pub async fn kill(self) {
         let Self {
             engine,
-            door,
+            app,
             stop,
             ended,
             thread,
             ..
         } = self;
-        drop((engine, door, stop));
+        drop((engine, app, stop));
         finish(ended, thread).await.ok();
     }
 
@@ -411,7 +411,7 @@ impl Service {
     /// # Errors
     /// When the store takes no writes.
     pub async fn add_tenant(&self, new: NewTenant) -> Result<Tenant, ApiError> {
-        admin::create_tenant(&self.door, new).await
+        admin::create_tenant(&self.app, new).await
     }
 
     /// Issues a key to a tenant: the text for `x-api-key`.
@@ -419,7 +419,7 @@ impl Service {
     /// # Errors
     /// When the tenant does not exist or has too many keys.
     pub async fn issue_key(&self, tenant: &str, mode: Mode) -> Result<String, ApiError> {
-        let (text, _) = admin::issue_key(&self.door, tenant, IssueKey::of(mode)).await?;
+        let (text, _) = admin::issue_key(&self.app, tenant, IssueKey::of(mode)).await?;
         Ok(text)
     }
 

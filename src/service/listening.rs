@@ -35,10 +35,10 @@ pub(super) async fn stop(handle: &ServerHandle, gracefully: bool, grace: Duratio
         return;
     }
     if gracefully {
-        tracing::warn!("requests were still running when the time to stop was over");
+        tracing::warn!("requests were still running at the shutdown deadline");
     }
     let at_once = tokio::time::timeout(grace, handle.stop(false)).await;
     if at_once.is_err() {
-        tracing::error!("a listener does not stop");
+        tracing::error!("listener did not stop in time");
     }
 }

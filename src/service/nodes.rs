@@ -9,7 +9,7 @@
 //! log runs no realm: nothing of it calls a bank or a webhook.
 //!
 //! **Failure.** If realms cannot wake, the node retries after a pause or gives the log to another node. A node that
-//! was deposed goes on as a follower in the same process. A task that panics is begun again: if it panicked while it took
+//! was deposed goes on as a follower in the same process. A task that panics is restarted: if it panicked while it took
 //! the log, the log is given away first, if another node can take it.
 
 use std::cell::RefCell;
@@ -22,11 +22,11 @@ use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_actors::persist::persist;
 use caudal_bank::MayCall;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::node::hand_over::NotGiven;
 use caudal_http::node::{Membership, Node};
 use caudal_postgres::Status;
-use caudal_storage::{Member, Records, Store, StoreOptions, Turn};
+use caudal_storage::{Member, Records, RoleChange, Store, StoreOptions};
 use tokio::sync::mpsc;
 
 use super::{ServiceOptions, StartError, catch_up, cell};
@@ -39,17 +39,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 /// The turns that the store reports for this node.
-type Turns = mpsc::UnboundedReceiver<Turn>;
+type RoleChanges = mpsc::UnboundedReceiver<RoleChange>;
 
 /// A node that has begun.
-pub(super) struct Running {
+pub(super) struct RunningNode {
     node: Arc<Node>,
     /// One task acts on turns, and one follows the platform.
     tasks: [JoinHandle<()>; 2],
 }
 
 /// The opened store, with this node if there may be others.
-pub(super) struct Ground {
+pub(super) struct OpenedNode {
     pub(super) store: Arc<dyn Store>,
     pub(super) records: Records,
     /// The figures of the log; none where it is on this machine's disk.
@@ -60,16 +60,18 @@ pub(super) struct Ground {
 }
 
 /// A node whose store is open, and which does not take the log yet.
-pub(super) struct Ahead {
+pub(super) struct WaitingNode {
     node: Arc<Node>,
-    turns: Turns,
+    turns: RoleChanges,
 }
 
 /// Opens the store.
 ///
 /// # Errors
 /// As [`cell::open`].
-pub(super) fn open(options: &ServiceOptions) -> Result<(Ground, Option<Ahead>), StartError> {
+pub(super) fn open(
+    options: &ServiceOptions,
+) -> Result<(OpenedNode, Option<WaitingNode>), StartError> {
     let log = options.cell.as_ref();
     let membership = log.and_then(|log| {
         Some(Membership {
@@ -84,7 +86,7 @@ pub(super) fn open(options: &ServiceOptions) -> Result<(Ground, Option<Ahead>), 
     let opened = cell::open(&options.data, storage, log, membership.as_ref())?;
     let node = membership.zip(opened.member.clone());
     let node = node.map(|(membership, member)| Arc::new(Node::new(membership, member)));
-    let ground = Ground {
+    let opened_node = OpenedNode {
         may_call: may_call(opened.member),
         node: node.clone(),
         store: opened.store,
@@ -92,11 +94,14 @@ pub(super) fn open(options: &ServiceOptions) -> Result<(Ground, Option<Ahead>), 
         log: opened.log,
     };
     let ahead = node.zip(turns);
-    Ok((ground, ahead.map(|(node, turns)| Ahead { node, turns })))
+    Ok((
+        opened_node,
+        ahead.map(|(node, turns)| WaitingNode { node, turns }),
+    ))
 }
 
 /// Has the store that is opened with these options send this node's turns to the returned channel.
-fn turns(options: &mut StoreOptions) -> Turns {
+fn turns(options: &mut StoreOptions) -> RoleChanges {
     let (tell, turns) = mpsc::unbounded_channel();
     // The send fails only after the service has ended.
     options.turned = Some(Arc::new(move |turn| {
@@ -114,31 +119,31 @@ fn may_call(own: Option<Member>) -> MayCall {
     }
 }
 
-impl Ahead {
+impl WaitingNode {
     /// Takes the log when it is free.
-    pub(super) fn begin(self, door: &Door, every: Option<Duration>) -> Running {
+    pub(super) fn begin(self, app: &AppState, every: Option<Duration>) -> RunningNode {
         let Self { node, turns } = self;
-        let here = Here {
-            door: door.clone(),
+        let here = LocalNode {
+            app: app.clone(),
             node: Arc::clone(&node),
-            lists: Lists::new(door, every),
+            lists: Lists::new(app, every),
         };
         let takes = rt::spawn(here.take_turns(turns));
-        let follows = rt::spawn(follow_platform(door.clone(), Arc::clone(&node)));
+        let follows = rt::spawn(follow_platform(app.clone(), Arc::clone(&node)));
         node.member().willing(true);
-        Running {
+        RunningNode {
             node,
             tasks: [takes, follows],
         }
     }
 }
 
-impl Running {
+impl RunningNode {
     /// Hands the log over if this node owns it and another node can take it.
-    pub(super) async fn leave(&self, door: &Door) {
+    pub(super) async fn leave(&self, app: &AppState) {
         self.node.member().willing(false);
         self.tasks.iter().for_each(JoinHandle::abort);
-        match self.node.hand_over(door, None).await {
+        match self.node.hand_over(app, None).await {
             Ok(_) | Err(NotGiven::NotOwner) => {}
             Err(why) => tracing::warn!(%why, "the service ends without handing the log over"),
         }
@@ -151,18 +156,18 @@ impl Running {
 }
 
 /// Reads the changes that the owner has written to the platform, until the task is aborted.
-async fn follow_platform(door: Door, node: Arc<Node>) {
-    persist("platform", async |_| look_at_platform(&door, &node).await).await;
+async fn follow_platform(app: AppState, node: Arc<Node>) {
+    persist("platform", async |_| look_at_platform(&app, &node).await).await;
 }
 
-async fn look_at_platform(door: &Door, node: &Node) {
+async fn look_at_platform(app: &AppState, node: &Node) {
     let mut told: Option<Instant> = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        if node.member().owns() || !door.engine.is_at_rest() {
+        if node.member().owns() || !app.engine.is_at_rest() {
             continue;
         }
-        let Err(why) = door.engine.lifecycle().look_again() else {
+        let Err(why) = app.engine.lifecycle().look_again() else {
             continue;
         };
         if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
@@ -180,9 +185,9 @@ struct Lists {
 }
 
 impl Lists {
-    fn new(door: &Door, every: Option<Duration>) -> Self {
+    fn new(app: &AppState, every: Option<Duration>) -> Self {
         Self {
-            engine: Arc::clone(&door.engine),
+            engine: Arc::clone(&app.engine),
             every,
             running: RefCell::new(None),
         }
@@ -205,26 +210,26 @@ impl Drop for Lists {
 }
 
 /// This node's part in the log.
-struct Here {
-    door: Door,
+struct LocalNode {
+    app: AppState,
     node: Arc<Node>,
     lists: Lists,
 }
 
-impl Here {
+impl LocalNode {
     /// Acts on each turn, until the store is gone.
-    async fn take_turns(self, mut turns: Turns) {
+    async fn take_turns(self, mut turns: RoleChanges) {
         while let Some(turn) = turns.recv().await {
             persist("turn", async |again| self.take(turn, again).await).await;
         }
     }
 
     /// Takes a turn. `again` means that an attempt at it panicked: another node may do better.
-    async fn take(&self, turn: Turn, again: bool) {
+    async fn take(&self, turn: RoleChange, again: bool) {
         let node = &self.node;
         match turn {
-            Turn::Owns(epoch) => {
-                if !again || node.give(&self.door, None).await.is_err() {
+            RoleChange::Owns(epoch) => {
+                if !again || node.give(&self.app, None).await.is_err() {
                     self.own().await;
                 }
                 // A lease that is just being renewed ends no ownership.
@@ -232,7 +237,7 @@ impl Here {
                 let serves = node.serves();
                 tracing::info!(epoch = epoch.0, serves, "this node owns the log");
             }
-            Turn::Follows => {
+            RoleChange::Follows => {
                 self.lists.turn(false);
                 self.follow().await;
                 tracing::info!("this node follows");
@@ -242,10 +247,10 @@ impl Here {
 
     /// Wakes the realms, and serves them.
     async fn own(&self) {
-        let (door, node) = (&self.door, &self.node);
+        let (app, node) = (&self.app, &self.node);
         while let Err(why) = self.wake_and_serve().await {
             tracing::error!(%why, "this node owns the log, and its realms cannot wake");
-            if node.give(door, None).await.is_ok() || !node.member().owns() {
+            if node.give(app, None).await.is_ok() || !node.member().owns() {
                 return;
             }
             tokio::time::sleep(AGAIN).await;
@@ -260,17 +265,17 @@ impl Here {
         if !node.member().owns() {
             return Ok(());
         }
-        self.door.engine.lifecycle().wake().await?;
+        self.app.engine.lifecycle().wake().await?;
         node.serve(true);
         Ok(())
     }
 
     /// Stops serving, and lets the realms come to rest.
     async fn follow(&self) {
-        let (door, node) = (&self.door, &self.node);
+        let (app, node) = (&self.app, &self.node);
         node.serve(false);
-        door.gate.interrupt();
-        while let Err(why) = door.engine.lifecycle().rest().await {
+        app.gate.interrupt();
+        while let Err(why) = app.engine.lifecycle().rest().await {
             tracing::error!(%why, "the realms do not come to rest");
             tokio::time::sleep(AGAIN).await;
         }

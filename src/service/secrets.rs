@@ -22,7 +22,7 @@ const BYTES_MAX: u64 = 4096;
 
 /// The folder of secrets; `None` if the settings name none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Secrets(Option<PathBuf>);
+pub(crate) struct SecretFiles(Option<PathBuf>);
 
 /// Why a name gives no secret: what the operator has to do, the same for every cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ const NO_FOLDER: NoSecret = NoSecret(
     "cannot be used: the service's settings name no secrets_folder, in which the files of secrets are",
 );
 
-impl Secrets {
+impl SecretFiles {
     /// The secrets in a folder, which need not exist yet.
     pub(crate) fn in_folder(folder: Option<PathBuf>) -> Self {
         Self(folder)
@@ -51,15 +51,11 @@ impl Secrets {
             return Err(UNUSABLE);
         }
         let text = content(folder, name).map_err(|why| {
-            tracing::warn!(%why, name, "a secret that a bank relation names cannot be read");
+            tracing::warn!(%why, name, "secret named by a bank relation cannot be read");
             UNUSABLE
         })?;
         let unfit = |why: &str| {
-            tracing::warn!(
-                why,
-                name,
-                "a secret that a bank relation names cannot be used"
-            );
+            tracing::warn!(why, name, "secret named by a bank relation cannot be used");
             UNUSABLE
         };
         let (bank, secret) = parted(&text)
@@ -119,11 +115,11 @@ mod tests {
 
     const BANK: &str = "https://bank.example/api";
 
-    fn folder() -> (tempfile::TempDir, Secrets) {
+    fn folder() -> (tempfile::TempDir, SecretFiles) {
         let outside = tempfile::TempDir::new().unwrap();
         let folder = outside.path().join("secrets");
         std::fs::create_dir(&folder).unwrap();
-        let secrets = Secrets::in_folder(Some(folder));
+        let secrets = SecretFiles::in_folder(Some(folder));
         (outside, secrets)
     }
 
@@ -211,7 +207,7 @@ mod tests {
             secrets.read("link", BANK).unwrap().expose_secret(),
             "another's"
         );
-        let none = Secrets::default();
+        let none = SecretFiles::default();
         for name in ["there", "absent", "../settings.toml"] {
             assert_eq!(none.read(name, BANK).unwrap_err(), NO_FOLDER);
         }

@@ -14,14 +14,14 @@ use caudal_api::wallet;
 use caudal_bank::notices::route;
 use caudal_http::errors::ApiError;
 use caudal_http::node::layer;
-use caudal_http::pages::{About, Site};
-use caudal_http::paths::{Paths, Table};
+use caudal_http::pages::{ListenerPages, Site};
+use caudal_http::paths::{PathTable, Paths};
 use caudal_http::respond;
 use caudal_http::routes::Routes;
-use caudal_http::trace::Requests;
+use caudal_http::trace::RequestSpans;
 use caudal_http::wire::{self, Listening};
 use caudal_http::words::Refusal;
-use caudal_http::{Door, frame};
+use caudal_http::{AppState, frame};
 use tracing_actix_web::TracingLogger;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -30,7 +30,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 /// The pages of the public listener.
 static PAGES: LazyLock<Site> = LazyLock::new(|| {
-    Site::new(About {
+    Site::new(ListenerPages {
         name: "Caudal",
         home: include_str!("server/home.md"),
         document: openapi,
@@ -39,7 +39,7 @@ static PAGES: LazyLock<Site> = LazyLock::new(|| {
 
 /// A server that runs.
 #[derive(Debug, Clone)]
-pub struct Running {
+pub struct RunningServer {
     /// The address and port on which it listens.
     pub addr: SocketAddr,
     /// The handle that stops it.
@@ -55,24 +55,24 @@ pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 /// # Errors
 /// When the listener cannot be used.
 pub fn start(
-    door: Door,
+    app: AppState,
     listener: TcpListener,
     how: &Listening,
     extra: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
-) -> std::io::Result<Running> {
+) -> std::io::Result<RunningServer> {
     let addr = listener.local_addr()?;
-    let door = web::Data::new(door);
+    let app = web::Data::new(app);
     let paths: Paths = &PATHS;
-    let nodes = door.node.is_some();
-    let routes = web::Data::new(Routes::new(&door.measures, paths, true));
+    let nodes = app.node.is_some();
+    let routes = web::Data::new(Routes::new(&app.measures, paths, true));
     let app = move || {
         App::new()
-            .app_data(door.clone())
+            .app_data(app.clone())
             .app_data(paths)
             .app_data(routes.clone())
             .wrap(Condition::new(nodes, from_fn(layer::layer)))
             .wrap(from_fn(frame::frame))
-            .wrap(TracingLogger::<Requests>::new())
+            .wrap(TracingLogger::<RequestSpans>::new())
             .configure(batch_by_post_alone)
             .configure(|config| families(&mut ServiceConfig::new(config)))
             .configure(route::routes)
@@ -85,11 +85,11 @@ pub fn start(
     let server = wire::listen(app, listener, how)?;
     let handle = server.handle();
     actix::spawn(server);
-    Ok(Running { addr, handle })
+    Ok(RunningServer { addr, handle })
 }
 
 /// The paths of the document; see [`Paths`].
-static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
+static PATHS: LazyLock<PathTable> = LazyLock::new(|| PathTable::of(&openapi()));
 
 /// The routes of both families.
 fn families(config: &mut ServiceConfig) {
@@ -118,14 +118,14 @@ async fn livez() -> HttpResponse {
 }
 
 /// Whether requests are taken here and writes are possible: of several nodes, only the owner of the log is ready.
-pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
-    if !door.gate.is_open() {
+pub async fn readyz(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
+    if !app.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
-    if !door.is_owners() {
-        return Err(door.refusal());
+    if !app.is_owners() {
+        return Err(app.refusal());
     }
-    door.ready().map_err(Failure::from)?;
+    app.ready().map_err(Failure::from)?;
     Ok(respond::ready())
 }
 

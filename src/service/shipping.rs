@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use caudal_backup::run::{self, Alone, Role};
+use caudal_backup::run::{self, ShippingRole, SingleNode};
 use caudal_http::node::Node;
 use caudal_storage::Records;
 
@@ -14,17 +14,17 @@ use super::{StartError, folder};
 /// # Errors
 /// When the folder cannot be read, or no thread can be started for it.
 pub(super) fn ship(
-    plan: Option<run::Plan>,
+    plan: Option<run::BackupPlan>,
     records: Records,
     data: &Path,
     node: &Option<Arc<Node>>,
-) -> Result<Option<run::Running>, StartError> {
+) -> Result<Option<run::ShippingThread>, StartError> {
     let Some(plan) = plan else { return Ok(None) };
-    let role: Arc<dyn Role> = match node {
-        None => Arc::new(Alone),
+    let role: Arc<dyn ShippingRole> = match node {
+        None => Arc::new(SingleNode),
         Some(node) => Arc::new(OfNode(Arc::clone(node))),
     };
-    let home = run::Home {
+    let home = run::ServiceView {
         role,
         choice: Arc::new(folder::BackupChoice::of(data)),
     };
@@ -37,7 +37,7 @@ pub(super) fn ship(
 #[derive(Debug)]
 struct OfNode(Arc<Node>);
 
-impl Role for OfNode {
+impl ShippingRole for OfNode {
     fn ships(&self) -> bool {
         self.0.serves()
     }

@@ -102,7 +102,7 @@ async fn a_cleared_folder_says_nothing_of_the_store_before() {
 }
 
 #[actix_web::test]
-async fn what_is_kept_is_for_its_owner_alone() {
+async fn stored_files_are_readable_only_by_their_owner() {
     let dir = TempDir::new().unwrap();
     let data = dir.path().join("data");
     std::fs::create_dir(&data).unwrap();

@@ -83,12 +83,12 @@ fn body(lane: u64, seq: u64) -> Vec<u8> {
 }
 
 /// The variable with the number of keys from which a run has files of its own; the rig sets it.
-const APART_KEYS: &str = "POWERCUT_APART_KEYS";
+const FILE_KEYS: &str = "POWERCUT_APART_KEYS";
 
 fn options() -> StoreOptions {
-    let usual = StoreOptions::default().apart_keys;
+    let usual = StoreOptions::default().file_keys;
     StoreOptions {
-        apart_keys: std::env::var(APART_KEYS).map_or(usual, |keys| keys.parse().unwrap()),
+        file_keys: std::env::var(FILE_KEYS).map_or(usual, |keys| keys.parse().unwrap()),
         segment_bytes: 256 << 10,
         table_bytes: 100_000,
         check_bytes_per_second: 64 << 20,

@@ -208,7 +208,7 @@ pub trait IndexWriter {
 pub trait Projection: Send + Sync + 'static {
     /// Changes whenever the derived rows change; if the version on disk differs, the store rebuilds its index.
     fn version(&self) -> u32;
-    /// Adds the rows of one entry, which lies at `position` in the journal.
+    /// Adds the rows of one entry, which is at `position` in the journal.
     ///
     /// # Errors
     /// When the entry cannot be parsed or `index` fails. The entry is durable by then, so the store is poisoned or does
@@ -302,7 +302,7 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// The entry at a position that was passed to a projection.
     ///
     /// # Errors
-    /// As [`Index::head`], and [`StoreError::Invalid`] when no entry lies there.
+    /// As [`Index::head`], and [`StoreError::Invalid`] when no entry is there.
     fn entry(&self, position: Position) -> Result<Entry, StoreError>;
     /// Whether a stream has the entry `seq`, counted from 1. It looks for that entry alone, so it costs less than
     /// [`Index::head`]: a missing entry usually costs no read at all.

@@ -11,7 +11,7 @@
 
 use rustix::process::nice;
 
-/// How far a background thread gives way, in steps of the system's `nice`: beside one busy thread that serves it gets a
+/// How far a background thread gives way, in steps of the system's `nice`: next to one busy thread that serves it gets a
 /// tenth of a processor.
 const STEPS: i32 = 10;
 
@@ -23,6 +23,6 @@ pub(crate) fn give_way() {
 }
 
 /// Lets threads that wait for the processor have it before this one goes on; without any, this returns at once.
-pub(crate) fn stand_aside() {
+pub(crate) fn yield_to_requests() {
     std::thread::yield_now();
 }

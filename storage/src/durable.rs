@@ -14,7 +14,6 @@
 
 mod ahead;
 mod applier;
-mod aside;
 mod cell;
 mod census;
 pub(crate) mod checker;
@@ -24,10 +23,12 @@ mod counters;
 mod examine;
 mod follower;
 mod heads;
+mod heartbeat;
 pub(crate) mod held;
 mod identity;
 mod member;
 mod node;
+mod obsolete_indexes;
 mod open;
 pub(crate) mod options;
 pub(crate) mod project;
@@ -37,7 +38,6 @@ mod recount;
 mod restore;
 mod role;
 pub(crate) mod seals;
-mod sign;
 mod space;
 mod start;
 mod watch;
@@ -57,10 +57,10 @@ use crate::api::{
 use crate::codec::hex;
 use crate::durable::checker::Checker;
 use crate::durable::counters::Counters;
-use crate::durable::held::Held;
+use crate::durable::held::HeldFolder;
 use crate::durable::identity::Identity;
-use crate::durable::queue::{Item, Queue};
-use crate::durable::recount::Right;
+use crate::durable::queue::{CommitQueue, QueueItem};
+use crate::durable::recount::ExpectedRows;
 use crate::durable::role::Role;
 use crate::durable::watch::Watch;
 use crate::durable::witness::Witness;
@@ -68,7 +68,7 @@ use crate::error::OpenError;
 use crate::files::Files;
 use crate::health::Health;
 use crate::index::SortedRows;
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
 use crate::journal::Journal;
 use crate::journal::format::commit_bytes;
 use crate::log::Log;
@@ -81,7 +81,9 @@ pub use held::exclusive;
 pub use member::Member;
 #[cfg(test)]
 pub(crate) use open::disk_log;
-pub use options::{OnDeposed, OnProgress, OnTurn, Part, Progress, StoreOptions, Turn};
+pub use options::{
+    NodePart, OnDeposed, OnProgress, OnRoleChange, Progress, RoleChange, StoreOptions,
+};
 pub use records::{End, Records, Spot};
 pub use restore::Restore;
 
@@ -91,7 +93,7 @@ struct Shared {
     journal: Arc<Journal>,
     index: Arc<SortedRows>,
     projection: Arc<dyn Projection>,
-    queue: Queue,
+    queue: CommitQueue,
     health: Arc<Health>,
     counters: Counters,
     watch: Watch,
@@ -99,16 +101,16 @@ struct Shared {
     checker: Checker,
     role: Role,
     /// Held as long as anything of the store lives.
-    held: Arc<Held>,
+    held: Arc<HeldFolder>,
     files: Files,
     index_rebuilt: bool,
     /// The rows of streams that the journal implies up to a commit, if they were summed while the store opened.
-    counted: Mutex<Option<(CommitNo, Right)>>,
+    counted: Mutex<Option<(CommitNo, ExpectedRows)>>,
 }
 
 impl Shared {
     /// Records that everything up to `mark` is durable and applied.
-    fn reached(&self, mark: Mark) {
+    fn reached(&self, mark: JournalMark) {
         self.witness.saw(mark);
         let last = &self.counters.last_commit;
         last.store(mark.commit, Ordering::Release);
@@ -121,7 +123,7 @@ impl Shared {
     }
 
     /// Writes everything that is in memory to the index, and the end of the journal to its witness.
-    fn write_out(&self, mark: Mark) -> Result<(), StoreError> {
+    fn write_out(&self, mark: JournalMark) -> Result<(), StoreError> {
         if let Some(e) = self.health.poisoned() {
             return Err(e);
         }
@@ -142,10 +144,10 @@ impl Shared {
     fn fail_waiting(&self, error: &StoreError) {
         for item in self.queue.shut() {
             match item {
-                Item::Commit(_, done, _) | Item::Barrier(done) => {
+                QueueItem::Commit(_, done, _) | QueueItem::Barrier(done) => {
                     committer::finish(done, Err(error.clone()));
                 }
-                Item::Close(reply) | Item::Yield(_, reply) => {
+                QueueItem::Close(reply) | QueueItem::Yield(_, reply) => {
                     committer::tell(&reply, Err(error.clone()));
                 }
             }
@@ -190,14 +192,14 @@ impl DurableStore {
     /// missing. When this returns, an owner has applied the log to its end; a follower keeps following it.
     ///
     /// # Errors
-    /// `Held` when `part` is to become the owner and there already is one; refused when this node's journal belongs to
+    /// `HeldFolder` when `part` is to become the owner and there already is one; refused when this node's journal belongs to
     /// another log, or holds records that the log does not.
     pub fn join(
         path: impl Into<PathBuf>,
         options: StoreOptions,
         projection: Arc<dyn Projection>,
         log: Box<dyn Log>,
-        part: &Part,
+        part: &NodePart,
     ) -> Result<Arc<Self>, OpenError> {
         open::join(path.into(), options, projection, log, part)
     }
@@ -243,7 +245,7 @@ impl DurableStore {
         for thread in threads {
             thread.thread().unpark();
             if thread.join().is_err() {
-                tracing::error!("a thread of the store panicked");
+                tracing::error!("store thread panicked");
             }
         }
     }
@@ -394,9 +396,12 @@ impl Store for DurableStore {
             return committer::finish(done, Err(e));
         }
         let bytes = commit_bytes(&commit);
-        let pushed = self.shared.queue.push(Item::Commit(commit, done, bytes));
+        let pushed = self
+            .shared
+            .queue
+            .push(QueueItem::Commit(commit, done, bytes));
         if let Err(refused) = pushed
-            && let (Item::Commit(_, done, _), e) = *refused
+            && let (QueueItem::Commit(_, done, _), e) = *refused
         {
             let e = self.shared.health.poisoned().unwrap_or(e);
             committer::finish(done, Err(e));
@@ -409,8 +414,8 @@ impl Store for DurableStore {
         if let Err(e) = refused {
             return committer::finish(done, Err(e));
         }
-        if let Err(refused) = self.shared.queue.push(Item::Barrier(done))
-            && let (Item::Barrier(done), e) = *refused
+        if let Err(refused) = self.shared.queue.push(QueueItem::Barrier(done))
+            && let (QueueItem::Barrier(done), e) = *refused
         {
             let e = self.shared.health.poisoned().unwrap_or(e);
             committer::finish(done, Err(e));
@@ -470,7 +475,7 @@ impl Store for DurableStore {
     fn close(&self) -> Result<(), StoreError> {
         self.gate()?;
         let (reply, closed) = sync_channel(1);
-        if let Err(refused) = self.shared.queue.push(Item::Close(reply)) {
+        if let Err(refused) = self.shared.queue.push(QueueItem::Close(reply)) {
             let (_, e) = *refused;
             return Err(self.shared.health.poisoned().unwrap_or(e));
         }

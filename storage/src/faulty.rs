@@ -15,7 +15,7 @@ use crate::api::{
     Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
     SortOrder, Stats, Store, StoreError, StreamId,
 };
-use crate::memory::state::State;
+use crate::memory::state::MemoryState;
 use crate::num::{u64_of, usize_of};
 use crate::rows::check_row;
 use crate::sync::lock;
@@ -27,7 +27,7 @@ enum Pending {
 
 #[derive(Default)]
 struct Inner {
-    durable: State,
+    durable: MemoryState,
     pending: VecDeque<Pending>,
     automatic: bool,
     closed: bool,
@@ -216,7 +216,7 @@ impl FaultyStore {
         }
     }
 
-    fn state<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T, StoreError> {
+    fn state<T>(&self, look: impl FnOnce(&MemoryState) -> T) -> Result<T, StoreError> {
         let inner = lock(&self.inner);
         if inner.closed {
             return Err(StoreError::Closed);
@@ -227,7 +227,7 @@ impl FaultyStore {
 }
 
 fn commit_to(
-    state: &mut State,
+    state: &mut MemoryState,
     commit: Commit,
     projection: &dyn Projection,
 ) -> Result<CommitNo, StoreError> {

@@ -11,7 +11,7 @@
 //! **Failure.** A log that has other records is not changed. Nothing is ever overwritten.
 
 use crate::api::CommitNo;
-use crate::log::{Epoch, Log, LogError, Sealed, Standing, Tail};
+use crate::log::{ClusterView, Epoch, Log, LogError, Sealed, Tail};
 
 /// How often a record is sent in all, if its append fails or its answer is lost.
 const TRIES: u32 = 5;
@@ -39,8 +39,8 @@ impl Closed {
     }
 
     /// Why nodes may not own the log; `None` when they may.
-    pub fn of(standing: &Standing) -> Option<Self> {
-        let name = standing.offered.as_deref()?;
+    pub fn of(cluster_view: &ClusterView) -> Option<Self> {
+        let name = cluster_view.offered.as_deref()?;
         let by = name.strip_prefix(SUPERSEDED);
         let superseded = by.map(|by| Self::Superseded(by.to_owned()));
         superseded.or_else(|| (name == FILLING).then_some(Self::Filling))
@@ -74,7 +74,7 @@ pub enum FillError {
 
 /// A log that is being filled. Dropping it leaves the log closed; filling it again continues.
 #[derive(Debug)]
-pub struct Filling {
+pub struct LogFill {
     log: Box<dyn Log>,
     epoch: Epoch,
     /// The end of the log when this run began.
@@ -88,16 +88,16 @@ pub struct Filling {
 /// # Errors
 /// When it is not empty, is superseded, or cannot be reached.
 pub fn may_fill(log: &dyn Log) -> Result<(), FillError> {
-    let standing = log.standing()?;
-    match Closed::of(&standing) {
+    let cluster_view = log.cluster_view()?;
+    match Closed::of(&cluster_view) {
         Some(Closed::Filling) => Ok(()),
         Some(Closed::Superseded(by)) => Err(FillError::Superseded(by)),
-        None if standing.tail.commit == CommitNo(0) => Ok(()),
-        None => Err(FillError::Taken(standing.tail)),
+        None if cluster_view.tail.commit == CommitNo(0) => Ok(()),
+        None => Err(FillError::Taken(cluster_view.tail)),
     }
 }
 
-impl Filling {
+impl LogFill {
     /// Reserves the cell of an empty log, or of one that an earlier run was filling.
     ///
     /// # Errors

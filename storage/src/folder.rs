@@ -1,6 +1,6 @@
 //! A folder identified by its open descriptor, not by its name.
 //!
-//! **Shape.** Everything is opened relative to the descriptor, so it lies in the folder that was opened, wherever the
+//! **Shape.** Everything is opened relative to the descriptor, so it is in the folder that was opened, wherever the
 //! folder's name leads now. [`Id`] tells whether a name still leads to an open file.
 //!
 //! **Order.** Nothing existing is ever replaced: files are created with `O_EXCL`, and renamed only to free names.

@@ -77,7 +77,7 @@ impl Health {
         if self.poisoned.set(Arc::from(why)).is_ok() {
             tracing::error!(
                 why,
-                "storage lost: the store answers nothing more until a restart"
+                "storage lost: the store serves nothing until a restart"
             );
             if self.abort {
                 std::process::abort();
@@ -110,7 +110,7 @@ impl Health {
             if let Some(Err(e)) = self.folder.as_ref().map(mark)
                 && e.kind() != io::ErrorKind::AlreadyExists
             {
-                tracing::error!(error = %e, "could not leave word that the index is damaged");
+                tracing::error!(error = %e, "could not record that the index is damaged");
             }
         }
         StoreError::Corrupt(text)
@@ -186,7 +186,7 @@ impl Health {
         let mut failing = lock(&self.failing);
         if failing.as_ref().is_some_and(|f| f.last.elapsed() > QUIET) {
             *failing = None;
-            tracing::info!("the disk has not refused a read for a while: ready again");
+            tracing::info!("no failed disk read for a while: ready again");
         }
     }
 
@@ -215,7 +215,7 @@ impl Health {
             if now {
                 tracing::error!("the disk is nearly full: writes are refused");
             } else {
-                tracing::info!("there is room on the disk again: writes go on");
+                tracing::info!("disk space is available again: writes resume");
             }
         }
     }

@@ -1,10 +1,10 @@
-//! The index: rows in memory, then in sorted runs kept in sled or, large ones, in files beside it, behind the journal.
+//! The index: rows in memory, then in sorted runs kept in sled or, large ones, in files next to it, behind the journal.
 //!
 //! **Shape.** A small log-structured merge tree. Rows of durable commits go to a table in memory;
 //! when it is full it is frozen, and the flusher writes it to disk as an immutable sorted run with
 //! a Bloom filter; the merger joins runs of one level into one of the next. sled only ever sees
 //! blocks of up to 4 KB in the order of their keys, because one sled put costs 12 to 20 µs; a run
-//! of many keys is a file of such blocks (see `blocks::apart`).
+//! of many keys is a file of such blocks (see `blocks::run_files`).
 //!
 //! **Bounds.** [`StoreOptions`](crate::StoreOptions) names the size of a table, how many may wait, and the fan-in of a
 //! merge. Reads take one lock for a moment and look at the tables, then at the runs from new to old, skipping runs that
@@ -17,30 +17,30 @@
 //! marked, and the next open rebuilds the index from the journal. A read that the operating system
 //! refuses proves nothing about the data: it fails, and the store is not ready until reads succeed.
 
-pub(crate) mod again;
-mod aside;
+pub(crate) mod arena;
 pub(crate) mod block;
 pub(crate) mod blocks;
 pub(crate) mod bloom;
 pub(crate) mod build;
+pub(crate) mod bulk_table;
 pub(crate) mod bytes;
 pub(crate) mod cache;
 pub(crate) mod census;
+pub(crate) mod compaction_picker;
 pub(crate) mod compression;
+pub(crate) mod error;
 pub(crate) mod freeze;
 pub(crate) mod frozen;
-pub(crate) mod gathered;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
-pub(crate) mod neighbours;
 pub(crate) mod open;
-pub(crate) mod pile;
 pub(crate) mod proof;
 pub(crate) mod run;
 pub(crate) mod scope;
+pub(crate) mod scrub;
 pub(crate) mod table;
-pub(crate) mod trouble;
+mod yielding;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,18 +48,18 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use crate::api::{Head, Pair, Projection, SortOrder, Stats, StoreError, StreamId};
 use crate::health::Health;
-use crate::index::again::Loaded;
 use crate::index::block::Stored;
 use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
 use crate::index::bytes::Bytes;
+use crate::index::error::IndexError;
 use crate::index::frozen::Frozen;
-use crate::index::manifest::{Manifest, Mark};
-use crate::index::merge::{RunCursor, Source, merge};
+use crate::index::manifest::{JournalMark, Manifest};
+use crate::index::merge::{MergeSource, RunCursor, merge};
 use crate::index::run::Run;
 use crate::index::scope::{Scopes, common};
+use crate::index::scrub::BlocksRead;
 use crate::index::table::{Table, copy_rows, range, row_bytes};
-use crate::index::trouble::Trouble;
 use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key};
 use crate::sync::{lock, read, write};
@@ -68,7 +68,7 @@ use crate::sync::{lock, read, write};
 const COPY_MAX: usize = 1024;
 
 #[derive(Debug, Default)]
-struct State {
+struct IndexState {
     active: Table,
     active_bytes: usize,
     /// Tables that wait to become runs, newest first.
@@ -89,7 +89,7 @@ pub(crate) struct Tuning {
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
     /// A run with at least this many keys has a file of its own.
-    pub(crate) apart_keys: u64,
+    pub(crate) file_keys: u64,
     /// The kinds of rows whose prefixes go into the filters of new runs.
     pub(crate) scopes: Scopes,
     /// The kinds of rows that are stored in small blocks.
@@ -101,7 +101,7 @@ pub(crate) struct Tuning {
 struct Signals {
     stop: bool,
     /// Runs that were merged away or could not be finished; they are removed when no reader holds them.
-    graves: Vec<Arc<Run>>,
+    obsolete_runs: Vec<Arc<Run>>,
     /// How often in a row the disk has refused to read runs that were to be merged, by the oldest of them.
     refused: BTreeMap<u64, u32>,
 }
@@ -109,7 +109,7 @@ struct Signals {
 /// The index of a store: tables in memory, runs on disk, and the threads' signals.
 #[derive(Debug)]
 pub(crate) struct SortedRows {
-    state: RwLock<State>,
+    state: RwLock<IndexState>,
     store: BlockStore,
     manifest: Mutex<Manifest>,
     signals: Mutex<Signals>,
@@ -122,7 +122,7 @@ pub(crate) struct SortedRows {
     opened: AtomicU64,
     gets: AtomicU64,
     /// The blocks that were read to open the index.
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: BlocksRead,
 }
 
 /// A consistent view for one read.
@@ -132,10 +132,10 @@ struct View {
 }
 
 impl SortedRows {
-    fn broken(&self, why: &Trouble) -> StoreError {
+    fn broken(&self, why: &IndexError) -> StoreError {
         match why {
-            Trouble::Read(why) => self.health.unreadable(why, None),
-            Trouble::Write(why) | Trouble::Damaged(why) => self.health.damage(why),
+            IndexError::Read(why) => self.health.unreadable(why, None),
+            IndexError::Write(why) | IndexError::Damaged(why) => self.health.damage(why),
         }
     }
 
@@ -237,7 +237,7 @@ impl SortedRows {
             let cursor = RunCursor::new(&self.store, run, &from, Some(&to), SortOrder::Descending);
             let cursor = cursor.map_err(|e| self.broken(&e))?;
             let walked = merge(
-                &mut [Source::Run(Box::new(cursor))],
+                &mut [MergeSource::Run(Box::new(cursor))],
                 SortOrder::Descending,
                 &mut |key, value, _| {
                     if let Stored::Here(bytes) = value {
@@ -320,10 +320,10 @@ impl SortedRows {
         let bound = (copied.len() == copy)
             .then(|| copied.last().map(|r| r.0.clone()))
             .flatten();
-        let mut sources = vec![Source::copied(&copied)];
+        let mut sources = vec![MergeSource::copied(&copied)];
         for frozen in &view.frozen {
             if let Some(rows) = frozen.rows.range(from, to) {
-                sources.push(Source::frozen(rows, order));
+                sources.push(MergeSource::frozen(rows, order));
             }
         }
         let under = common(from, to).map(|part| (part, hash(part)));
@@ -333,7 +333,7 @@ impl SortedRows {
                 let cursor = RunCursor::new(&self.store, run, from, Some(to), order);
                 let cursor = cursor.map_err(|e| self.broken(&e))?;
                 let cursor = if proves { cursor.asking() } else { cursor };
-                sources.push(Source::Run(Box::new(cursor)));
+                sources.push(MergeSource::Run(Box::new(cursor)));
             }
         }
         let mut past = false;
@@ -428,7 +428,7 @@ impl SortedRows {
     }
 
     /// How far the runs cover the journal.
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> JournalMark {
         lock(&self.manifest).mark
     }
 }

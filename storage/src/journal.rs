@@ -15,9 +15,9 @@
 
 pub(crate) mod check;
 pub(crate) mod format;
-pub(crate) mod judged;
 pub(crate) mod names;
 pub(crate) mod prepare;
+pub(crate) mod record_check;
 pub(crate) mod reread;
 pub(crate) mod seal;
 pub(crate) mod writer;
@@ -40,7 +40,7 @@ use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
 };
 use crate::journal::names::{segment_name, segment_path};
-use crate::journal::seal::{Wrong, damaged};
+use crate::journal::seal::{SegmentError, damaged};
 use crate::num::{low32, u64_of};
 use crate::sync::{lock, read, write};
 
@@ -65,7 +65,7 @@ pub(crate) struct SegmentInfo {
 ///
 /// # Errors
 /// `Refused` when the system cannot read.
-pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> Result<usize, Wrong> {
+pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> Result<usize, SegmentError> {
     let mut done = 0;
     while let Some(rest) = into.get_mut(done..)
         && !rest.is_empty()
@@ -74,7 +74,7 @@ pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> Result<usize, Wr
             Ok(0) => break,
             Ok(n) => done += n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(Wrong::Refused(at, e)),
+            Err(e) => return Err(SegmentError::Refused(at, e)),
         }
     }
     Ok(done)
@@ -91,7 +91,7 @@ pub(crate) fn split(position: Position) -> (u32, u32) {
 }
 
 /// Receives a record and its position; returns whether to go on.
-type Visit<'a> = &'a mut dyn FnMut(Position, &Record<'_>) -> Result<bool, StoreError>;
+type RecordVisitor<'a> = &'a mut dyn FnMut(Position, &Record<'_>) -> Result<bool, StoreError>;
 
 /// The journal for readers.
 #[derive(Debug)]
@@ -181,14 +181,14 @@ impl Journal {
     /// The entry whose frame is at a position.
     ///
     /// # Errors
-    /// `Invalid` when no entry can lie at the position; otherwise when no intact frame begins there, or the system
+    /// `Invalid` when no entry can are at the position; otherwise when no intact frame begins there, or the system
     /// refuses to read.
     pub(crate) fn entry(&self, at: Position) -> Result<Entry, StoreError> {
         let (segment, offset) = split(at);
         let end = self.end();
         if segment == 0 || offset < SEGMENT_HEADER || at >= end {
             return Err(StoreError::Invalid(format!(
-                "no entry lies at position {:x}",
+                "there is no entry at position {:x}",
                 at.0
             )));
         }
@@ -223,10 +223,10 @@ impl Journal {
         read.map(drop).map_err(|why| self.wrong(segment, at, why))
     }
 
-    fn wrong(&self, segment: u32, at: u32, why: Wrong) -> StoreError {
+    fn wrong(&self, segment: u32, at: u32, why: SegmentError) -> StoreError {
         match why {
-            Wrong::Refused(_, e) => self.refused("reading", position(segment, at), &e),
-            Wrong::Damaged { offset, why } => self.met(segment, low32(offset), &why),
+            SegmentError::Refused(_, e) => self.refused("reading", position(segment, at), &e),
+            SegmentError::Damaged { offset, why } => self.met(segment, low32(offset), &why),
         }
     }
 
@@ -297,7 +297,11 @@ impl Journal {
     ///
     /// # Errors
     /// When a record is missing, broken or unreadable, or the error of `visit`.
-    pub(crate) fn records(&self, from: Position, visit: Visit<'_>) -> Result<(), StoreError> {
+    pub(crate) fn records(
+        &self,
+        from: Position,
+        visit: RecordVisitor<'_>,
+    ) -> Result<(), StoreError> {
         self.walk(from, visit, &|segment, offset, why| {
             self.met(segment, offset, why)
         })
@@ -307,7 +311,7 @@ impl Journal {
     fn walk(
         &self,
         from: Position,
-        visit: Visit<'_>,
+        visit: RecordVisitor<'_>,
         wrong: &dyn Fn(u32, u32, &'static str) -> StoreError,
     ) -> Result<(), StoreError> {
         let end = self.end();
@@ -382,7 +386,7 @@ impl Journal {
     /// caller has checked the chain and compares the last record itself.
     ///
     /// # Errors
-    /// `Unreadable` when the system refuses. If no whole record lies there, that is no error but false.
+    /// `Unreadable` when the system refuses. If no whole record is there, that is no error but false.
     pub(crate) fn follows(
         &self,
         at: Position,
@@ -406,7 +410,7 @@ impl Journal {
     ///
     /// # Errors
     /// The first place that is broken, or that the system refuses to read.
-    pub(crate) fn read_through(&self, number: u32, offset: u32) -> Result<bool, Wrong> {
+    pub(crate) fn read_through(&self, number: u32, offset: u32) -> Result<bool, SegmentError> {
         let (mut begins, broken) = (false, Cell::new(None));
         let wrong = |segment, at: u32, why: &'static str| {
             // what is wrong behind the segment says nothing about it
@@ -436,7 +440,7 @@ impl Journal {
         match (broken.take(), walked) {
             (Some((at, why)), _) => Err(damaged(at.into(), why)),
             (None, Err(e @ StoreError::Unreadable(_))) => {
-                Err(Wrong::Refused(offset.into(), io::Error::other(e)))
+                Err(SegmentError::Refused(offset.into(), io::Error::other(e)))
             }
             (None, Ok(()) | Err(_)) => Ok(begins),
         }

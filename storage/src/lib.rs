@@ -41,8 +41,8 @@ pub mod times;
 
 pub use api::*;
 pub use durable::{
-    Census, DurableStore, End, IndexBytes, Member, OnDeposed, OnProgress, OnTurn, Part, Progress,
-    Records, Restore, RowBytes, Spot, StoreOptions, Turn, exclusive,
+    Census, DurableStore, End, IndexBytes, Member, NodePart, OnDeposed, OnProgress, OnRoleChange,
+    Progress, Records, Restore, RoleChange, RowBytes, Spot, StoreOptions, exclusive,
 };
 pub use error::OpenError;
 pub use faulty::FaultyStore;

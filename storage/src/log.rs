@@ -27,7 +27,7 @@ use crate::api::{CommitNo, StoreError, StreamId};
 use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
-pub use nodes::{OFFER, Presence, RESERVED, Seen, Standing};
+pub use nodes::{ClusterView, OFFER, Presence, RESERVED, SeenNode};
 pub(crate) use tail::CommitWatch;
 
 /// The id of a log: 16 random bytes, unique, unchanged for its life and the same in every copy.
@@ -68,7 +68,7 @@ impl Tail {
 
 /// An entry as it is stored in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lying<'a> {
+pub struct StoredEntry<'a> {
     /// The commit to which it belongs.
     pub commit: CommitNo,
     /// The stream to which it belongs.
@@ -148,9 +148,9 @@ impl<'a> Sealed<'a> {
 
     /// Visits its entries in order until `visit` returns `false`. Returns false when an entry fails its checksum; the
     /// entries before it have been visited then.
-    pub fn visit(&self, visit: &mut dyn FnMut(Lying<'a>) -> bool) -> bool {
+    pub fn visit(&self, visit: &mut dyn FnMut(StoredEntry<'a>) -> bool) -> bool {
         self.record.visit(&mut |commit, _, entry| {
-            visit(Lying {
+            visit(StoredEntry {
                 commit: CommitNo(commit),
                 stream: entry.stream,
                 seq: entry.seq,
@@ -299,7 +299,7 @@ pub trait Log: Send + fmt::Debug + 'static {
     ///
     /// # Errors
     /// When the log cannot be reached.
-    fn standing(&self) -> Result<Standing, LogError>;
+    fn cluster_view(&self) -> Result<ClusterView, LogError>;
 
     /// Makes a record durable after the last one, as a whole or not at all. An owner appends a record only after it has
     /// acknowledged the one before it, so followers may take that one in.

@@ -16,7 +16,7 @@ use crate::api::{
     Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
     SortOrder, Stats, Store, StoreError, StreamId,
 };
-use crate::memory::state::State;
+use crate::memory::state::MemoryState;
 use crate::num::u64_of;
 use crate::rows::check_row;
 use crate::sync::lock;
@@ -24,18 +24,18 @@ use crate::sync::lock;
 /// The most commits that may wait.
 const QUEUE_COMMITS: usize = 8192;
 
-enum Item {
+enum PendingItem {
     Commit(Commit, Done),
     Barrier(Done),
     Close(SyncSender<()>),
 }
 
-struct Core {
+struct MemoryStoreCore {
     projection: Arc<dyn Projection>,
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
 }
 
-impl Core {
+impl MemoryStoreCore {
     fn commit(&self, commit: Commit) -> Result<CommitNo, StoreError> {
         let mut state = lock(&self.state);
         state.check(&commit)?;
@@ -45,9 +45,9 @@ impl Core {
 
 /// A store in memory.
 pub struct MemoryStore {
-    core: Arc<Core>,
+    core: Arc<MemoryStoreCore>,
     /// `None` when the store is closed or has no thread.
-    queue: Mutex<Option<SyncSender<Item>>>,
+    queue: Mutex<Option<SyncSender<PendingItem>>>,
     threaded: bool,
     closed: std::sync::atomic::AtomicBool,
 }
@@ -63,10 +63,10 @@ impl fmt::Debug for MemoryStore {
 impl MemoryStore {
     /// An empty store that calls `done` on a thread of its own.
     pub fn new(projection: Arc<dyn Projection>) -> Arc<Self> {
-        let (queue, items) = sync_channel::<Item>(QUEUE_COMMITS);
-        let core = Arc::new(Core {
+        let (queue, items) = sync_channel::<PendingItem>(QUEUE_COMMITS);
+        let core = Arc::new(MemoryStoreCore {
             projection,
-            state: Mutex::new(State::default()),
+            state: Mutex::new(MemoryState::default()),
         });
         let own = Arc::clone(&core);
         // if the thread cannot be started, every submit answers Closed
@@ -74,11 +74,13 @@ impl MemoryStore {
         let started = thread.spawn(move || {
             for item in items {
                 match item {
-                    Item::Commit(commit, done) => done(own.commit(commit)),
-                    Item::Barrier(done) => done(Ok(CommitNo(lock(&own.state).last))),
-                    Item::Close(reply) => {
+                    PendingItem::Commit(commit, done) => done(own.commit(commit)),
+                    PendingItem::Barrier(done) => done(Ok(CommitNo(lock(&own.state).last))),
+                    PendingItem::Close(reply) => {
                         if reply.send(()).is_err() {
-                            tracing::error!("nobody waits for the end of the store");
+                            tracing::error!(
+                                "the caller that waited for the store to close has gone"
+                            );
                         }
                         return;
                     }
@@ -97,9 +99,9 @@ impl MemoryStore {
     /// An empty store that calls `done` inside `submit`.
     pub fn synchronous(projection: Arc<dyn Projection>) -> Arc<Self> {
         Arc::new(Self {
-            core: Arc::new(Core {
+            core: Arc::new(MemoryStoreCore {
                 projection,
-                state: Mutex::new(State::default()),
+                state: Mutex::new(MemoryState::default()),
             }),
             queue: Mutex::new(None),
             threaded: false,
@@ -116,17 +118,19 @@ impl MemoryStore {
         }
     }
 
-    fn send(&self, item: Item) {
+    fn send(&self, item: PendingItem) {
         let sent = match lock(&self.queue).as_ref() {
             Some(queue) => queue.try_send(item),
             None => Err(TrySendError::Disconnected(item)),
         };
         match sent {
             Ok(()) => {}
-            Err(TrySendError::Full(Item::Commit(_, done) | Item::Barrier(done))) => {
+            Err(TrySendError::Full(PendingItem::Commit(_, done) | PendingItem::Barrier(done))) => {
                 done(Err(StoreError::Overloaded));
             }
-            Err(TrySendError::Disconnected(Item::Commit(_, done) | Item::Barrier(done))) => {
+            Err(TrySendError::Disconnected(
+                PendingItem::Commit(_, done) | PendingItem::Barrier(done),
+            )) => {
                 done(Err(StoreError::Closed));
             }
             Err(_) => {}
@@ -209,7 +213,7 @@ impl Store for MemoryStore {
             return done(Err(e));
         }
         if self.threaded {
-            self.send(Item::Commit(commit, done));
+            self.send(PendingItem::Commit(commit, done));
         } else {
             done(self.core.commit(commit));
         }
@@ -220,7 +224,7 @@ impl Store for MemoryStore {
             return done(Err(e));
         }
         if self.threaded {
-            self.send(Item::Barrier(done));
+            self.send(PendingItem::Barrier(done));
         } else {
             let last = lock(&self.core.state).last;
             done(Ok(CommitNo(last)));
@@ -253,7 +257,7 @@ impl Store for MemoryStore {
         let queue = lock(&self.queue).take();
         if let Some(queue) = queue {
             let (reply, closed) = sync_channel(1);
-            if queue.send(Item::Close(reply)).is_ok() && closed.recv().is_err() {
+            if queue.send(PendingItem::Close(reply)).is_ok() && closed.recv().is_err() {
                 tracing::error!("the thread of a memory store panicked");
             }
         }

@@ -105,7 +105,7 @@ async fn a_restore_that_is_killed_begins_anew_and_nothing_uses_the_folder_before
 }
 
 #[actix_web::test]
-async fn what_an_interrupted_restore_to_the_past_held_is_not_held_after_another_one() {
+async fn an_interrupted_restore_leaves_no_outgoing_pause() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
     let mut service = TestService::with(Setup {

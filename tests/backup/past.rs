@@ -51,7 +51,7 @@ async fn a_restore_to_the_past_is_a_history_of_its_own() {
         service.begin().await;
         assert_eq!(seen(&service.a, &cvus).await, before);
         service.a.credit(&cvus[0], "9.00").await;
-        // its backup is written beside the other one, and not over it
+        // its backup is written next to the other one, and not over it
         let beside = shipped(&service).await;
         assert_eq!(
             (&beside["error"], &beside["store"]),
@@ -74,7 +74,7 @@ async fn a_restore_to_the_past_is_a_history_of_its_own() {
 }
 
 #[actix_web::test]
-async fn what_leaves_a_history_of_its_own_waits_for_an_operator() {
+async fn outgoing_calls_of_a_new_history_wait_for_an_operator() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
     let mut service = TestService::with(Setup {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use caudal_backup::ship::Cut;
+use caudal_backup::ship::ObjectLimits;
 use caudal_service::TEST_ADMIN_KEY;
 use tempfile::TempDir;
 
@@ -179,7 +179,7 @@ async fn damage_behind_the_instant_does_not_stop_a_restore_to_it() {
     let to = dir.path().join("backup");
     // No tail is replaced by a full object.
     let mut plan = at(&to).unwrap();
-    plan.cut = Cut {
+    plan.cut = ObjectLimits {
         run_bytes: 16 << 20,
         tails: 100,
     };

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use caudal_actors::engine::{self, Asker, Engine};
+use caudal_actors::engine::{self, Engine, Requester};
 use caudal_actors::realms::Target;
 use caudal_actors::settings::Pauses;
 use caudal_bank::notices::route::PATH;
-use caudal_bank::{Config, Patience};
+use caudal_bank::{CallTimeout, Config};
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::tenants::Mode;
@@ -34,13 +34,13 @@ pub struct Rig {
     pub cvu: String,
     pub other: String,
     bank: sandbox::Running,
-    patience: Patience,
+    patience: CallTimeout,
     running: Option<Service>,
     options: ServiceOptions,
     _folder: TempDir,
 }
 
-fn banking(bank: &sandbox::Running, patience: &Patience) -> Banking {
+fn banking(bank: &sandbox::Running, patience: &CallTimeout) -> Banking {
     let config = Config {
         attempt_timeout: patience.clone(),
         deadline: PATIENT,
@@ -92,7 +92,7 @@ impl Rig {
 
     pub async fn start_with(change: impl FnOnce(ServiceOptions) -> ServiceOptions) -> Self {
         canary::watch();
-        let patience = Patience::new(PATIENT);
+        let patience = CallTimeout::new(PATIENT);
         let folder = TempDir::new().unwrap();
         let bank = Sandbox::start(sandbox::SandboxOptions::default()).unwrap();
         let options = ServiceOptions {
@@ -252,7 +252,7 @@ impl Rig {
         let cvu = Cvu::parse(&self.cvu).unwrap();
         let (realm, account) = self.engine().operators().locate(cvu).await.unwrap();
         let (target, order) = (Target::Account(account), ProfileOrder::SetEnabled(enabled));
-        let asker = Asker {
+        let requester = Requester {
             keyed: None,
             request_id: "enable".to_owned(),
             admitted: None,
@@ -260,7 +260,7 @@ impl Rig {
         let changed = self
             .engine()
             .ledger()
-            .change(realm, target, order, None, asker);
+            .change(realm, target, order, None, requester);
         assert!(changed.await.is_ok());
     }
 

@@ -117,7 +117,7 @@ async fn without_a_sender_it_cannot_be_returned() {
 }
 
 #[actix_web::test]
-async fn whatever_the_bank_does_it_leaves_once() {
+async fn money_leaves_once_whatever_the_bank_does() {
     for mode in [
         "timeout",
         "error",

@@ -127,7 +127,7 @@ async fn an_account_that_cannot_take_it_leaves_it_where_it_is() {
 }
 
 #[actix_web::test]
-async fn of_many_who_credit_at_once_one_does() {
+async fn one_of_many_concurrent_credits_succeeds() {
     let (service, open, closed) = start().await;
     let other = service.a.cvu().await;
     let case = service.parked(&closed, "5.00", 0).await;

@@ -135,7 +135,7 @@ async fn the_banks_late_word_moves_nothing_and_a_contradiction_is_shown() {
 }
 
 #[actix_web::test]
-async fn what_is_not_final_is_pending_and_in_no_sum() {
+async fn pending_movements_are_in_no_sum() {
     let (service, cvu, _) = start().await;
     service.a.credit(&cvu, "100.00").await;
     let sent = pending(&service, &cvu).await;
@@ -194,7 +194,7 @@ async fn what_makes_no_decision_is_refused() {
 }
 
 #[actix_web::test]
-async fn of_many_who_decide_at_once_one_does() {
+async fn one_of_many_concurrent_decisions_succeeds() {
     let (service, cvu, _) = start().await;
     service.a.credit(&cvu, "100.00").await;
     let sent = lost(&service, &cvu).await;

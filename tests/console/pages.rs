@@ -297,7 +297,7 @@ async fn what_is_not_there_is_a_page_that_says_so() {
 }
 
 #[actix_web::test]
-async fn the_files_of_a_page_are_there_for_good() {
+async fn assets_of_a_page_are_cacheable_forever() {
     let service = TestService::start().await;
     let mut browser = Browser::entered(&service).await;
     let page = browser.get("/console/").await.is(200).text;

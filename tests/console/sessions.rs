@@ -20,7 +20,7 @@ pub const PAGES: [&str; 12] = [
 ];
 
 #[actix_web::test]
-async fn strangers_are_led_to_the_page_to_log_in() {
+async fn unauthenticated_visitors_are_redirected_to_the_login_page() {
     let service = TestService::start().await;
     let mut browser = Browser::new(&service);
     for page in PAGES
@@ -150,7 +150,7 @@ async fn a_session_ends_with_its_logout_and_with_the_credential() {
 }
 
 #[actix_web::test]
-async fn whoever_logs_in_has_a_session_that_nobody_knew_before() {
+async fn each_login_gets_a_new_session() {
     let service = TestService::start().await;
     let key = [("key", caudal_service::TEST_ADMIN_KEY)];
     // An attacker has set a cookie before, either made up or of their own session.

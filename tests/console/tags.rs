@@ -145,7 +145,7 @@ pub fn is_tame(page: &str, html: &str) {
 }
 
 #[test]
-fn what_is_not_tame_is_seen() {
+fn canary_detects_unredacted_values() {
     is_tame(
         "good",
         "<!doctype html><a href=\"/console/x\" title='a>b'>x &#60;b&#62;</a>",

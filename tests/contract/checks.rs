@@ -118,7 +118,7 @@ async fn every_operation_wants_a_right_key() {
 }
 
 #[actix_web::test]
-async fn what_is_anothers_answers_as_what_does_not_exist() {
+async fn resources_of_another_tenant_are_not_found() {
     let service = TestService::start().await;
     let (mut mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
     (mine.event, mine.delivery) = events::delivery(&service.a, &mine).await;

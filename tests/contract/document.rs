@@ -305,7 +305,7 @@ fn a_body_that_may_be_left_out_is_not_required_and_never_null() {
     }
 }
 
-/// Calls `see` with each text that has words in backticks, and the words that the value beside it may have.
+/// Calls `see` with each text that has words in backticks, and the words that the value next to it may have.
 fn listed(
     document: &Document,
     value: &Value,

@@ -66,7 +66,7 @@ fn bare(answer: &Answer, ids: &Ids, numbers: &[(&str, &str)]) -> (u16, String) {
 }
 
 #[actix_web::test]
-async fn what_is_anothers_in_a_body_or_a_query_answers_as_what_does_not_exist() {
+async fn references_to_resources_of_another_tenant_are_not_found() {
     let service = TestService::start().await;
     let (mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
     let mut asked = 0;

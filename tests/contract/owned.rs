@@ -80,7 +80,7 @@ fn shown(document: &Document) -> BTreeMap<String, Value> {
 }
 
 #[actix_web::test]
-async fn what_the_service_sets_is_taken_from_nobody() {
+async fn service_headers_of_clients_are_ignored() {
     let service = TestService::start().await;
     let document = Document::of_the_service();
     let shown = shown(&document);

@@ -145,7 +145,7 @@ async fn peopled() -> (TestService, String, Rc<Vec<String>>) {
 }
 
 #[actix_web::test]
-async fn whoever_is_cut_off_has_every_balance_from_the_events_alone() {
+async fn a_disconnected_consumer_rebuilds_every_balance_from_events() {
     let (service, beginning, cvus) = peopled().await;
     let (ended, last) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(u64::MAX)));
     let a = || service.a.clone();

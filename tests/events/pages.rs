@@ -107,13 +107,13 @@ const WRONG: &[(&str, &str, &str)] = &[
         "types",
         "must name types of events, or families such as `hold.*`: `voucher.posted` is neither",
     ),
-    ("after=", "after", "is no event of yours"),
-    ("after=1", "after", "is no event of yours"),
-    ("after=evt_", "after", "is no event of yours"),
+    ("after=", "after", "is not one of your events"),
+    ("after=1", "after", "is not one of your events"),
+    ("after=evt_", "after", "is not one of your events"),
     (
         "after=evt_0000004000000000000002xvn%C3%B1",
         "after",
-        "is no event of yours",
+        "is not one of your events",
     ),
 ];
 
@@ -143,7 +143,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
         let mut changed = last.as_bytes().to_vec();
         changed[at] = if changed[at] == b'0' { b'1' } else { b'0' };
         let query = format!("after={}", String::from_utf8(changed).unwrap());
-        refused(&service.a, &query, "after", "is no event of yours").await;
+        refused(&service.a, &query, "after", "is not one of your events").await;
     }
     let both = service
         .a
@@ -203,7 +203,7 @@ async fn each_realm_has_its_own_log_and_sees_no_other() {
         assert_eq!((events.len(), &events[0]["sequence"]), (1, &json!(1)));
         for (other, event) in [(&service.a, &events[0]), (client, &mine[0])] {
             let query = format!("after={}", text(event, "id"));
-            refused(other, &query, "after", "is no event of yours").await;
+            refused(other, &query, "after", "is not one of your events").await;
         }
     }
     assert_eq!(all(&service.a, 200, "").await, mine);

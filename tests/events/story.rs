@@ -142,7 +142,7 @@ impl Story {
 }
 
 #[actix_web::test]
-async fn one_of_everything_is_told_once_in_order_as_it_was_then() {
+async fn every_kind_of_event_is_published_once_and_in_order() {
     let story = whole().await;
     let a = &story.service.a;
     let events = all(a, 200, "").await;
@@ -187,7 +187,7 @@ async fn wire(client: &Client, count: usize) -> String {
 }
 
 #[actix_web::test]
-async fn what_was_told_reads_the_same_for_ever() {
+async fn published_events_never_change() {
     let Story {
         mut service,
         clock,

@@ -86,7 +86,7 @@ async fn a_stream_begins_where_it_is_asked_to_and_tells_what_the_feed_tells() {
 }
 
 #[actix_web::test]
-async fn who_may_not_follow_or_asks_wrongly_is_refused() {
+async fn unauthorised_or_invalid_stream_requests_are_refused() {
     let service = TestService::start().await;
     service.a.in_and_out().await;
     service.b.in_and_out().await;
@@ -104,9 +104,9 @@ async fn who_may_not_follow_or_asks_wrongly_is_refused() {
     let mine = all(&service.a, 1, "").await;
     let strange = id(&theirs[0]);
     for (last, why) in [
-        (strange, "is no event of yours"),
-        ("1", "is no event of yours"),
-        ("evt_", "is no event of yours"),
+        (strange, "is not one of your events"),
+        ("1", "is not one of your events"),
+        ("evt_", "is not one of your events"),
         ("évt", "must be sent once, with the id of an event"),
     ] {
         let call = service.a.get(PATH).header("last-event-id", last);
@@ -124,7 +124,7 @@ async fn who_may_not_follow_or_asks_wrongly_is_refused() {
 }
 
 #[actix_web::test]
-async fn a_few_types_are_told_alone_and_what_lies_between_is_not_looked_at_again() {
+async fn a_few_types_are_listed_without_scanning_the_rest() {
     let service = paced(100, 4).await;
     let a = &service.a;
     let mut stream = Stream::open(a, "?types=hold.*,account.closed", "").await;

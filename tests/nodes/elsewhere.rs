@@ -17,7 +17,7 @@ use crate::support::wait_until;
 const PATIENCE: Duration = Duration::from_secs(900);
 
 #[actix_web::test]
-async fn whoever_fails_a_log_over_nothing_acknowledged_is_lost_or_there_twice() {
+async fn failover_of_the_log_loses_and_duplicates_nothing() {
     let set = |name: &str| std::env::var(name).ok();
     let (Some(log), Some(kill)) = (set("CAUDAL_NODE_LOG"), set("CAUDAL_NODE_KILL")) else {
         println!("not run: CAUDAL_NODE_LOG and CAUDAL_NODE_KILL are not set");

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use caudal_postgres::here::{Server, USER};
+use caudal_postgres::local::{Server, USER};
 use caudal_postgres::server::installed;
 
 use super::promotions::Servers;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use caudal_postgres::here::{Programs, Server, USER};
+use caudal_postgres::local::{Programs, Server, USER};
 use caudal_postgres::server::installed;
 use tempfile::TempDir;
 

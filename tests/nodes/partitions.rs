@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use caudal_postgres::here::{Programs, Server, USER};
+use caudal_postgres::local::{Programs, Server, USER};
 use caudal_postgres::server::installed;
 use tempfile::TempDir;
 

@@ -11,7 +11,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use caudal_postgres::here::{Programs, Server, USER};
+use caudal_postgres::local::{Programs, Server, USER};
 use caudal_postgres::server::installed;
 use tempfile::TempDir;
 

@@ -92,7 +92,7 @@ async fn what_operators_do_is_closed_to_every_key_of_a_tenant_and_not_there_for_
 }
 
 #[actix_web::test]
-async fn what_opens_the_admin_api_is_no_key_of_a_tenant() {
+async fn tenant_keys_do_not_open_the_admin_api() {
     let service = TestService::start().await;
     let document = service
         .a

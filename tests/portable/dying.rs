@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use caudal_actors::platform::PlatformActor;
-use caudal_actors::records::projection::Rows;
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_backup::BackupError;
-use caudal_backup::portable::export::{Export, Wanted};
-use caudal_backup::portable::file::Checked;
+use caudal_backup::portable::export::{Export, ExportRequest};
+use caudal_backup::portable::file::CheckedFile;
 use caudal_backup::portable::import;
 use caudal_backup::portable::read;
 use caudal_backup::restore::Until;
@@ -26,10 +26,10 @@ use crate::support::service::OTHER;
 pub const REALM: RealmId = RealmId(4);
 
 /// Exports a realm into a file of many frames.
-pub fn finely(data: &Path, to: &Path) -> Checked {
+pub fn finely(data: &Path, to: &Path) -> CheckedFile {
     let store = store_of(data);
     let records = store.records();
-    let wanted = Wanted {
+    let wanted = ExportRequest {
         tenant: OTHER.to_owned(),
         mode: Mode::Test,
         until: Until::End,
@@ -47,13 +47,13 @@ pub fn finely(data: &Path, to: &Path) -> Checked {
 }
 
 /// One run of an import, which dies at the n-th change to the disk.
-fn life(data: &Path, file: &Path, checked: &Checked, nth: u64) -> Result<(), String> {
+fn life(data: &Path, file: &Path, checked: &CheckedFile, nth: u64) -> Result<(), String> {
     let options = StoreOptions {
         create: false,
         faults: Some(Faults::at(nth, u64::MAX)),
         ..StoreOptions::small()
     };
-    let store = DurableStore::open(data.join("store"), options, Arc::new(Rows));
+    let store = DurableStore::open(data.join("store"), options, Arc::new(ServiceProjection));
     let store = store.map_err(|why| why.to_string())?;
     let now = Timestamp::from_millis(checked.head.latest + 1);
     let work = || -> Result<(), BackupError> {

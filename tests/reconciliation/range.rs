@@ -160,7 +160,7 @@ async fn a_range_is_read_by_pages_and_its_summary_is_of_all_of_it() {
 }
 
 #[actix_web::test]
-async fn a_later_page_asks_the_bank_for_its_own_days_alone() {
+async fn a_later_page_asks_the_bank_only_for_its_own_days() {
     let Story {
         service,
         first,

@@ -80,7 +80,7 @@ async fn given_back(
 }
 
 #[actix_web::test]
-async fn those_who_read_nothing() {
+async fn clients_that_read_nothing() {
     let Some(many) = crowd(4000) else { return };
     let dir = TempDir::new().unwrap();
     let mut process = Process::demo(dir.path(), "ulimit -n 8192").await;
@@ -103,7 +103,7 @@ async fn those_who_read_nothing() {
 }
 
 #[actix_web::test]
-async fn those_who_are_the_first_to_ask_for_a_page_take_no_thread_each() {
+async fn concurrent_first_requests_for_a_page_share_one_rendering() {
     let dir = TempDir::new().unwrap();
     let mut process = Process::demo(dir.path(), "ulimit -n 8192").await;
     let before = process.status("Threads");
@@ -119,7 +119,7 @@ async fn those_who_are_the_first_to_ask_for_a_page_take_no_thread_each() {
 }
 
 #[actix_web::test]
-async fn those_who_say_nothing_where_descriptors_are_few() {
+async fn idle_clients_when_descriptors_are_few() {
     // Many more than there are connections.
     let (many, limit) = (100, 608);
     let dir = TempDir::new().unwrap();

@@ -258,7 +258,7 @@ async fn signals_of_others_end_nothing_and_what_is_left_is_private() {
 }
 
 #[actix_web::test]
-async fn a_demo_shows_its_keys_on_a_terminal_alone() {
+async fn a_demo_shows_its_keys_only_on_a_terminal() {
     let dir = TempDir::new().unwrap();
     let mut process = Process::demo(dir.path(), "umask 022").await;
     // It prints this after it has begun to accept requests.

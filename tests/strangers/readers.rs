@@ -26,7 +26,7 @@ async fn reset(line: &Line) {
 }
 
 #[actix_web::test]
-async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
+async fn clients_that_read_nothing_are_disconnected() {
     let service = TestService::with(Setup {
         answer: Duration::from_secs(1),
         ..Setup::default()
@@ -47,7 +47,7 @@ async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
 }
 
 #[actix_web::test]
-async fn whoever_reads_little_at_a_time_gets_everything() {
+async fn slow_readers_get_the_whole_response() {
     let service = TestService::start().await;
     let whole = service.a.get("/openapi.json").await.is(200).text.len();
     let mut line = Line::to(&service.a).await;

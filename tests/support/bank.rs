@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use caudal_bank::{Config, Patience};
+use caudal_bank::{CallTimeout, Config};
 use caudal_sandbox::{self as sandbox, Sandbox};
 use caudal_service::{Banking, Usual};
 
@@ -19,7 +19,7 @@ pub const IMPATIENT: Duration = Duration::from_millis(400);
 pub struct Bank {
     running: sandbox::Running,
     client: Client,
-    patience: Patience,
+    patience: CallTimeout,
 }
 
 impl Bank {
@@ -38,7 +38,7 @@ impl Bank {
         Self {
             running,
             client,
-            patience: Patience::new(PATIENT),
+            patience: CallTimeout::new(PATIENT),
         }
     }
 

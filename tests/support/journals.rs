@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use caudal_actors::records::projection::Rows;
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_storage::{Commit, DurableStore, Entry, Fact, Store as _, StoreOptions, StreamId};
 
 /// One entry a line: commit, realm, kind and number of the stream, sequence, milliseconds, bytes.
@@ -28,7 +28,8 @@ fn entry(line: &str) -> (u64, Entry) {
 
 /// Makes a store of a journal; returns the time of its newest entry in milliseconds.
 pub fn put(journal: &str, path: &Path) -> u64 {
-    let store = DurableStore::open(path, StoreOptions::small(), Arc::new(Rows)).unwrap();
+    let store =
+        DurableStore::open(path, StoreOptions::small(), Arc::new(ServiceProjection)).unwrap();
     let entries: Vec<_> = journal.lines().map(entry).collect();
     for commit in entries.chunk_by(|(one, _), (other, _)| one == other) {
         let entries = commit.iter().map(|(_, entry)| entry.clone()).collect();

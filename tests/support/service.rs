@@ -9,10 +9,10 @@ use std::time::Duration;
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
-use caudal_backup::run::Plan;
+use caudal_backup::run::BackupPlan;
 use caudal_http::body::Deadlines;
 use caudal_http::streams::StreamOptions;
-use caudal_http::webhooks::{AttemptLimits, Reach};
+use caudal_http::webhooks::{AllowedAddresses, AttemptLimits};
 use caudal_http::wire;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::deliveries::Schedule;
@@ -53,7 +53,7 @@ pub struct Setup {
     /// Bounds and pace of streams of events.
     pub streams: StreamOptions,
     /// Where webhooks may be sent to.
-    pub reach: Reach,
+    pub reach: AllowedAddresses,
     /// How long the service waits between attempts to deliver an event.
     pub schedule: Schedule,
     /// How long a webhook has for one attempt.
@@ -74,7 +74,7 @@ pub struct Setup {
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
     /// Where the journal is shipped to.
-    pub backup: Option<Plan>,
+    pub backup: Option<BackupPlan>,
     /// The memory that is shown as the limit, in bytes; the caches stay as small as in all tests.
     pub memory: Option<u64>,
     /// The limits of readers' questions to the bank; by default no answer is kept.
@@ -94,7 +94,7 @@ impl Default for Setup {
             patience: PATIENT,
             rate: None,
             streams: StreamOptions::default(),
-            reach: Reach::loopback(),
+            reach: AllowedAddresses::loopback(),
             schedule: Schedule::default(),
             attempt: AttemptLimits::default(),
             deadlines: Deadlines::default(),
@@ -134,7 +134,7 @@ impl Setup {
             grace: self.grace,
             banking: bank.banking(self.patience),
             backup: self.backup,
-            memory: self.memory.map(caudal_http::memory::Plan::of),
+            memory: self.memory.map(caudal_http::memory::MemoryPlan::of),
             streams: self.streams,
             engine: engine::EngineOptions {
                 arbiters: 1,
@@ -399,7 +399,7 @@ impl TestService {
     }
 
     /// Changes where webhooks may be sent to, from the next start on.
-    pub fn reaches(&mut self, reach: Reach) {
+    pub fn reaches(&mut self, reach: AllowedAddresses) {
         self.options.reach = reach;
     }
 

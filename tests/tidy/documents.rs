@@ -131,7 +131,7 @@ fn slug(heading: &str) -> String {
 
 /// The files that the Debian package takes from here, and those that the build of the image may see.
 #[test]
-fn what_is_packed_is_there() {
+fn packaged_files_exist() {
     let files = files();
     let text = |path: &str| {
         let (_, text) = files.iter().find(|(name, _)| name == path).unwrap();
@@ -182,7 +182,7 @@ fn code(text: &str) -> Vec<String> {
 
 /// The names that the Rust files declare: items but not fields, and capitalised words that begin a line, as
 /// variants do.
-fn declared() -> BTreeSet<String> {
+pub(super) fn declared() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (_, text) in rust() {
         for line in text.lines() {

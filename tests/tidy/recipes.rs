@@ -15,13 +15,13 @@ const RECIPES: [(&str, usize); 3] = [
 fn steps<'a>(document: &'a str, title: &str) -> Vec<(&'a str, &'a str)> {
     let recipe = document.split_once(&format!("\n### {title}\n"));
     let (_, recipe) = recipe.unwrap_or_else(|| panic!("there is no recipe {title}"));
-    let end = recipe.find("\n#").unwrap_or(recipe.len());
+    let recipe = recipe.split("\n#").next().unwrap_or_default();
     let step = |line: &'a str| {
         let (file, rest) = line.strip_prefix("- `")?.split_once("` (`")?;
         let (marker, _) = rest.split_once("`)")?;
         Some((file, marker))
     };
-    recipe[..end].lines().filter_map(step).collect()
+    recipe.lines().filter_map(step).collect()
 }
 
 #[test]

@@ -101,16 +101,16 @@ const ACTORS: &[&str] = &[
     "reply",
     "mailbox",
     "lanes",
-    "vitals",
+    "actor_status",
     "trail",
-    "lookout",
-    "life",
+    "startup_gate",
+    "realm_tasks",
     "residency",
     "meter",
     "settings",
-    "hold",
+    "outgoing_pause",
     "banks",
-    "scribe",
+    "commit_writer",
     "orders",
     "accounts",
     "courier",
@@ -484,7 +484,7 @@ fn rooms_know_only_those_before_them() {
 }
 
 #[test]
-fn files_stand_in_no_circle_but_those_with_a_reason() {
+fn files_form_no_cycle_without_a_reason() {
     let listed = CIRCLES
         .iter()
         .map(|(_, files)| files.iter().map(|it| (*it).to_owned()).collect());

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_more_fails_and_names_what_grew() {
+    fn a_higher_instruction_count_fails_and_names_the_case() {
         let kept = table("# a comment\n\npage 1000\npage 600 render\npage 300 scan\n");
         assert!(kept.compare(&table("page 1050\npage 650 render\n")).holds());
         let worse = kept.compare(&table(

@@ -210,7 +210,7 @@ async fn balances_come_200_at_a_time_unless_another_size_is_asked_for() {
 }
 
 #[actix_web::test]
-async fn what_is_anothers_answers_as_what_does_not_exist() {
+async fn resources_of_another_tenant_are_not_found() {
     let service = TestService::start().await;
     cuenta(&service.a, "Ana", "Paz").await;
     let mut theirs = 0;

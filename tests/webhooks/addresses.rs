@@ -10,7 +10,11 @@ async fn a_url_that_may_not_be_sent_to_is_judged_again_at_each_attempt() {
     let receiver = Receiver::answering("200 OK");
     let port = receiver.addr.port();
     let names = Names::saying(&[&["127.0.0.1"]]);
-    let public = sink_with(Reach::public(Vec::new()), AttemptLimits::default(), &names);
+    let public = sink_with(
+        AllowedAddresses::public(Vec::new()),
+        AttemptLimits::default(),
+        &names,
+    );
     for url in [
         receiver.url("/"),
         format!("https://127.0.0.1:{port}/"),
@@ -26,11 +30,15 @@ async fn a_url_that_may_not_be_sent_to_is_judged_again_at_each_attempt() {
     ] {
         assert_eq!(
             send(&public, url.clone()).await.result,
-            Err(Trouble::Forbidden),
+            Err(NoResponse::Forbidden),
             "{url}"
         );
     }
-    let local = sink_with(Reach::loopback(), AttemptLimits::default(), &names);
+    let local = sink_with(
+        AllowedAddresses::loopback(),
+        AttemptLimits::default(),
+        &names,
+    );
     for url in [
         format!("http://10.0.0.1:{port}/"),
         "https://hooks.example.com/".into(),
@@ -38,7 +46,7 @@ async fn a_url_that_may_not_be_sent_to_is_judged_again_at_each_attempt() {
     ] {
         assert_eq!(
             send(&local, url.clone()).await.result,
-            Err(Trouble::Forbidden),
+            Err(NoResponse::Forbidden),
             "{url}"
         );
     }
@@ -60,13 +68,17 @@ async fn the_connection_goes_to_the_address_that_was_judged() {
         &["127.0.0.2", "8.8.8.8"],
         &[],
     ]);
-    let sink = sink_with(Reach::loopback(), AttemptLimits::default(), &names);
+    let sink = sink_with(
+        AllowedAddresses::loopback(),
+        AttemptLimits::default(),
+        &names,
+    );
     let url = format!("http://localhost:{port}/");
     for result in [
         Ok(200),
-        Err(Trouble::Forbidden),
-        Err(Trouble::Forbidden),
-        Err(Trouble::Unresolved),
+        Err(NoResponse::Forbidden),
+        Err(NoResponse::Forbidden),
+        Err(NoResponse::Unresolved),
     ] {
         assert_eq!(send(&sink, url.clone()).await.result, result);
     }
@@ -97,10 +109,14 @@ async fn a_redirect_is_a_status_and_nobody_goes_there() {
 async fn a_name_that_nobody_knows_is_said_so() {
     let names: Arc<Names> = Arc::default();
     for url in ["https://hooks.example.com/", "https://localhost:1/"] {
-        let sink = sink_with(Reach::loopback(), AttemptLimits::default(), &names);
+        let sink = sink_with(
+            AllowedAddresses::loopback(),
+            AttemptLimits::default(),
+            &names,
+        );
         assert_eq!(
             send(&sink, url.into()).await.result,
-            Err(Trouble::Unresolved),
+            Err(NoResponse::Unresolved),
             "{url}"
         );
     }

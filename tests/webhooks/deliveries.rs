@@ -207,7 +207,7 @@ async fn while_a_secret_rotates_both_verify_and_then_only_the_new_one() {
 }
 
 #[actix_web::test]
-async fn one_that_is_gone_goes_on_where_it_was_when_it_is_switched_on() {
+async fn a_stopped_webhook_continues_where_it_was_when_enabled() {
     let mut service = TestService::with(quick()).await;
     let inbox = Inbox::start();
     inbox.behave(|_| say("410 Gone"));
@@ -491,7 +491,7 @@ async fn what_was_delivered_comes_again_when_it_is_asked_for() {
 }
 
 #[actix_web::test]
-async fn one_that_asks_to_be_left_alone_is() {
+async fn retry_after_of_a_receiver_is_respected() {
     let service = TestService::with(quick()).await;
     let (a, inbox) = (&service.a, Inbox::start());
     let cvu = account(a).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caudal_http::webhooks::Reach;
+use caudal_http::webhooks::AllowedAddresses;
 
 use super::deliveries::{account, came, ids, say};
 use super::hook::{Hook, feed, quick};
@@ -93,7 +93,7 @@ async fn a_redelivery_that_arrives_lets_the_account_go_on_before_the_next_try_is
 }
 
 #[actix_web::test]
-async fn one_that_takes_nothing_for_three_days_is_parked_and_goes_on_when_it_is_switched_on() {
+async fn a_webhook_that_fails_for_three_days_is_stopped_and_can_be_enabled_again() {
     let clock = TestClock::at(START);
     let service = TestService::with(Setup {
         clock: Arc::<TestClock>::clone(&clock),
@@ -127,7 +127,7 @@ async fn one_that_takes_nothing_for_three_days_is_parked_and_goes_on_when_it_is_
 }
 
 #[actix_web::test]
-async fn one_that_fails_again_and_again_is_tried_with_one_event_at_a_time() {
+async fn a_failing_webhook_gets_one_event_at_a_time() {
     let service = TestService::with(quick()).await;
     let (a, inbox) = (&service.a, Inbox::start());
     inbox.behave(|_| Fate::HangUp);
@@ -159,7 +159,7 @@ async fn where_a_webhook_leads_is_judged_again_when_it_is_sent() {
     service.a.credit(&cvu, "1.00").await;
     hook.lists("status=delivered", 1).await;
     service.end(true).await;
-    service.reaches(Reach::public(Vec::new()));
+    service.reaches(AllowedAddresses::public(Vec::new()));
     service.begin().await;
     hook.client = service.a.clone();
     service.a.credit(&cvu, "1.00").await;
@@ -176,7 +176,7 @@ async fn where_a_webhook_leads_is_judged_again_when_it_is_sent() {
 }
 
 #[actix_web::test]
-async fn so_many_redeliveries_wait_and_no_more() {
+async fn waiting_redeliveries_are_bounded() {
     let service = TestService::with(quick()).await;
     let (a, inbox) = (&service.a, Inbox::start());
     let hook = Hook::new(a, &inbox.url("/")).await;
@@ -203,7 +203,7 @@ async fn so_many_redeliveries_wait_and_no_more() {
 }
 
 #[actix_web::test]
-async fn one_that_is_removed_hears_no_more_while_the_others_do() {
+async fn a_deleted_webhook_receives_nothing_while_others_do() {
     let service = TestService::with(quick()).await;
     let (a, inbox, other) = (&service.a, Inbox::start(), Inbox::start());
     inbox.behave(|_| say("503 Busy"));

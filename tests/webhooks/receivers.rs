@@ -11,7 +11,7 @@ use super::*;
 const LONG: Duration = Duration::from_secs(120);
 const TICK: Duration = Duration::from_millis(20);
 
-async fn sent_to(sink: &HttpSink, receiver: &Receiver) -> Sent {
+async fn sent_to(sink: &HttpSink, receiver: &Receiver) -> AttemptResult {
     let sent = timeout(LONG, send(sink, receiver.url("/")));
     sent.await.expect("the attempt ends")
 }
@@ -91,7 +91,7 @@ async fn silence_ends_with_the_attempt() {
         false
     });
     let sent = sent_to(&hasty(), &receiver).await;
-    assert_eq!(sent.result, Err(Trouble::TimedOut));
+    assert_eq!(sent.result, Err(NoResponse::TimedOut));
     assert!(sent.millis >= 400, "{sent:?}");
 }
 
@@ -109,7 +109,7 @@ async fn an_answer_that_drips_ends_with_the_attempt() {
         false
     });
     let sent = sent_to(&hasty(), &receiver).await;
-    assert_eq!(sent.result, Err(Trouble::TimedOut));
+    assert_eq!(sent.result, Err(NoResponse::TimedOut));
 }
 
 #[actix_web::test]
@@ -126,14 +126,14 @@ async fn a_body_that_drips_is_left_after_the_status() {
         rest: Duration::from_millis(100),
         ..AttemptLimits::default()
     };
-    let sink = sink_with(Reach::loopback(), limits, &Arc::default());
+    let sink = sink_with(AllowedAddresses::loopback(), limits, &Arc::default());
     let sent = sent_to(&sink, &receiver).await;
     assert_eq!(sent.result, Ok(200));
     said(&mut came).await;
 }
 
 #[actix_web::test]
-async fn of_an_endless_answer_little_is_read() {
+async fn an_endless_response_is_read_up_to_a_limit() {
     const PART: usize = 64 * 1024;
     // More than the system's buffers at both ends can hold.
     const MOST: usize = 32 << 20;
@@ -161,7 +161,7 @@ async fn of_an_endless_answer_little_is_read() {
 }
 
 #[actix_web::test]
-async fn what_is_no_answer_is_a_broken_connection() {
+async fn an_invalid_response_is_a_broken_connection() {
     for said in [
         "",
         "\r\n",
@@ -178,7 +178,7 @@ async fn what_is_no_answer_is_a_broken_connection() {
     ] {
         let receiver = Receiver::start(move |line| line.last(said.as_bytes()));
         let sent = sent_to(&sink(), &receiver).await;
-        assert_eq!(sent.result, Err(Trouble::Broken), "{said:?}");
+        assert_eq!(sent.result, Err(NoResponse::Broken), "{said:?}");
         // Nothing is sent twice within one attempt.
         assert!(receiver.next().is_some() && receiver.next().is_none());
     }
@@ -189,7 +189,7 @@ async fn what_is_no_answer_is_a_broken_connection() {
         false
     });
     let sent = sent_to(&sink(), &receiver).await;
-    assert_eq!(sent.result, Err(Trouble::Broken));
+    assert_eq!(sent.result, Err(NoResponse::Broken));
 }
 
 #[actix_web::test]
@@ -208,10 +208,13 @@ async fn an_answer_that_breaks_after_its_status_has_its_status() {
 }
 
 #[actix_web::test]
-async fn nobody_there_is_no_connection() {
+async fn an_unreachable_server_is_no_connection() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
     let url = format!("http://{}/", free.unwrap());
-    assert_eq!(send(&sink(), url).await.result, Err(Trouble::Unconnected));
+    assert_eq!(
+        send(&sink(), url).await.result,
+        Err(NoResponse::Unconnected)
+    );
     // One receiver speaks no TLS, and one does not answer it at all.
     let talks = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", talks.local_addr().unwrap());
@@ -220,7 +223,10 @@ async fn nobody_there_is_no_connection() {
         io::Write::write_all(&mut stream, b"220 mail.example.com ESMTP\r\n").unwrap();
         stream
     });
-    assert_eq!(send(&sink(), url).await.result, Err(Trouble::Unconnected));
+    assert_eq!(
+        send(&sink(), url).await.result,
+        Err(NoResponse::Unconnected)
+    );
     drop(talking.join().unwrap());
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
@@ -229,9 +235,9 @@ async fn nobody_there_is_no_connection() {
         connect: Duration::from_millis(200),
         ..AttemptLimits::default()
     };
-    let sink = sink_with(Reach::loopback(), limits, &Arc::default());
+    let sink = sink_with(AllowedAddresses::loopback(), limits, &Arc::default());
     let sent = send(&sink, url).await;
-    assert_eq!(sent.result, Err(Trouble::Unconnected));
+    assert_eq!(sent.result, Err(NoResponse::Unconnected));
     assert!(sent.millis >= 200, "{sent:?}");
     drop(silent);
 }

@@ -1,6 +1,6 @@
 //! Webhooks as their tenant orders them: refusals, and isolation from other tenants.
 
-use caudal_http::webhooks::Reach;
+use caudal_http::webhooks::AllowedAddresses;
 
 use super::hook::{Hook, feed, quick};
 use super::inbox::Inbox;
@@ -12,7 +12,7 @@ const NONE: &str = "whk_00000000000000000000000000";
 /// A service that sends to public addresses only, as in production.
 async fn public() -> TestService {
     TestService::with(Setup {
-        reach: Reach::public(Vec::new()),
+        reach: AllowedAddresses::public(Vec::new()),
         ..quick()
     })
     .await
@@ -314,9 +314,9 @@ async fn a_webhook_leads_to_the_internet_and_nowhere_else() {
 }
 
 #[actix_web::test]
-async fn what_an_operator_opens_is_open_and_nothing_beside_it() {
+async fn only_the_address_that_an_operator_allows_is_allowed() {
     let service = TestService::with(Setup {
-        reach: Reach::public(vec!["10.20.0.0/16".parse().unwrap()]),
+        reach: AllowedAddresses::public(vec!["10.20.0.0/16".parse().unwrap()]),
         ..quick()
     })
     .await;

@@ -9,11 +9,11 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::VoucherType;
 use caudal_ledger::vouchers::Voucher;
 
-use super::{BalanceView, Desk, Question, Target};
+use super::{AccountState, BalanceView, Question, Target};
+use crate::commit_writer::Shared;
 use crate::failure::Failure;
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::{LEDGER, reads};
-use crate::scribe::Shared;
 
 /// Asks for the balance of an account as it is.
 pub struct ReadBalance(pub Target);
@@ -25,8 +25,8 @@ impl Question for ReadBalance {
         self.0
     }
 
-    fn answer(&self, desk: &Desk) -> Result<BalanceView, Failure> {
-        desk.balance()
+    fn answer(&self, state: &AccountState) -> Result<BalanceView, Failure> {
+        state.balance()
     }
 }
 
@@ -40,8 +40,8 @@ impl Question for ReadBalanceAt {
         self.0
     }
 
-    fn answer(&self, desk: &Desk) -> Result<BalanceView, Failure> {
-        desk.balance_at(self.1)
+    fn answer(&self, state: &AccountState) -> Result<BalanceView, Failure> {
+        state.balance_at(self.1)
     }
 }
 
@@ -62,12 +62,12 @@ impl Question for QuoteFor {
         self.target
     }
 
-    fn answer(&self, desk: &Desk) -> Result<Quote, Failure> {
-        let cvu = desk.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
-        let (now, amount) = (desk.now(), self.amount);
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, now);
-        let schedules = desk.account.schedules(&context);
+    fn answer(&self, state: &AccountState) -> Result<Quote, Failure> {
+        let cvu = state.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
+        let (now, amount) = (state.now(), self.amount);
+        let settings = state.shared.settings();
+        let context = state.context(&settings, now);
+        let schedules = state.account.schedules(&context);
         let (rule, source) = schedules.rule(&self.voucher_type.code);
         let charges = rule.map_or(Some(Charges::default()), |rule| rule.charges(amount));
         Ok(Quote {
@@ -77,13 +77,13 @@ impl Question for QuoteFor {
             charges: charges.ok_or(Rejection::AmountOverflow)?,
             voucher_type: self.voucher_type.clone(),
             amount,
-            available: desk.account.balance.available,
+            available: state.account.balance.available,
             as_of: now,
         })
     }
 }
 
-impl Desk {
+impl AccountState {
     fn balance(&self) -> Result<BalanceView, Failure> {
         if self.account.status == Status::Void {
             return Err(Rejection::AccountNotFound.into());
@@ -113,7 +113,7 @@ impl Desk {
         let Some(sequence) = store.seq_at(self.stream(LEDGER), at.millis())? else {
             return Ok(then(&now, at, None));
         };
-        let place = Place {
+        let place = VoucherPlace {
             account: self.account.number,
             sequence,
         };

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use caudal_ledger::accounts::Account;
 use caudal_ledger::vouchers::Voucher;
 
-use super::{AccountContext, AccountOrder, Desk, ItemOutcome, Posting};
+use super::{AccountContext, AccountOrder, AccountState, ItemOutcome, Posting};
+use crate::commit_writer::{RequestContext, WriteSet, is_final};
 use crate::failure::Failure;
 use crate::mailbox::give_way;
 use crate::orders::{Order, TicketOf};
-use crate::records::rest::Left;
-use crate::reply::{ClaimGuard, Waits};
-use crate::scribe::{Ticket, Write, is_final};
+use crate::records::rest::WrittenPart;
+use crate::reply::{ClaimGuard, Responder};
 
 /// How many items of a batch are handled in one turn.
 pub const BULK_PART: usize = 16;
@@ -30,63 +30,66 @@ pub struct BatchMode {
 }
 
 /// Delivers a batch's outcomes once all of them have arrived.
-type Deliver = Box<dyn FnOnce(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>) + std::marker::Send>;
+type DeliverOutcomes =
+    Box<dyn FnOnce(Vec<ItemOutcome>, RequestContext<Vec<ItemOutcome>>) + std::marker::Send>;
 
 /// Gathers the outcomes of a batch; the caller that brings the last one delivers them.
-pub struct Gather(Mutex<Gathered>);
+pub struct BatchCollector(Mutex<Collected>);
 
-struct Gathered {
+struct Collected {
     outcomes: Vec<Option<ItemOutcome>>,
     missing: usize,
-    waits: Option<(Ticket<Vec<ItemOutcome>>, Deliver)>,
+    waits: Option<(RequestContext<Vec<ItemOutcome>>, DeliverOutcomes)>,
 }
 
-impl std::fmt::Debug for Gather {
+impl std::fmt::Debug for BatchCollector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gather").finish_non_exhaustive()
     }
 }
 
-impl Gather {
-    /// Gathers this many outcomes, then calls `deliver` with them and the caller's ticket.
+impl BatchCollector {
+    /// Gathers this many outcomes, then calls `deliver` with them and the caller's request context.
     pub fn new(
         size: usize,
-        ticket: Ticket<Vec<ItemOutcome>>,
-        deliver: impl FnOnce(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>) + std::marker::Send + 'static,
+        request: RequestContext<Vec<ItemOutcome>>,
+        deliver: impl FnOnce(Vec<ItemOutcome>, RequestContext<Vec<ItemOutcome>>)
+        + std::marker::Send
+        + 'static,
     ) -> Self {
-        Self(Mutex::new(Gathered {
+        Self(Mutex::new(Collected {
             outcomes: std::iter::repeat_with(|| None).take(size).collect(),
             missing: size,
-            waits: Some((ticket, Box::new(deliver))),
+            waits: Some((request, Box::new(deliver))),
         }))
     }
 
     /// Whether the caller has left.
     pub fn is_left(&self) -> bool {
-        let gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = gathered.waits.as_ref();
-        waits.is_some_and(|(ticket, _)| ticket.has_left())
+        let collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = collected.waits.as_ref();
+        waits.is_some_and(|(request, _)| request.has_left())
     }
 
     /// Brings outcomes, by their place in the batch.
     pub fn bring(&self, brought: Vec<(usize, ItemOutcome)>) {
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, outcome) in brought {
-            if let Some(slot) = gathered.outcomes.get_mut(place)
+            if let Some(slot) = collected.outcomes.get_mut(place)
                 && slot.is_none()
             {
                 *slot = Some(outcome);
-                gathered.missing = gathered.missing.saturating_sub(1);
+                collected.missing = collected.missing.saturating_sub(1);
             }
         }
-        if gathered.missing > 0 {
+        if collected.missing > 0 {
             return;
         }
-        let outcomes = std::mem::take(&mut gathered.outcomes);
-        let waits = gathered.waits.take();
-        drop(gathered);
-        if let Some((ticket, deliver)) = waits {
-            deliver(outcomes.into_iter().flatten().collect(), ticket);
+        let outcomes = std::mem::take(&mut collected.outcomes);
+        let waits = collected.waits.take();
+        drop(collected);
+        if let Some((request, deliver)) = waits {
+            deliver(outcomes.into_iter().flatten().collect(), request);
         }
     }
 }
@@ -94,33 +97,33 @@ impl Gather {
 /// One account's part of a batch. If it is dropped without an answer, its outcomes are unknown; if the caller has left,
 /// nothing of it was done.
 #[derive(Debug)]
-pub struct Share {
+pub struct BatchShard {
     /// The orders, by their place in the batch.
     pub items: Vec<(usize, Posting)>,
     /// The claims of its items, held until they are on disk.
     pub guards: Vec<ClaimGuard>,
     /// Gathers the outcomes.
-    pub gather: Arc<Gather>,
+    pub collector: Arc<BatchCollector>,
 }
 
-impl Order for Share {
+impl Order for BatchShard {
     type Outcome = ();
 
-    fn caller<'a>(&'a mut self, _: &'a mut Ticket<()>) -> Option<&'a mut dyn Waits> {
+    fn caller<'a>(&'a mut self, _: &'a mut RequestContext<()>) -> Option<&'a mut dyn Responder> {
         Some(self)
     }
 }
 
-impl AccountOrder for Share {
-    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, ctx: &mut AccountContext) {
-        desk.post_many(self);
+impl AccountOrder for BatchShard {
+    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, ctx: &mut AccountContext) {
+        state.post_many(self);
         give_way(ctx);
     }
 }
 
-impl Waits for Share {
+impl Responder for BatchShard {
     fn has_left(&self) -> bool {
-        self.gather.is_left()
+        self.collector.is_left()
     }
 
     /// Brings a failure for every item that has no answer.
@@ -128,14 +131,14 @@ impl Waits for Share {
         self.guards.clear();
         let items = std::mem::take(&mut self.items).into_iter();
         let given_up = items.map(|(place, _)| (place, Err(why.clone())));
-        self.gather.bring(given_up.collect());
+        self.collector.bring(given_up.collect());
     }
 }
 
-impl Drop for Share {
+impl Drop for BatchShard {
     fn drop(&mut self) {
         if !self.items.is_empty() {
-            self.refuse(if self.gather.is_left() {
+            self.refuse(if self.collector.is_left() {
                 Failure::Overloaded
             } else {
                 Failure::OutcomeUnknown
@@ -150,31 +153,31 @@ pub fn is_kept(outcomes: &[ItemOutcome]) -> bool {
     outcomes.iter().all(is_final)
 }
 
-impl Desk {
+impl AccountState {
     /// Posts a share of a batch in one commit.
-    fn post_many(&mut self, mut share: Share) {
-        let mut page = Write::default();
-        let mut outcomes = Vec::with_capacity(share.items.len());
-        for (place, order) in std::mem::take(&mut share.items) {
+    fn post_many(&mut self, mut shard: BatchShard) {
+        let mut writes = WriteSet::default();
+        let mut outcomes = Vec::with_capacity(shard.items.len());
+        for (place, order) in std::mem::take(&mut shard.items) {
             let outcome = match self.adjust(&order, false) {
                 Ok((more, outcome)) => {
-                    page.append(more);
+                    writes.append(more);
                     outcome
                 }
                 Err(why) => {
                     // Nothing of this turn was written, so the account has to forget all of it.
-                    self.vitals.doubt();
+                    self.actor_status.poison();
                     Err(why.into())
                 }
             };
             outcomes.push((place, outcome));
         }
-        if self.vitals.doubtful() {
-            page = Write::default();
+        if self.actor_status.is_poisoned() {
+            writes = WriteSet::default();
         }
-        let gather = Arc::clone(&share.gather);
-        self.scribe.commit(page, move |done| {
-            drop(share);
+        let collector = Arc::clone(&shard.collector);
+        self.writer.commit(writes, move |done| {
+            drop(shard);
             if let Err(why) = done {
                 for (_, outcome) in &mut outcomes {
                     if outcome.is_ok() {
@@ -182,34 +185,34 @@ impl Desk {
                     }
                 }
             }
-            gather.bring(outcomes);
+            collector.bring(outcomes);
         });
     }
 
-    /// The desk's present state, to turn back to.
-    pub(super) fn bookmark(&self) -> Bookmark {
-        Bookmark {
+    /// The present state of the account, to turn back to.
+    pub(super) fn savepoint(&self) -> Savepoint {
+        Savepoint {
             account: self.account.clone(),
             unsettled: self.unsettled.back().cloned(),
             left: self.left.clone(),
         }
     }
 
-    /// Turns back to a bookmark: whatever was applied since was not written, and is forgotten.
-    pub(super) fn turn_back(&mut self, bookmark: Bookmark) {
-        let last = bookmark.unsettled.map_or(0, |voucher| voucher.sequence);
+    /// Turns back to a savepoint: whatever was applied since was not written, and is forgotten.
+    pub(super) fn roll_back(&mut self, savepoint: Savepoint) {
+        let last = savepoint.unsettled.map_or(0, |voucher| voucher.sequence);
         while self.unsettled.back().is_some_and(|v| v.sequence > last) {
             self.unsettled.pop_back();
         }
-        self.account = bookmark.account;
-        self.left = bookmark.left;
+        self.account = savepoint.account;
+        self.left = savepoint.left;
     }
 }
 
-/// The state of a desk to turn back to: see [`Desk::bookmark`].
+/// The state of an account to turn back to: see [`AccountState::savepoint`].
 #[derive(Debug)]
-pub(super) struct Bookmark {
+pub(super) struct Savepoint {
     account: Box<Account>,
     unsettled: Option<Arc<Voucher>>,
-    left: Left,
+    left: WrittenPart,
 }

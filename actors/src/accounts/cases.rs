@@ -9,11 +9,11 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{Departure, Verdict};
 
-use super::{AccountContext, AccountOrder, Desk, Heard, TransferView};
+use super::{AccountContext, AccountOrder, AccountState, NoticeOutcome, TransferView};
+use crate::commit_writer::WriteSet;
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
 use crate::records::reads;
-use crate::scribe::Write;
 
 /// A person decides about a transfer that waits for the bank.
 pub struct DecideTransfer {
@@ -30,40 +30,40 @@ impl Order for DecideTransfer {
 }
 
 impl AccountOrder for DecideTransfer {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
         let Self {
             transfer: TransferId(VoucherId { sequence, tag, .. }),
             verdict,
             decision,
         } = self;
         let number = sequence;
-        let open = desk.account.transfers.get(&number);
+        let open = state.account.transfers.get(&number);
         let Some(mut transfer) = open.filter(|found| found.tag == tag).cloned() else {
-            let outcome = match desk.known(number) {
+            let outcome = match state.known(number) {
                 Ok(Some(found)) if found.tag == tag => Rejection::TransferNotOpen.into(),
                 Ok(_) => Rejection::TransferNotFound.into(),
                 Err(why) => why,
             };
-            return desk.scribe.end(Err(outcome), ticket);
+            return state.writer.end(Err(outcome), request);
         };
-        let now = desk.now();
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, now);
-        let decided = desk
+        let now = state.now();
+        let settings = state.shared.settings();
+        let context = state.context(&settings, now);
+        let decided = state
             .account
             .decide_transfer(number, verdict, decision, &context);
         let movements = match decided {
             Ok(movements) => movements,
-            Err(why) => return desk.scribe.end(Err(why.into()), ticket),
+            Err(why) => return state.writer.end(Err(why.into()), request),
         };
         for record in &movements.transfers {
             transfer.apply(&record.fact, now);
         }
-        let account = desk.account.number;
-        let written = desk.record_all(movements);
-        desk.note_business();
+        let account = state.account.number;
+        let written = state.record_all(movements);
+        state.note_business();
         let view = TransferView { account, transfer };
-        desk.scribe.finish_if(written, Ok(view), ticket);
+        state.writer.finish_if(written, Ok(view), request);
     }
 }
 
@@ -76,26 +76,26 @@ impl Order for CreditParked {
 }
 
 impl AccountOrder for CreditParked {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
         let Self(mut parked, decision) = self;
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, desk.now());
-        let decided = desk.account.decide_credit(&parked, decision, &context);
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
+        let decided = state.account.decide_credit(&parked, decision, &context);
         let (vouchers, fact) = match decided {
             Ok(decided) => decided,
             Err(why) => {
                 let why: Failure = why.into();
-                return desk.scribe.end(Err(why), ticket);
+                return state.writer.end(Err(why), request);
             }
         };
         let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-        let written = desk.record(&vouchers).and_then(|mut page| {
-            let entry = desk.write_case(&fact)?;
+        let written = state.record(&vouchers).and_then(|mut writes| {
+            let entry = state.write_case(&fact)?;
             parked.apply(&fact, entry.seq);
-            page.entries.push(entry);
-            Ok(page)
+            writes.entries.push(entry);
+            Ok(writes)
         });
-        desk.scribe.finish_if(written, Ok(parked), ticket);
+        state.writer.finish_if(written, Ok(parked), request);
     }
 }
 
@@ -103,51 +103,53 @@ impl AccountOrder for CreditParked {
 pub struct BookDeparture(pub Departure);
 
 impl Order for BookDeparture {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
 impl AccountOrder for BookDeparture {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
         let Self(left) = self;
-        let mut open = desk.account.transfers.values();
+        let mut open = state.account.transfers.values();
         let known = open.any(|transfer| transfer.origin == Some(left.origin));
-        let store = desk.shared.store.as_ref();
+        let store = state.shared.store.as_ref();
         let known = match reads::money::transfer_by_origin(store, left.origin) {
             Ok(found) => known || found.is_some(),
-            Err(why) => return desk.scribe.end(Err(why.into()), ticket),
+            Err(why) => return state.writer.end(Err(why.into()), request),
         };
         let says = BankSays::Left(left.clone());
-        let said = match reads::cases::said(store, desk.shared.realm, says.key()) {
+        let said = match reads::cases::said(store, state.shared.realm, says.key()) {
             Ok(said) => said,
-            Err(why) => return desk.scribe.end(Err(why.into()), ticket),
+            Err(why) => return state.writer.end(Err(why.into()), request),
         };
         // A departure that a person had put right otherwise is never booked.
         if known || said.as_ref().is_some_and(|said| !said.waits()) {
-            return desk.scribe.end(Ok(Heard::Known), ticket);
+            return state.writer.end(Ok(NoticeOutcome::Known), request);
         }
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, desk.now());
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
         let id = ExternalId::parse(&format!("recovered-{}", left.origin));
         let decided = id
             .map_err(|_| Rejection::TransferNotFound)
-            .and_then(|id| desk.account.decide_departure(&left, id, &context));
-        let (account, origin) = (desk.account.number.0, left.origin);
+            .and_then(|id| state.account.decide_departure(&left, id, &context));
+        let (account, origin) = (state.account.number.0, left.origin);
         match decided {
             Ok(movements) => {
-                tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
-                desk.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
+                tracing::warn!(account, %origin, "money left by an order unknown to the ledger; it was booked");
+                state.settle(Ok(movements), &[], Some((NoticeOutcome::Done, request)));
             }
             // It already waits, for money or for a person.
             Err(_) if said.is_some() => {
-                desk.scribe.end(Ok(Heard::Known), ticket);
+                state.writer.end(Ok(NoticeOutcome::Known), request);
             }
             Err(why) => {
-                tracing::error!(why = why.code(), account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; it waits for the money, or for a person");
+                tracing::error!(why = why.code(), account, %origin, "money left by an order unknown to the ledger and cannot be booked yet; it waits for funds or for a person");
                 let reason = why.code().to_owned();
-                let entry = desk.write_unbooked(&UnbookedFact::Said { says, reason });
-                let page = entry.map(Write::from);
-                desk.scribe.finish_if(page, Ok(Heard::Known), ticket);
+                let entry = state.write_unbooked(&UnbookedFact::Said { says, reason });
+                let writes = entry.map(WriteSet::from);
+                state
+                    .writer
+                    .finish_if(writes, Ok(NoticeOutcome::Known), request);
             }
         }
     }

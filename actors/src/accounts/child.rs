@@ -1,37 +1,37 @@
-//! An account's actor as others hold it: its mailbox, its vitals, and a place reserved in the mailbox.
+//! An account's actor as others hold it: its mailbox, its status, and a place reserved in the mailbox.
 
 use std::sync::Arc;
 
 use actix::Handler;
 
 use super::{AccountActor, AccountOrder};
-use crate::mailbox::{Asked, Mailbox, Permit, Queued};
+use crate::actor_status::ActorStatus;
+use crate::commit_writer::RequestContext;
+use crate::mailbox::{HasResponder, Mailbox, Permit, Queued};
 use crate::orders::Envelope;
-use crate::scribe::Ticket;
-use crate::vitals::Vitals;
 
-/// One actor and its vitals.
+/// One actor and its status.
 #[derive(Clone, Debug)]
 pub struct Child {
     /// Takes its messages.
     pub mailbox: Mailbox<AccountActor>,
-    /// The vitals of the actor, as its supervisor reads them.
-    pub vitals: Arc<Vitals>,
+    /// The status of the actor, as its supervisor reads it.
+    pub actor_status: Arc<ActorStatus>,
     /// Whether a message came for it since its supervisor last considered passivating it.
     pub touched: bool,
 }
 
 impl Child {
     /// Forwards an order. The caller has checked that there is room.
-    pub fn send<O: AccountOrder>(&self, order: O, ticket: Ticket<O::Outcome>) {
+    pub fn send<O: AccountOrder>(&self, order: O, request: RequestContext<O::Outcome>) {
         let permit = self.mailbox.reserve();
         // If the actor is gone, the caller is told so.
-        drop(self.mailbox.put(permit, Envelope { order, ticket }));
+        drop(self.mailbox.put(permit, Envelope { order, request }));
     }
 
     /// Sends an order for whose outcome nobody waits. The caller has checked that there is room.
     pub fn tell<O: AccountOrder<Outcome = ()>>(&self, order: O) {
-        self.send(order, Ticket::nobody());
+        self.send(order, RequestContext::nobody());
     }
 
     /// Reserves a place in its mailbox, so that the actor stays until the message comes.
@@ -44,7 +44,7 @@ impl Child {
 
     /// Whether it lives and is not in doubt.
     pub fn sound(&self) -> bool {
-        self.mailbox.connected() && !self.vitals.doubtful()
+        self.mailbox.connected() && !self.actor_status.is_poisoned()
     }
 }
 
@@ -57,7 +57,7 @@ pub struct Reserved {
 
 impl Reserved {
     /// Sends the message for which the place was reserved.
-    pub fn send<M: Asked + Send + 'static>(self, message: M)
+    pub fn send<M: HasResponder + Send + 'static>(self, message: M)
     where
         AccountActor: Handler<Queued<M>>,
     {

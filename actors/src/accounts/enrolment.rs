@@ -1,5 +1,5 @@
 //! Enrols an account in remuneration: writes the intent to disk, asks the fund until it gives a final answer, and
-//! records the answer. This runs beside the account's other business.
+//! records the answer. This runs concurrently with the account's other business.
 //!
 //! **Order.** The enrolment's reference at the bank is durable before the first call, and the bank makes one enrolment
 //! of one reference. It is a digest of the request and of how often it was made before, so that the same order after an
@@ -23,18 +23,20 @@ use caudal_ledger::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use caudal_storage::StoreError;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{AccountActor, AccountContext, AccountOrder, Desk, EnrolmentView, Question, Target};
+use super::{
+    AccountActor, AccountContext, AccountOrder, AccountState, EnrolmentView, Question, Target,
+};
+use crate::commit_writer::WriteSet;
 use crate::failure::Failure;
-use crate::hold::Hold;
 use crate::orders::{Envelope, Order, TicketOf};
+use crate::outgoing_pause::OutgoingPause;
 use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
-use crate::scribe::Write;
 use crate::settings::Pauses;
 
 /// The fund's answer about an enrolment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Word {
+pub enum FundAnswer {
     /// The state of the enrolment.
     Answered(FundWord),
     /// There is no such enrolment and will be none.
@@ -45,23 +47,23 @@ pub enum Word {
 
 /// The result of asking the fund, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FundSaid {
+pub struct FundAttempt {
     /// The number of the enrolment.
     pub enrolment: u64,
     /// The fund's answer.
-    pub word: Word,
+    pub word: FundAnswer,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
 }
 
 /// An enrolment that the fund is to be asked for once it is on disk.
-pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
+pub(super) type StartedEnrolment = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 
 /// One enrolment that waits for the fund.
 struct Enrolling {
     bank: Arc<dyn BankGateway>,
     slots: Arc<Semaphore>,
-    hold: Arc<Hold>,
+    outgoing: Arc<OutgoingPause>,
     /// Whether the realm was held when the account ordered it.
     held: bool,
     pauses: Pauses,
@@ -83,9 +85,9 @@ impl Enrolling {
             // The intent never became durable, so the fund is not asked. The account is in doubt, so any message stops
             // its actor, which also answers the waiting caller.
             let (sender, _) = oneshot::channel();
-            let nothing = FundSaid {
+            let nothing = FundAttempt {
                 enrolment: self.enrolment,
-                word: Word::Unknown,
+                word: FundAnswer::Unknown,
                 calls: Vec::new(),
             };
             let nothing = TakeFundAnswer(nothing, sender);
@@ -109,19 +111,19 @@ impl Enrolling {
             drop(slot);
             let waits = word.is_none();
             asked |= !waits;
-            held = self.hold.is_held();
+            held = self.outgoing.is_held();
             if self.is_over(account, word, calls).await {
                 return;
             }
             if waits {
-                self.hold.leave().await;
+                self.outgoing.leave().await;
                 held = false;
                 if self.is_over(account, None, Vec::new()).await {
                     return;
                 }
                 continue;
             }
-            self.hold.pause(pause).await;
+            self.outgoing.pause(pause).await;
             pause = pause.saturating_mul(2).min(self.pauses.last);
         }
     }
@@ -130,32 +132,32 @@ impl Enrolling {
     async fn is_over(
         &self,
         account: &Addr<AccountActor>,
-        word: Option<Word>,
+        word: Option<FundAnswer>,
         calls: Vec<BankCall>,
     ) -> bool {
-        let said = FundSaid {
+        let attempt = FundAttempt {
             enrolment: self.enrolment,
-            word: word.unwrap_or(Word::Unknown),
+            word: word.unwrap_or(FundAnswer::Unknown),
             calls,
         };
         let (sender, waits) = oneshot::channel();
-        let said = TakeFundAnswer(said, sender);
-        account.send(Envelope::from(said)).await.is_err() || !waits.await.unwrap_or(false)
+        let attempt = TakeFundAnswer(attempt, sender);
+        account.send(Envelope::from(attempt)).await.is_err() || !waits.await.unwrap_or(false)
     }
 
     /// Asks for the state of the enrolment, and requests it if the bank does not know it. If the bank does not know it
     /// and the realm is held, there is no answer.
-    async fn ask(&self, asked: bool, held: bool) -> (Option<Word>, Vec<BankCall>) {
+    async fn ask(&self, asked: bool, held: bool) -> (Option<FundAnswer>, Vec<BankCall>) {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let mut calls = Vec::new();
         if asked {
             let reply = bank.fund_position(&self.order.reference, id).await;
             calls.extend(reply.calls);
             match reply.result {
-                Ok(Some(answered)) => return (Some(Word::Answered(answered.word)), calls),
+                Ok(Some(answered)) => return (Some(FundAnswer::Answered(answered.word)), calls),
                 Ok(None) => {}
                 // A refusal to report is no refusal of the enrolment.
-                Err(_) => return (Some(Word::Unknown), calls),
+                Err(_) => return (Some(FundAnswer::Unknown), calls),
             }
         }
         if held {
@@ -164,9 +166,9 @@ impl Enrolling {
         let reply = bank.enrol(&self.order, id).await;
         calls.extend(reply.calls);
         let word = match reply.result {
-            Ok(answered) => Word::Answered(answered),
-            Err(BankError::Refused(why)) => Word::Refused(why),
-            Err(BankError::Failed { .. } | BankError::TimedOut) => Word::Unknown,
+            Ok(answered) => FundAnswer::Answered(answered),
+            Err(BankError::Refused(why)) => FundAnswer::Refused(why),
+            Err(BankError::Failed { .. } | BankError::TimedOut) => FundAnswer::Unknown,
         };
         (Some(word), calls)
     }
@@ -185,39 +187,39 @@ impl Order for EnrolAccount {
 }
 
 impl AccountOrder for EnrolAccount {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
-        let settings = desk.shared.settings();
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
+        let settings = state.shared.settings();
         let tenant = (settings.tenant.as_str(), settings.mode);
-        let fact = match desk.account.decide_enrolment(&self.order, tenant) {
+        let fact = match state.account.decide_enrolment(&self.order, tenant) {
             Ok(Some(fact)) => fact,
             Ok(None) => {
-                let view = desk.enrolment_view(true);
-                return desk.scribe.end(Ok(view), ticket);
+                let view = state.enrolment_view(true);
+                return state.writer.end(Ok(view), request);
             }
             Err(rejection) => {
                 let refused = Err(rejection.into());
-                return desk.scribe.end(refused, ticket);
+                return state.writer.end(refused, request);
             }
         };
-        let mut entries = match desk.write_profile(&[fact]) {
+        let mut entries = match state.write_profile(&[fact]) {
             Ok(entries) => entries,
-            Err(why) => return desk.scribe.fail(why, ticket.reply),
+            Err(why) => return state.writer.fail(why, request.reply),
         };
-        if let Some(keyed) = &ticket.keyed {
+        if let Some(keyed) = &request.keyed {
             // Until the fund's first answer is known, the key leads to the account.
-            let now = desk.now();
+            let now = state.now();
             let open = (0, String::new());
-            let open = keyed.scope.answer(open, now, Some(desk.account.number));
-            match desk.scribe.answer(open, now) {
+            let open = keyed.scope.answer(open, now, Some(state.account.number));
+            match state.writer.answer(open, now) {
                 Ok(more) => entries.extend(more),
-                Err(why) => return desk.scribe.fail(why, ticket.reply),
+                Err(why) => return state.writer.fail(why, request.reply),
             }
         }
-        let durable = desk.scribe.committed(Write::from(entries));
-        let request_id = ticket.request_id.clone();
-        if let Some(number) = desk.account.enrolling() {
-            desk.fund_waiter = Some((number, ticket));
-            desk.ask_fund((number, request_id, durable), false, ctx.address());
+        let durable = state.writer.committed(WriteSet::from(entries));
+        let request_id = request.request_id.clone();
+        if let Some(number) = state.account.enrolling() {
+            state.fund_waiter = Some((number, request));
+            state.ask_fund((number, request_id, durable), false, ctx.address());
         }
     }
 }
@@ -230,8 +232,8 @@ impl Order for AdoptEnrolment {
 }
 
 impl AccountOrder for AdoptEnrolment {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        let known = desk.account.enrolment.as_ref();
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        let known = state.account.enrolment.as_ref();
         let outcome = match known.filter(|known| known.is_of(&self.0)) {
             // Another enrolment has begun since; the end of the first one is no longer known.
             None => Err(Rejection::EnrolledOtherwise.into()),
@@ -239,32 +241,34 @@ impl AccountOrder for AdoptEnrolment {
                 (Some(why), EnrolmentState::Rejected) => {
                     Err(Failure::Bank(BankError::Refused(why.clone())))
                 }
-                _ => Ok(desk.enrolment_view(false)),
+                _ => Ok(state.enrolment_view(false)),
             },
         };
-        desk.scribe.end(outcome, ticket);
+        state.writer.end(outcome, request);
     }
 }
 
 /// The fund's answer about an enrolment that waits; the channel gets whether it still waits.
-struct TakeFundAnswer(FundSaid, oneshot::Sender<bool>);
+struct TakeFundAnswer(FundAttempt, oneshot::Sender<bool>);
 
 impl Order for TakeFundAnswer {
     type Outcome = ();
 }
 
 impl AccountOrder for TakeFundAnswer {
-    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
-        let Self(said, waits) = self;
-        let enrolment = said.enrolment;
-        desk.fund_said(said, true);
+    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
+        let Self(attempt, waits) = self;
+        let enrolment = attempt.enrolment;
+        state.fund_answered(attempt, true);
         // If the task that asked is gone, nobody asks again.
-        waits.send(desk.account.enrolling() == Some(enrolment)).ok();
+        waits
+            .send(state.account.enrolling() == Some(enrolment))
+            .ok();
     }
 }
 
 /// Reports the fund's answer to somebody's question about an account.
-pub struct FundAnswered(pub AccountNo, pub FundSaid);
+pub struct FundAnswered(pub AccountNo, pub FundAttempt);
 
 impl Order for FundAnswered {
     type Outcome = EnrolmentView;
@@ -272,10 +276,10 @@ impl Order for FundAnswered {
 }
 
 impl AccountOrder for FundAnswered {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        desk.fund_said(self.1, false);
-        let view = desk.enrolment_view(false);
-        desk.scribe.end(Ok(view), ticket);
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        state.fund_answered(self.1, false);
+        let view = state.enrolment_view(false);
+        state.writer.end(Ok(view), request);
     }
 }
 
@@ -289,12 +293,12 @@ impl Question for ReadEnrolment {
         self.0
     }
 
-    fn answer(&self, desk: &Desk) -> Result<EnrolmentView, Failure> {
-        Ok(desk.enrolment_view(false))
+    fn answer(&self, state: &AccountState) -> Result<EnrolmentView, Failure> {
+        Ok(state.enrolment_view(false))
     }
 }
 
-impl Desk {
+impl AccountState {
     fn enrolment_view(&self, again: bool) -> EnrolmentView {
         let account = &self.account;
         let reference = |known: &Enrolment| known.reference(self.shared.realm, account.number);
@@ -313,7 +317,12 @@ impl Desk {
 
     /// Asks the fund until it has given a final answer. `found` means that the enrolment was on disk when this actor
     /// started.
-    pub(super) fn ask_fund(&mut self, started: Started, found: bool, home: Addr<AccountActor>) {
+    pub(super) fn ask_fund(
+        &mut self,
+        started: StartedEnrolment,
+        found: bool,
+        actor: Addr<AccountActor>,
+    ) {
         let (enrolment, request_id, durable) = started;
         let account = &self.account;
         let (Some(known), Some(cvu)) = (&account.enrolment, account.cvu) else {
@@ -330,55 +339,55 @@ impl Desk {
         let enrolling = Enrolling {
             bank: Arc::clone(&self.shared.bank),
             slots: Arc::clone(&self.shared.bank_slots),
-            hold: Arc::clone(&self.shared.hold),
-            held: self.shared.hold.is_held(),
+            outgoing: Arc::clone(&self.shared.outgoing),
+            held: self.shared.outgoing.is_held(),
             pauses: self.shared.pauses,
             enrolment,
             order,
             found,
             request_id,
         };
-        self.shared.life.spawn(enrolling.run(durable, home));
+        self.shared.tasks.spawn(enrolling.run(durable, actor));
     }
 
     /// Writes down the fund's answer: the calls, and the change that it makes.
-    fn take_word(&mut self, said: &FundSaid) -> Result<Write, StoreError> {
-        let fact: Option<AccountFact> = match &said.word {
-            Word::Answered(word) => self.account.fund_said(said.enrolment, word),
-            Word::Refused(why) => self.account.fund_refused(said.enrolment, why),
-            Word::Unknown => None,
+    fn take_word(&mut self, attempt: &FundAttempt) -> Result<WriteSet, StoreError> {
+        let fact: Option<AccountFact> = match &attempt.word {
+            FundAnswer::Answered(word) => self.account.fund_said(attempt.enrolment, word),
+            FundAnswer::Refused(why) => self.account.fund_refused(attempt.enrolment, why),
+            FundAnswer::Unknown => None,
         };
-        let mut entries = self.write_bank(&said.calls)?;
+        let mut entries = self.write_bank(&attempt.calls)?;
         if let Some(fact) = fact {
             entries.extend(self.write_profile(&[fact])?);
             self.note_business();
         }
-        Ok(Write::from(entries))
+        Ok(WriteSet::from(entries))
     }
 
     /// Takes in the fund's answer, and answers the caller who waits for it: with any answer to their own request
     /// (`first`), otherwise only once the enrolment no longer waits.
-    fn fund_said(&mut self, said: FundSaid, first: bool) {
-        let page = match self.take_word(&said) {
-            Ok(page) => page,
+    fn fund_answered(&mut self, attempt: FundAttempt, first: bool) {
+        let writes = match self.take_word(&attempt) {
+            Ok(writes) => writes,
             Err(why) => {
                 let waiter = self.fund_waiter.take();
                 return self
-                    .scribe
-                    .fail(why, waiter.and_then(|(_, ticket)| ticket.reply));
+                    .writer
+                    .fail(why, waiter.and_then(|(_, request)| request.reply));
             }
         };
-        let over = first || self.account.enrolling() != Some(said.enrolment);
+        let over = first || self.account.enrolling() != Some(attempt.enrolment);
         let waiter = self
             .fund_waiter
-            .take_if(|(number, _)| over && *number == said.enrolment);
-        let Some((_, ticket)) = waiter else {
-            return self.scribe.commit(page, |_| {});
+            .take_if(|(number, _)| over && *number == attempt.enrolment);
+        let Some((_, request)) = waiter else {
+            return self.writer.commit(writes, |_| {});
         };
-        let outcome = match said.word {
-            Word::Refused(why) => Err(Failure::Bank(BankError::Refused(why))),
-            Word::Answered(_) | Word::Unknown => Ok(self.enrolment_view(false)),
+        let outcome = match attempt.word {
+            FundAnswer::Refused(why) => Err(Failure::Bank(BankError::Refused(why))),
+            FundAnswer::Answered(_) | FundAnswer::Unknown => Ok(self.enrolment_view(false)),
         };
-        self.scribe.finish(page, outcome, ticket);
+        self.writer.finish(writes, outcome, request);
     }
 }

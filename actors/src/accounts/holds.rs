@@ -10,11 +10,11 @@ use caudal_ledger::rejection::{EndedHold, Rejection};
 use caudal_ledger::vouchers::{Outcome, Voucher};
 use caudal_storage::StoreError;
 
-use super::{AccountContext, AccountOrder, Desk, HoldView, Question, Target};
+use super::{AccountContext, AccountOrder, AccountState, HoldView, Question, Target};
+use crate::commit_writer::{Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
 use crate::records::reads;
-use crate::scribe::{Shared, Write};
 
 /// Sets money of an account apart until the hold is confirmed, released, or expired.
 pub struct PlaceHold {
@@ -31,31 +31,31 @@ impl Order for PlaceHold {
 }
 
 impl AccountOrder for PlaceHold {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
         let Self { order, dry_run, .. } = self;
-        let existing = match desk.existing(Direction::Hold, &order.external_id) {
+        let existing = match state.existing(Direction::Hold, &order.external_id) {
             Ok(existing) => existing,
-            Err(why) => return desk.scribe.fail(why, ticket.reply),
+            Err(why) => return state.writer.fail(why, request.reply),
         };
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, desk.now());
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
         let seen = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
-        let decided = desk.account.decide_hold(&order, seen, &context);
-        let mut page = Ok(Write::default());
+        let decided = state.account.decide_hold(&order, seen, &context);
+        let mut writes = Ok(WriteSet::default());
         let outcome = match decided {
             Err(rejection) => Err(rejection.into()),
             // The hold as it was opened, as in its first answer.
-            Ok(Outcome::Replayed(vouchers)) => desk.opened(&vouchers).map(Outcome::Replayed),
+            Ok(Outcome::Replayed(vouchers)) => state.opened(&vouchers).map(Outcome::Replayed),
             Ok(Outcome::Recorded(vouchers)) => {
-                let view = desk.opened(&vouchers);
+                let view = state.opened(&vouchers);
                 if !dry_run {
                     let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-                    page = desk.record(&vouchers);
+                    writes = state.record(&vouchers);
                 }
                 view.map(Outcome::Recorded)
             }
         };
-        desk.scribe.finish_if(page, outcome, ticket);
+        state.writer.finish_if(writes, outcome, request);
     }
 }
 
@@ -76,35 +76,35 @@ impl Order for StepHold {
 }
 
 impl AccountOrder for StepHold {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
         let number = self.id.0.sequence;
-        let open = desk.account.holds.get(&number);
+        let open = state.account.holds.get(&number);
         let Some(mut hold) = open.filter(|hold| hold.tag == self.id.0.tag).cloned() else {
-            let why = desk.no_open_hold(self.id);
-            return desk.scribe.end(Err(why), ticket);
+            let why = state.no_open_hold(self.id);
+            return state.writer.end(Err(why), request);
         };
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, desk.now());
-        let decided = desk
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
+        let decided = state
             .account
             .decide_step(number, self.step, self.amount, &context);
-        let mut page = Ok(Write::default());
+        let mut writes = Ok(WriteSet::default());
         let outcome = match decided {
             Err(rejection) => Err(rejection.into()),
             Ok(vouchers) => {
-                let account = desk.account.number;
+                let account = state.account.number;
                 vouchers
                     .iter()
                     .filter(|v| Hold::of_step(v) == Some(number))
                     .for_each(|v| hold.apply(v));
                 if !self.dry_run {
                     let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-                    page = desk.record(&vouchers);
+                    writes = state.record(&vouchers);
                 }
                 Ok(HoldView { account, hold })
             }
         };
-        desk.scribe.finish_if(page, outcome, ticket);
+        state.writer.finish_if(writes, outcome, request);
     }
 }
 
@@ -118,12 +118,12 @@ impl Question for FindHold {
         Target::Account(self.0.0.account)
     }
 
-    fn answer(&self, desk: &Desk) -> Result<Option<Hold>, Failure> {
-        Ok(desk.account.holds.get(&self.0.0.sequence).cloned())
+    fn answer(&self, state: &AccountState) -> Result<Option<Hold>, Failure> {
+        Ok(state.account.holds.get(&self.0.0.sequence).cloned())
     }
 }
 
-impl Desk {
+impl AccountState {
     fn opened(&self, vouchers: &[Voucher]) -> Result<HoldView, Failure> {
         let hold = vouchers.iter().find_map(Hold::opened);
         Ok(HoldView {

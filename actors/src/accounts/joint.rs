@@ -1,21 +1,21 @@
 //! One decision about several accounts: an internal transfer, an atomic batch.
 //!
-//! **Shape.** The order travels as a [`Convoy`] from the lowest account number to the highest. Each account but the
-//! last lends its desk to it and takes no message until the desk is back. The last account has all desks, and decides,
+//! **Shape.** The order travels as a [`MultiAccountTxn`] from the lowest account number to the highest. Each account but the
+//! last lends its account state to it and takes no message until the account state is back. The last account has all account states, and decides,
 //! applies and commits for all of them in one turn.
 //!
-//! **Order.** A desk is lent between two turns of its owner, so the convoy's movements have their place in each
+//! **Order.** An account state is lent between two turns of its owner, so the transaction's movements have their place in each
 //! account's own sequence. There is one commit: both halves or none, at every instant.
 //!
-//! **No deadlock.** A waiting account has lent its desk to a convoy that is on its way to an account with a higher
+//! **No deadlock.** A waiting account has lent its account state to a transaction that is on its way to an account with a higher
 //! number. So an account only ever waits for a higher number, and the highest does not wait. A→B, B→A and longer cycles
 //! end.
 //!
-//! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home. A batch is
-//! decided in parts of [`BULK_PART`] items, with all desks lent, and committed as one.
+//! **Bounds.** An actor whose account state is lent is not idle: it stays until the account state is back. A batch is
+//! decided in parts of [`BULK_PART`] items, with all account states lent, and committed as one.
 //!
-//! **Failure.** A lent desk returns home when the convoy is dropped, wherever that happens. If a turn panics, every
-//! desk of the convoy returns in doubt, and its owner is loaded again from the disk: the commit is submitted whole at
+//! **Failure.** A lent account state returns to its owner when the transaction is dropped, wherever that happens. If a turn panics, every
+//! account state of the transaction returns in doubt, and its owner is loaded again from the disk: the commit is submitted whole at
 //! the end of the turn, or not at all.
 
 use std::collections::BTreeMap;
@@ -31,31 +31,32 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
-use super::batch::Bookmark;
+use super::batch::Savepoint;
 use super::{
-    AccountActor, BULK_PART, BatchMode, Desk, ItemOutcome, Posting, Reserved, TransferView, is_kept,
+    AccountActor, AccountState, BULK_PART, BatchMode, ItemOutcome, Posting, Reserved, TransferView,
+    is_kept,
 };
+use crate::commit_writer::{RequestContext, WriteSet};
 use crate::failure::Failure;
-use crate::mailbox::Asked;
+use crate::mailbox::HasResponder;
 use crate::meter::Meter;
-use crate::reply::Waits;
-use crate::scribe::{Scribe, Ticket, Write};
+use crate::reply::Responder;
 use crate::settings::Settings;
 
 /// An order about several accounts, on its way through them.
 #[derive(Debug)]
-pub struct Convoy {
+pub struct MultiAccountTxn {
     /// The order to decide at the end.
-    pub order: Joint,
+    pub order: JointOrder,
     /// The accounts still ahead, highest number first.
     pub ahead: Vec<Reserved>,
-    /// The desks that were lent.
-    lent: Vec<Lent>,
+    /// The account states that were lent.
+    lent: Vec<LentState>,
 }
 
-impl Convoy {
+impl MultiAccountTxn {
     /// An order that will pass `ahead`, highest number first, after the account that it is sent to.
-    pub fn new(order: Joint, ahead: Vec<Reserved>) -> Self {
+    pub fn new(order: JointOrder, ahead: Vec<Reserved>) -> Self {
         Self {
             order,
             ahead,
@@ -66,7 +67,7 @@ impl Convoy {
 
 /// A decision that several accounts take as one.
 #[derive(Debug)]
-pub enum Joint {
+pub enum JointOrder {
     /// Money goes from one account of the realm to another.
     Transfer {
         /// The sending account.
@@ -78,7 +79,7 @@ pub enum Joint {
         /// Only say what would happen.
         dry_run: bool,
         /// Receives the answer.
-        ticket: Ticket<Outcome<TransferView>>,
+        request: RequestContext<Outcome<TransferView>>,
     },
     /// Adjustments that are all posted, or none; a dry run posts none.
     Batch {
@@ -87,135 +88,135 @@ pub enum Joint {
         /// Whether a refused item takes the others along.
         mode: BatchMode,
         /// Receives the answer.
-        ticket: Ticket<Vec<ItemOutcome>>,
+        request: RequestContext<Vec<ItemOutcome>>,
     },
 }
 
-impl Asked for Convoy {
-    fn asker(&mut self) -> Option<&mut dyn Waits> {
+impl HasResponder for MultiAccountTxn {
+    fn responder(&mut self) -> Option<&mut dyn Responder> {
         match &mut self.order {
-            Joint::Transfer { ticket, .. } => Some(ticket),
-            Joint::Batch { ticket, .. } => Some(ticket),
+            JointOrder::Transfer { request, .. } => Some(request),
+            JointOrder::Batch { request, .. } => Some(request),
         }
     }
 }
 
-/// A lent desk. It returns home when this is dropped.
+/// A lent account state. It returns to its owner when this is dropped.
 #[derive(Debug)]
-struct Lent {
-    desk: Option<Box<Desk>>,
-    home: Option<oneshot::Sender<Box<Desk>>>,
+struct LentState {
+    state: Option<Box<AccountState>>,
+    actor: Option<oneshot::Sender<Box<AccountState>>>,
 }
 
-impl Drop for Lent {
+impl Drop for LentState {
     fn drop(&mut self) {
-        if let (Some(mut desk), Some(home)) = (self.desk.take(), self.home.take()) {
-            // A dry run gave the desk a meter of its own; the owner decides with the realm's.
-            desk.meter = Arc::clone(&desk.shared.meter);
+        if let (Some(mut state), Some(actor)) = (self.state.take(), self.actor.take()) {
+            // A dry run gave the account state a meter of its own; the owner decides with the realm's.
+            state.meter = Arc::clone(&state.shared.meter);
             if std::thread::panicking() {
-                desk.vitals.doubt();
+                state.actor_status.poison();
             }
-            // If the owner is gone meanwhile, it needs no desk.
-            drop(home.send(desk));
+            // If the owner is gone meanwhile, it needs no account state.
+            drop(actor.send(state));
         }
     }
 }
 
 impl AccountActor {
-    /// Lends the desk to a convoy and sends the convoy on, or decides at its end.
-    pub(super) fn join(&mut self, mut convoy: Convoy, ctx: &mut Context<Self>) {
-        let next = convoy.ahead.pop();
+    /// Lends the account state to a transaction and sends the transaction on, or decides at its end.
+    pub(super) fn join(&mut self, mut txn: MultiAccountTxn, ctx: &mut Context<Self>) {
+        let next = txn.ahead.pop();
         if next.is_none()
-            && let Joint::Transfer { .. } = convoy.order
+            && let JointOrder::Transfer { .. } = txn.order
         {
-            if let Some(desk) = self.desk.as_mut() {
-                convoy.transfer(desk);
+            if let Some(state) = self.state.as_mut() {
+                txn.transfer(state);
             }
             return;
         }
-        let (home, back) = oneshot::channel();
-        let desk = self.desk.take();
-        if let Some(desk) = &desk {
-            desk.vitals.lent.store(true, Ordering::Release);
+        let (actor, back) = oneshot::channel();
+        let state = self.state.take();
+        if let Some(state) = &state {
+            state.actor_status.lent.store(true, Ordering::Release);
         }
-        convoy.lent.push(Lent {
-            desk,
-            home: Some(home),
+        txn.lent.push(LentState {
+            state,
+            actor: Some(actor),
         });
-        let back = wrap_future::<_, Self>(back).map(|desk, actor, ctx: &mut Context<Self>| {
-            actor.desk = desk.ok();
-            if let Some(desk) = &actor.desk {
-                desk.vitals.lent.store(false, Ordering::Release);
+        let back = wrap_future::<_, Self>(back).map(|state, actor, ctx: &mut Context<Self>| {
+            actor.state = state.ok();
+            if let Some(state) = &actor.state {
+                state.actor_status.lent.store(false, Ordering::Release);
             }
-            match &actor.desk {
-                Some(desk) if !desk.vitals.doubtful() => {}
+            match &actor.state {
+                Some(state) if !state.actor_status.is_poisoned() => {}
                 Some(_) | None => ctx.stop(),
             }
         });
         ctx.wait(back);
         match next {
-            Some(next) => next.send(convoy),
+            Some(next) => next.send(txn),
             // actix polls the most recently added future first.
-            None => ctx.wait(wrap_future(convoy.batch())),
+            None => ctx.wait(wrap_future(txn.batch())),
         }
     }
 }
 
-/// The desks of a convoy by account.
-type Desks<'a> = BTreeMap<AccountNo, &'a mut Desk>;
+/// The account states of a transaction by account.
+type AccountStates<'a> = BTreeMap<AccountNo, &'a mut AccountState>;
 
-/// The lent desks. Holds that have expired are released, as in any turn of their owners.
-fn desks(lent: &mut [Lent]) -> Desks<'_> {
+/// The lent account states. Holds that have expired are released, as in any turn of their owners.
+fn states(lent: &mut [LentState]) -> AccountStates<'_> {
     lent.iter_mut()
-        .filter_map(|lent| lent.desk.as_deref_mut())
-        .map(|desk| {
-            desk.expire();
-            (desk.account.number, desk)
+        .filter_map(|lent| lent.state.as_deref_mut())
+        .map(|state| {
+            state.expire();
+            (state.account.number, state)
         })
         .collect()
 }
 
-impl Convoy {
-    fn transfer(mut self, own: &mut Desk) {
-        let Joint::Transfer {
+impl MultiAccountTxn {
+    fn transfer(mut self, own: &mut AccountState) {
+        let JointOrder::Transfer {
             from,
             to,
             order,
             dry_run,
-            ticket,
+            request,
         } = self.order
         else {
             return;
         };
-        let mut desks = desks(&mut self.lent);
-        desks.insert(own.account.number, own);
-        transfer(&mut desks, (from, to), &order, dry_run, ticket);
+        let mut states = states(&mut self.lent);
+        states.insert(own.account.number, own);
+        transfer(&mut states, (from, to), &order, dry_run, request);
     }
 
-    /// Decides a batch in parts, so that the other actors of the thread take their turns in between. All desks are lent
+    /// Decides a batch in parts, so that the other actors of the thread take their turns in between. All account states are lent
     /// meanwhile, so nobody sees a part.
     async fn batch(mut self) {
-        let Joint::Batch {
+        let JointOrder::Batch {
             items,
             mode,
-            ticket,
+            request,
         } = self.order
         else {
             return;
         };
-        let mut desks = desks(&mut self.lent);
-        batch(&mut desks, items, mode, ticket).await;
+        let mut states = states(&mut self.lent);
+        batch(&mut states, items, mode, request).await;
     }
 }
 
 fn transfer(
-    desks: &mut Desks<'_>,
+    states: &mut AccountStates<'_>,
     (from, to): (AccountNo, AccountNo),
     order: &Send,
     dry_run: bool,
-    ticket: Ticket<Outcome<TransferView>>,
+    request: RequestContext<Outcome<TransferView>>,
 ) {
-    let (Some(sender), Some(receiver)) = (desks.remove(&from), desks.remove(&to)) else {
+    let (Some(sender), Some(receiver)) = (states.remove(&from), states.remove(&to)) else {
         return;
     };
     let seen = sender.seen(order, Some(to));
@@ -232,29 +233,29 @@ fn transfer(
     };
     let Some((out, into)) = halves.filter(|_| !dry_run) else {
         // The answer waits for what both accounts have in flight.
-        let nothing = (Arc::clone(&receiver.vitals), Write::default());
-        let page = Write::default();
+        let nothing = (Arc::clone(&receiver.actor_status), WriteSet::default());
+        let writes = WriteSet::default();
         return sender
-            .scribe
-            .finish_joint(page, vec![nothing], outcome, ticket);
+            .writer
+            .finish_joint(writes, vec![nothing], outcome, request);
     };
-    let pages = sender
+    let write_sets = sender
         .record_all(out)
         .and_then(|out| Ok((out, receiver.record_all(into)?)));
-    match pages {
-        Ok((page, other)) => {
-            let other = (Arc::clone(&receiver.vitals), other);
+    match write_sets {
+        Ok((writes, other)) => {
+            let other = (Arc::clone(&receiver.actor_status), other);
             sender
-                .scribe
-                .finish_joint(page, vec![other], outcome, ticket);
+                .writer
+                .finish_joint(writes, vec![other], outcome, request);
         }
-        Err(why) => give_up(why, ticket, [sender, receiver]),
+        Err(why) => give_up(why, request, [sender, receiver]),
     }
 }
 
 fn both_halves(
-    sender: &Desk,
-    receiver: &Desk,
+    sender: &AccountState,
+    receiver: &AccountState,
     order: &Send,
     settings: &Settings,
 ) -> Result<(TransferView, Movements, Movements), Failure> {
@@ -273,47 +274,54 @@ fn both_halves(
 /// If the records of a turn cannot be made, nothing of the turn may stay in memory.
 fn give_up<'a, T>(
     why: StoreError,
-    ticket: Ticket<T>,
-    desks: impl IntoIterator<Item = &'a mut Desk>,
+    request: RequestContext<T>,
+    states: impl IntoIterator<Item = &'a mut AccountState>,
 ) {
-    for desk in desks {
-        desk.vitals.doubt();
+    for state in states {
+        state.actor_status.poison();
     }
-    if let Some(reply) = ticket.reply {
+    if let Some(reply) = request.reply {
         reply.send(Err(why.into()));
     }
 }
 
-/// Takes the accounts back to their bookmarks.
-fn undo(desks: &mut Desks<'_>, before: BTreeMap<AccountNo, Bookmark>) {
-    for (number, bookmark) in before {
-        if let Some(desk) = desks.get_mut(&number) {
-            desk.turn_back(bookmark);
+/// Takes the accounts back to their savepoints.
+fn undo(states: &mut AccountStates<'_>, before: BTreeMap<AccountNo, Savepoint>) {
+    for (number, savepoint) in before {
+        if let Some(state) = states.get_mut(&number) {
+            state.roll_back(savepoint);
         }
     }
 }
 
-/// Posts all of a batch or nothing. The items are decided and applied one after the other, and undone from bookmarks
+/// Makes the accounts load their states anew: it is not known what they have.
+fn poison(states: &AccountStates<'_>) {
+    for state in states.values() {
+        state.actor_status.poison();
+    }
+}
+
+/// Posts all of a batch or nothing. The items are decided and applied one after the other, and undone from savepoints
 /// unless all passed. A dry run is always undone, so each item is answered as if the items before it had been posted.
 async fn batch(
-    desks: &mut Desks<'_>,
+    states: &mut AccountStates<'_>,
     items: Vec<Result<(AccountNo, Posting), Failure>>,
     mode: BatchMode,
-    mut ticket: Ticket<Vec<ItemOutcome>>,
+    mut request: RequestContext<Vec<ItemOutcome>>,
 ) {
-    let before: BTreeMap<AccountNo, _> = desks
+    let before: BTreeMap<AccountNo, _> = states
         .iter()
-        .map(|(number, desk)| (*number, desk.bookmark()))
+        .map(|(number, state)| (*number, state.savepoint()))
         .collect();
     if mode.dry_run {
         // The items are counted together, and no other order feels them.
-        let usage = desks.values().next().map(|desk| desk.meter.usage());
+        let usage = states.values().next().map(|state| state.meter.usage());
         let own = Meter::new(usage.unwrap_or_default());
-        for desk in desks.values_mut() {
-            desk.meter = Arc::clone(&own);
+        for state in states.values_mut() {
+            state.meter = Arc::clone(&own);
         }
     }
-    let mut pages: BTreeMap<AccountNo, Write> = BTreeMap::new();
+    let mut write_sets: BTreeMap<AccountNo, WriteSet> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(items.len());
     for (place, item) in items.into_iter().enumerate() {
         if place > 0 && place.is_multiple_of(BULK_PART) {
@@ -321,14 +329,15 @@ async fn batch(
         }
         let outcome = match item {
             Err(why) => Err(why),
-            Ok((number, order)) => match desks.get_mut(&number) {
+            Ok((number, order)) => match states.get_mut(&number) {
                 None => Err(Failure::OutcomeUnknown),
-                Some(desk) => match desk.adjust(&order, false) {
+                Some(state) => match state.adjust(&order, false) {
                     Err(why) => {
-                        return give_up(why, ticket, desks.values_mut().map(|desk| &mut **desk));
+                        let states = states.values_mut().map(|state| &mut **state);
+                        return give_up(why, request, states);
                     }
-                    Ok((page, outcome)) => {
-                        pages.entry(number).or_default().append(page);
+                    Ok((writes, outcome)) => {
+                        write_sets.entry(number).or_default().append(writes);
                         outcome
                     }
                 },
@@ -336,39 +345,35 @@ async fn batch(
         };
         outcomes.push(outcome);
     }
-    ticket.keyed = ticket.keyed.filter(|_| is_kept(&outcomes));
+    request.keyed = request.keyed.filter(|_| is_kept(&outcomes));
     let all = outcomes.iter().all(Result::is_ok);
     if outcomes.len() > BULK_PART
-        && let Some(keyed) = ticket.keyed.take()
+        && let Some(keyed) = request.keyed.take()
     {
         // Nothing is written yet, so the rendering may take its time elsewhere.
         match keyed.rendered(outcomes).await {
-            Ok((keyed, given)) => (ticket.keyed, outcomes) = (Some(keyed), given),
-            Err(_) => return desks.values().for_each(|desk| desk.vitals.doubt()),
+            Ok((keyed, given)) => (request.keyed, outcomes) = (Some(keyed), given),
+            Err(_) => return poison(states),
         }
     }
     if mode.dry_run || !all {
         if mode.dry_run {
-            pages.clear()
+            write_sets.clear();
         } else {
             // A refusal that a key keeps is written only with the changes that it was decided on.
-            pages.values_mut().for_each(Write::keep_grounds)
+            let kept = write_sets.values_mut();
+            kept.for_each(WriteSet::keep_preconditions);
         }
-        undo(desks, before);
+        undo(states, before);
     }
-    let part = |(number, desk): (&AccountNo, &&mut Desk)| {
-        let page = pages.remove(number).unwrap_or_default();
-        (Arc::clone(&desk.vitals), page)
+    let part = |(number, state): (&AccountNo, &&mut AccountState)| {
+        let writes = write_sets.remove(number).unwrap_or_default();
+        (Arc::clone(&state.actor_status), writes)
     };
-    let parts: Vec<_> = desks.iter().map(part).collect();
-    let Some(desk) = desks.values_mut().next() else {
+    let parts: Vec<_> = states.iter().map(part).collect();
+    let Some(state) = states.values_mut().next() else {
         return;
     };
-    Scribe::finish_joint(
-        &mut desk.scribe,
-        Write::default(),
-        parts,
-        Ok(outcomes),
-        ticket,
-    );
+    let writer = &mut state.writer;
+    writer.finish_joint(WriteSet::default(), parts, Ok(outcomes), request);
 }

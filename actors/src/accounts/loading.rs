@@ -21,41 +21,41 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::StoreError;
 
-use super::{AccountActor, Desk};
+use super::{AccountActor, AccountState};
+use crate::actor_status::ActorStatus;
+use crate::commit_writer::Shared;
 use crate::failure::Failure;
-use crate::mailbox::Asked;
-use crate::records::reads::Loaded;
-use crate::scribe::Shared;
-use crate::vitals::Vitals;
+use crate::mailbox::HasResponder;
+use crate::records::reads::LoadedAccount;
 
 /// How an actor gets its account.
 #[derive(Debug)]
-pub(super) enum Coming {
+pub(super) enum LoadState {
     /// It has the account, or had it.
     Here,
     /// The account has to be read.
-    Wanted(Wanted),
+    Wanted(AccountToLoad),
     /// The account could not be read.
     Failed(Failure),
 }
 
 /// Everything needed to read an account.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct AccountToLoad {
     shared: Arc<Shared>,
-    vitals: Arc<Vitals>,
+    actor_status: Arc<ActorStatus>,
     number: AccountNo,
 }
 
 impl AccountActor {
     /// The actor of an account that is read when the actor starts.
-    pub fn wanted(shared: Arc<Shared>, vitals: Arc<Vitals>, number: AccountNo) -> Self {
-        vitals.lent.store(true, Ordering::Release);
+    pub fn wanted(shared: Arc<Shared>, actor_status: Arc<ActorStatus>, number: AccountNo) -> Self {
+        actor_status.lent.store(true, Ordering::Release);
         Self {
-            desk: None,
-            coming: Coming::Wanted(Wanted {
+            state: None,
+            coming: LoadState::Wanted(AccountToLoad {
                 shared,
-                vitals,
+                actor_status,
                 number,
             }),
             alarm: None,
@@ -63,49 +63,49 @@ impl AccountActor {
     }
 
     /// Reads the account, and takes no message until it is there.
-    pub(super) fn load(&mut self, wanted: Wanted, ctx: &mut Context<Self>) {
-        let Wanted {
+    pub(super) fn load(&mut self, wanted: AccountToLoad, ctx: &mut Context<Self>) {
+        let AccountToLoad {
             shared,
-            vitals,
+            actor_status,
             number,
         } = wanted;
         let began = Instant::now();
         let read = read(Arc::clone(&shared), number);
         let read = wrap_future::<_, Self>(read).map(move |read, actor, ctx: &mut Context<Self>| {
             match read {
-                Ok(Loaded { account, left, .. }) => {
+                Ok(LoadedAccount { account, left, .. }) => {
                     shared.times.activation.record(began.elapsed());
-                    let profile = &vitals.durable_profile;
+                    let profile = &actor_status.durable_profile;
                     profile.store(account.profile_seq, Ordering::Release);
-                    let desk = Desk::new(shared, Arc::clone(&vitals), account, left);
-                    actor.desk = Some(Box::new(desk));
+                    let state = AccountState::new(shared, Arc::clone(&actor_status), account, left);
+                    actor.state = Some(Box::new(state));
                     actor.begin(ctx);
                 }
                 Err(why) => {
-                    vitals.doubt();
-                    actor.coming = Coming::Failed(why);
+                    actor_status.poison();
+                    actor.coming = LoadState::Failed(why);
                 }
             }
-            vitals.lent.store(false, Ordering::Release);
+            actor_status.lent.store(false, Ordering::Release);
         });
         ctx.wait(read);
     }
 
     /// Refuses a message if there is no account to take it. Returns whether it was refused.
-    pub(super) fn is_refused(&self, message: &mut impl Asked) -> bool {
-        let Coming::Failed(why) = &self.coming else {
+    pub(super) fn is_refused(&self, message: &mut impl HasResponder) -> bool {
+        let LoadState::Failed(why) = &self.coming else {
             return false;
         };
         // A dropped message that nobody asked for reads as an unknown outcome: its sender tries again.
-        if let Some(asker) = message.asker() {
-            asker.refuse(why.clone());
+        if let Some(responder) = message.responder() {
+            responder.refuse(why.clone());
         }
         true
     }
 }
 
 /// Reads an account off this thread, when its turn has come.
-async fn read(shared: Arc<Shared>, number: AccountNo) -> Result<Loaded, Failure> {
+async fn read(shared: Arc<Shared>, number: AccountNo) -> Result<LoadedAccount, Failure> {
     let read = shared.loads.read(number);
     let loaded = read.await?.ok_or(Rejection::AccountNotFound)?;
     // Nothing of the account is in flight, so its open holds and transfers match its last movement.

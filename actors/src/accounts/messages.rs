@@ -4,7 +4,7 @@ use actix::Context;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 
-use super::{AccountActor, Desk, Observed};
+use super::{AccountActor, AccountState, Observed};
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
 
@@ -25,9 +25,9 @@ pub trait AccountOrder: Order {
     /// Whether the actor stops after it.
     const ENDS: bool = false;
 
-    /// Decides the order at the account's desk, applies the decision, and answers once it is on disk. Holds that have
+    /// Decides the order at the account's account state, applies the decision, and answers once it is on disk. Holds that have
     /// expired are released before.
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext);
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext);
 }
 
 /// A question to an account, which changes nothing.
@@ -42,7 +42,7 @@ pub trait Question: Send + Sized + 'static {
     ///
     /// # Errors
     /// When the account has no answer.
-    fn answer(&self, desk: &Desk) -> Result<Self::Answer, Failure>;
+    fn answer(&self, state: &AccountState) -> Result<Self::Answer, Failure>;
 }
 
 impl<Q: Question> Order for Q {
@@ -50,9 +50,9 @@ impl<Q: Question> Order for Q {
 }
 
 impl<Q: Question> AccountOrder for Q {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        let answer = self.answer(desk);
-        desk.scribe.end(answer, ticket);
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        let answer = self.answer(state);
+        state.writer.end(answer, request);
     }
 }
 
@@ -64,8 +64,8 @@ impl Order for Observe {
 }
 
 impl AccountOrder for Observe {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        ticket.answer(Ok(Some(desk.observed())));
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        request.answer(Ok(Some(state.observed())));
     }
 }
 
@@ -77,7 +77,7 @@ impl Order for Tick {
 }
 
 impl AccountOrder for Tick {
-    fn decide(self, _: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {}
+    fn decide(self, _: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {}
 }
 
 /// Leaves the account as one row and stops; only sent to an idle actor.
@@ -90,7 +90,7 @@ impl Order for Passivate {
 impl AccountOrder for Passivate {
     const ENDS: bool = true;
 
-    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
-        desk.rest();
+    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
+        state.rest();
     }
 }

@@ -7,11 +7,11 @@ use caudal_ledger::transfers::{CashIn, Suspense};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::{StoreError, StreamId};
 
-use super::{AccountContext, AccountOrder, Desk, Heard, Placed};
+use super::{AccountContext, AccountOrder, AccountState, AccountVoucher, NoticeOutcome};
+use crate::actor_status::ActorStatus;
+use crate::commit_writer::WriteSet;
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
-use crate::scribe::Write;
-use crate::vitals::Vitals;
 
 /// Posts an adjustment, or says what would happen.
 pub struct Post {
@@ -22,14 +22,14 @@ pub struct Post {
 }
 
 impl Order for Post {
-    type Outcome = Outcome<Placed>;
+    type Outcome = Outcome<AccountVoucher>;
 }
 
 impl AccountOrder for Post {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        match desk.adjust(&self.posting, self.dry_run) {
-            Ok((page, outcome)) => desk.scribe.finish(page, outcome, ticket),
-            Err(why) => desk.scribe.fail(why, ticket.reply),
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        match state.adjust(&self.posting, self.dry_run) {
+            Ok((writes, outcome)) => state.writer.finish(writes, outcome, request),
+            Err(why) => state.writer.fail(why, request.reply),
         }
     }
 }
@@ -38,29 +38,29 @@ impl AccountOrder for Post {
 pub struct BookArrival(pub CashIn);
 
 impl Order for BookArrival {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
 impl AccountOrder for BookArrival {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, desk.now());
-        let (page, heard) = match desk.account.decide_cash_in(&self.0, &context) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
+        let (writes, heard) = match state.account.decide_cash_in(&self.0, &context) {
             Ok(vouchers) => {
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-                (desk.record(&vouchers), Heard::Done)
+                (state.record(&vouchers), NoticeOutcome::Done)
             }
             Err(refused) => {
                 let suspense = Suspense {
                     cash_in: self.0,
                     reason: refused.code().to_owned(),
                 };
-                let entry = desk.write_suspense(&suspense);
-                (entry.map(Write::from), Heard::Suspended)
+                let entry = state.write_suspense(&suspense);
+                (entry.map(WriteSet::from), NoticeOutcome::Suspended)
             }
         };
-        desk.scribe.finish_if(page, Ok(heard), ticket);
+        state.writer.finish_if(writes, Ok(heard), request);
     }
 }
 
@@ -70,26 +70,26 @@ pub struct Posting {
     /// The adjustment.
     pub order: PostAdjustment,
     /// The last change of the realm's voucher types, if it was not on disk when the type was found.
-    pub ground: Option<Ground>,
+    pub precondition: Option<Precondition>,
 }
 
 /// A change of a realm's voucher types that is on its way to the disk.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct Precondition {
     /// The entry of the change.
     pub fact: (StreamId, u64),
     /// The state of the supervisor that decided it.
-    pub of: Arc<Vitals>,
+    pub of: Arc<ActorStatus>,
 }
 
-impl Ground {
+impl Precondition {
     /// Whether the change was refused, as far as is known: another one may have its place in the stream by now.
     pub(super) fn is_gone(&self) -> bool {
-        self.of.doubtful()
+        self.of.is_poisoned()
     }
 }
 
-impl Desk {
+impl AccountState {
     /// Decides and applies an adjustment; its page makes it durable.
     ///
     /// # Errors
@@ -99,10 +99,13 @@ impl Desk {
         &mut self,
         posting: &Posting,
         dry_run: bool,
-    ) -> Result<(Write, Result<Outcome<Placed>, Failure>), StoreError> {
-        let Posting { order, ground } = posting;
-        if ground.as_ref().is_some_and(Ground::is_gone) {
-            return Ok((Write::default(), Err(Failure::Overloaded)));
+    ) -> Result<(WriteSet, Result<Outcome<AccountVoucher>, Failure>), StoreError> {
+        let Posting {
+            order,
+            precondition,
+        } = posting;
+        if precondition.as_ref().is_some_and(Precondition::is_gone) {
+            return Ok((WriteSet::default(), Err(Failure::Overloaded)));
         }
         let existing = self.existing(order.voucher_type.direction(), &order.external_id)?;
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
@@ -113,29 +116,32 @@ impl Desk {
             Some((account, _)) => account,
             None => self.account.number,
         };
-        let placed = |voucher| Placed { account, voucher };
-        let (mut page, outcome) = match decided {
-            Err(rejection) => (Write::default(), Err(rejection.into())),
+        let placed = |voucher| AccountVoucher { account, voucher };
+        let (mut writes, outcome) = match decided {
+            Err(rejection) => (WriteSet::default(), Err(rejection.into())),
             Ok(Outcome::Replayed(vouchers)) => {
                 let outcome = first(vouchers.into_iter().map(Arc::new));
-                (Write::default(), outcome.map(placed).map(Outcome::Replayed))
+                (
+                    WriteSet::default(),
+                    outcome.map(placed).map(Outcome::Replayed),
+                )
             }
             Ok(Outcome::Recorded(vouchers)) => {
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-                let page = if dry_run {
-                    Write::default()
+                let writes = if dry_run {
+                    WriteSet::default()
                 } else {
                     self.record(&vouchers)?
                 };
                 let outcome = first(vouchers.into_iter());
-                (page, outcome.map(placed).map(Outcome::Recorded))
+                (writes, outcome.map(placed).map(Outcome::Recorded))
             }
         };
-        if let Some(ground) = ground {
+        if let Some(precondition) = precondition {
             // Without that change the outcome might be another one: neither a voucher nor a kept answer is written then.
-            page.decides_on(ground.fact);
+            writes.decides_on(precondition.fact);
         }
-        Ok((page, outcome))
+        Ok((writes, outcome))
     }
 }
 

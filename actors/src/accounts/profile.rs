@@ -11,16 +11,17 @@ use caudal_ledger::rejection::Rejection;
 use caudal_storage::Entry;
 use tokio::sync::oneshot;
 
-use super::saga::{self, BankSaid, TakeBankAnswer};
+use super::saga::{self, BankAttempt, TakeBankAnswer};
 use super::{
-    AccountActor, AccountContext, AccountOrder, AccountView, Desk, Question, Target, Versions,
+    AccountActor, AccountContext, AccountOrder, AccountState, AccountView, Question, Target,
+    Versions,
 };
+use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
 use crate::ports::BankError;
 use crate::records::{self, PROFILE, reads};
 use crate::reply::ClaimGuard;
-use crate::scribe::{Shared, Ticket, Write};
 
 /// How often another client id is drawn after the bank refused one as taken.
 const REDRAWS_MAX: u32 = 64;
@@ -42,26 +43,26 @@ impl Order for BecomeAccount {
 }
 
 impl AccountOrder for BecomeAccount {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
-        let at = desk.account.created_at;
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
+        let at = state.account.created_at;
         let fact = AccountFact::Registered(self.registration);
-        let first = match records::entry(desk.stream(PROFILE), 1, at, &fact) {
+        let first = match records::entry(state.stream(PROFILE), 1, at, &fact) {
             Ok(entry) => entry,
-            Err(why) => return desk.scribe.fail(why, ticket.reply),
+            Err(why) => return state.writer.fail(why, request.reply),
         };
-        let policy = desk.shared.settings().policy;
+        let policy = state.shared.settings().policy;
         let decided = self.opening.map(|order| {
-            let order = desk.drawn(&order)?;
-            Ok(desk.account.decide(&order, &policy)?)
+            let order = state.drawn(&order)?;
+            Ok(state.account.decide(&order, &policy)?)
         });
         let facts = match decided.transpose() {
             Ok(facts) => facts.unwrap_or_default(),
             Err(why) => {
-                desk.vitals.doubt();
-                return desk.scribe.end(Err(why), ticket);
+                state.actor_status.poison();
+                return state.writer.end(Err(why), request);
             }
         };
-        desk.write(ctx.address(), vec![first], &facts, ticket);
+        state.write(ctx.address(), vec![first], &facts, request);
     }
 }
 
@@ -80,22 +81,22 @@ impl Order for ChangeProfile {
 }
 
 impl AccountOrder for ChangeProfile {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
-        let version = desk.account.profile_seq;
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
+        let version = state.account.profile_seq;
         if self.if_match.is_some_and(|seen| !seen.contains(&version)) {
-            return desk.scribe.end(Err(Failure::Stale), ticket);
+            return state.writer.end(Err(Failure::Stale), request);
         }
-        let policy = desk.shared.settings().policy;
-        let decided = desk.drawn(&self.order).and_then(|order| {
-            let decided = desk.account.decide(&order, &policy);
+        let policy = state.shared.settings().policy;
+        let decided = state.drawn(&self.order).and_then(|order| {
+            let decided = state.account.decide(&order, &policy);
             Ok(decided?)
         });
         match decided {
             Err(why) => {
-                desk.claimed = None;
-                desk.scribe.end(Err(why), ticket);
+                state.claimed = None;
+                state.writer.end(Err(why), request);
             }
-            Ok(facts) => desk.write(ctx.address(), Vec::new(), &facts, ticket),
+            Ok(facts) => state.write(ctx.address(), Vec::new(), &facts, request),
         }
     }
 }
@@ -108,13 +109,13 @@ impl Order for AdoptChange {
 }
 
 impl AccountOrder for AdoptChange {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        let outcome = match (&desk.account.pending, &desk.account.refusal) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        let outcome = match (&state.account.pending, &state.account.refusal) {
             (Some(_), _) => Err(Failure::KeyInFlight),
             (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),
-            (None, None) => Ok(desk.view_after(true)),
+            (None, None) => Ok(state.view_after(true)),
         };
-        desk.scribe.end(outcome, ticket);
+        state.writer.end(outcome, request);
     }
 }
 
@@ -128,21 +129,21 @@ impl Question for ViewAccount {
         self.0
     }
 
-    fn answer(&self, desk: &Desk) -> Result<AccountView, Failure> {
-        match desk.account.status {
+    fn answer(&self, state: &AccountState) -> Result<AccountView, Failure> {
+        match state.account.status {
             Status::Void => Err(Rejection::AccountNotFound.into()),
-            _ => Ok(desk.view()),
+            _ => Ok(state.view()),
         }
     }
 }
 
 impl AccountOrder for TakeBankAnswer {
-    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, ctx: &mut AccountContext) {
-        desk.bank_said(ctx.address(), self.0, self.1);
+    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, ctx: &mut AccountContext) {
+        state.bank_answered(ctx.address(), self.0, self.1);
     }
 }
 
-impl Desk {
+impl AccountState {
     /// Adds a client id to an order for which the bank is asked for a CVU.
     fn drawn(&mut self, order: &ProfileOrder) -> Result<ProfileOrder, Failure> {
         let order = order.clone();
@@ -202,47 +203,52 @@ impl Desk {
     /// Commits facts. If they wait for the bank, the bank is asked once they are durable.
     fn write(
         &mut self,
-        home: Addr<AccountActor>,
+        actor: Addr<AccountActor>,
         mut entries: Vec<Entry>,
         facts: &[AccountFact],
-        ticket: Ticket<AccountView>,
+        request: RequestContext<AccountView>,
     ) {
         let waited = self.account.pending.is_some();
         match self.write_profile(facts) {
             Ok(more) => entries.extend(more),
-            Err(why) => return self.scribe.fail(why, ticket.reply),
+            Err(why) => return self.writer.fail(why, request.reply),
         }
-        let page = Write::from(entries);
+        let writes = WriteSet::from(entries);
         if waited || self.account.pending.is_none() {
             self.claimed = None;
-            let view = self.view_after(!page.entries.is_empty());
-            return self.scribe.finish(page, Ok(view), ticket);
+            let view = self.view_after(!writes.entries.is_empty());
+            return self.writer.finish(writes, Ok(view), request);
         }
-        self.ask_bank(home, page, ticket);
+        self.ask_bank(actor, writes, request);
     }
 
-    fn ask_bank(&mut self, home: Addr<AccountActor>, mut page: Write, ticket: Ticket<AccountView>) {
+    fn ask_bank(
+        &mut self,
+        actor: Addr<AccountActor>,
+        mut writes: WriteSet,
+        request: RequestContext<AccountView>,
+    ) {
         let now = self.now();
-        if let Some(keyed) = &ticket.keyed {
+        if let Some(keyed) = &request.keyed {
             // Until the bank's outcome is known, the key leads to the account.
             let open = keyed
                 .scope
                 .answer((0, String::new()), now, Some(self.account.number));
-            match self.scribe.answer(open, now) {
-                Ok(entries) => page.entries.extend(entries),
-                Err(why) => return self.scribe.fail(why, ticket.reply),
+            match self.writer.answer(open, now) {
+                Ok(entries) => writes.entries.extend(entries),
+                Err(why) => return self.writer.fail(why, request.reply),
             }
         }
-        let durable = self.scribe.committed(page);
-        let request_id = ticket.request_id.clone();
-        self.waiter = Some(ticket);
-        self.start_saga(home, request_id, durable);
+        let durable = self.writer.committed(writes);
+        let request_id = request.request_id.clone();
+        self.waiter = Some(request);
+        self.start_saga(actor, request_id, durable);
     }
 
     /// Asks the bank for the pending change, once that is on disk.
     pub(super) fn start_saga(
         &mut self,
-        home: Addr<AccountActor>,
+        actor: Addr<AccountActor>,
         request_id: String,
         durable: oneshot::Receiver<Result<(), Failure>>,
     ) {
@@ -259,62 +265,69 @@ impl Desk {
                 account: (self.shared.realm, self.account.number),
                 request_id,
             };
-            self.shared.life.spawn(saga.run(durable, home));
+            self.shared.tasks.spawn(saga.run(durable, actor));
         }
     }
 
     /// Takes in the bank's answer: journals the calls, settles the pending change, answers. The claim of the client id
     /// ends when the index shows which account has it.
-    fn bank_said(&mut self, home: Addr<AccountActor>, said: BankSaid, claim: Option<ClaimGuard>) {
-        if !matches!(said.result, Err(saga::Trouble::Unknown(_))) {
+    fn bank_answered(
+        &mut self,
+        actor: Addr<AccountActor>,
+        attempt: BankAttempt,
+        claim: Option<ClaimGuard>,
+    ) {
+        if !matches!(attempt.result, Err(saga::NoBankAnswer::Unknown(_))) {
             self.claimed = None;
         }
-        let answer = match said.result {
+        let answer = match attempt.result {
             Ok(answer) => answer,
             // A CVU that is reopened keeps its client id for ever.
-            Err(saga::Trouble::Taken(why))
+            Err(saga::NoBankAnswer::Taken(why))
                 if self.refused_ids >= REDRAWS_MAX || self.account.cvu.is_some() =>
             {
                 BankAnswer::Refused(why)
             }
-            Err(saga::Trouble::Taken(_)) => return self.ask_as_another(home, &said.calls),
-            Err(saga::Trouble::NotStarted(why)) => return self.give_up(why),
-            Err(saga::Trouble::Unknown(error)) => return self.bank_unknown(error, &said.calls),
+            Err(saga::NoBankAnswer::Taken(_)) => return self.ask_as_another(actor, &attempt.calls),
+            Err(saga::NoBankAnswer::NotStarted(why)) => return self.give_up(why),
+            Err(saga::NoBankAnswer::Unknown(error)) => {
+                return self.bank_unknown(error, &attempt.calls);
+            }
         };
         let facts = self.account.settle(&answer);
-        let entries = self.write_bank(&said.calls).and_then(|mut entries| {
+        let entries = self.write_bank(&attempt.calls).and_then(|mut entries| {
             entries.extend(self.write_profile(&facts)?);
             Ok(entries)
         });
         let Ok(entries) = entries else {
-            self.vitals.doubt();
+            self.actor_status.poison();
             return;
         };
         self.note_business();
-        let page = Write::from(entries);
+        let writes = WriteSet::from(entries);
         let mut waiter = self.waiter.take();
         let claim = match &mut waiter {
-            Some(ticket) => {
-                ticket.guards.extend(claim);
+            Some(request) => {
+                request.guards.extend(claim);
                 None
             }
             None => claim,
         };
         match (waiter, answer) {
-            (None, _) => self.scribe.commit(page, move |_| drop(claim)),
-            (Some(ticket), BankAnswer::Refused(why)) => {
+            (None, _) => self.writer.commit(writes, move |_| drop(claim)),
+            (Some(request), BankAnswer::Refused(why)) => {
                 let refused = Err(Failure::Bank(BankError::Refused(why)));
-                self.scribe.finish(page, refused, ticket);
+                self.writer.finish(writes, refused, request);
             }
-            (Some(ticket), _) => {
+            (Some(request), _) => {
                 let view = self.view_after(true);
-                self.scribe.finish(page, Ok(view), ticket);
+                self.writer.finish(writes, Ok(view), request);
             }
         }
     }
 
     /// Asks for the CVU under another client id: the bank has given the last one to somebody else.
-    fn ask_as_another(&mut self, home: Addr<AccountActor>, calls: &[BankCall]) {
+    fn ask_as_another(&mut self, actor: Addr<AccountActor>, calls: &[BankCall]) {
         self.refused_ids += 1;
         self.redraws += 1;
         let entries = self.draw().and_then(|client_id| {
@@ -324,18 +337,18 @@ impl Desk {
             Ok(entries)
         });
         let Ok(entries) = entries else {
-            self.vitals.doubt();
+            self.actor_status.poison();
             return;
         };
-        let durable = self.scribe.committed(Write::from(entries));
+        let durable = self.writer.committed(WriteSet::from(entries));
         let waiter = self.waiter.as_ref();
         let request_id = waiter.map_or_else(|| "recovery".to_owned(), |it| it.request_id.clone());
-        self.start_saga(home, request_id, durable);
+        self.start_saga(actor, request_id, durable);
     }
 
     fn give_up(&mut self, why: Failure) {
-        self.vitals.doubt();
-        if let Some(reply) = self.waiter.take().and_then(|ticket| ticket.reply) {
+        self.actor_status.poison();
+        if let Some(reply) = self.waiter.take().and_then(|request| request.reply) {
             reply.send(Err(why));
         }
     }
@@ -347,9 +360,9 @@ impl Desk {
             Err(why) => return self.give_up(why.into()),
         };
         let waiter = self.waiter.as_mut();
-        let reply = waiter.and_then(|ticket| ticket.reply.take());
-        let page = Write::from(entries);
-        self.scribe.commit(page, move |done| {
+        let reply = waiter.and_then(|request| request.reply.take());
+        let writes = WriteSet::from(entries);
+        self.writer.commit(writes, move |done| {
             if let Some(reply) = reply {
                 reply.send(done.and(Err(Failure::Bank(error))));
             }

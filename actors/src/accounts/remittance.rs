@@ -1,10 +1,10 @@
 //! Asks the bank for a transfer, and then about its state, until the bank has given its final answer.
 //!
 //! **Order.** The hold and the reference are durable before the first call, and the bank is not asked before its list
-//! was looked through for this start (see [`crate::lookout`]). Before a transfer is sent, the bank is asked once who is
+//! was looked through for this start (see [`crate::startup_gate`]). Before a transfer is sent, the bank is asked once who is
 //! behind its destination, and the answer is kept. The bank makes one transfer of one reference, so asking again after
 //! a crash, a panic or a timeout is always safe. A notice may settle the transfer meanwhile; the account then gives no
-//! further errand. While the realm's departures are held nothing is sent; afterwards only what the account still wants
+//! further call. While the realm's outgoing calls are paused nothing is sent; afterwards only what the account still wants
 //! is sent.
 //!
 //! **Bounds.** A realm may have a fixed number of calls to the bank under way. Between tries the pause doubles from the
@@ -19,16 +19,16 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::AccountActor;
 use crate::failure::Failure;
-use crate::hold::Hold;
-use crate::lookout::Lookout;
 use crate::orders::{Envelope, Order};
+use crate::outgoing_pause::OutgoingPause;
 use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, TransferOrder};
 use crate::settings::Pauses;
+use crate::startup_gate::StartupGate;
 
 /// What to ask the bank about a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Errand {
+pub struct TransferCall {
     /// The order as the bank gets it.
     pub order: TransferOrder,
     /// Whether the bank was asked for it before.
@@ -39,7 +39,7 @@ pub struct Errand {
 
 /// The bank's answer about a transfer or return.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Said {
+pub enum TransferAnswer {
     /// The state of the transfer.
     Transfer(BankTransfer),
     /// There is no such transfer and will be none.
@@ -50,21 +50,21 @@ pub enum Said {
 
 /// The result of one try, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TransferSaid {
+pub struct TransferAttempt {
     /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
     /// The bank's answer.
-    pub said: Said,
+    pub answer: TransferAnswer,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
 }
 
-impl Order for TransferSaid {
+impl Order for TransferAttempt {
     type Outcome = ();
 }
 
 /// Asks for the next errand at the bank for a transfer; `None` once it is not open any more.
-pub(super) struct NextErrand(pub u64, pub oneshot::Sender<Option<Errand>>);
+pub(super) struct NextErrand(pub u64, pub oneshot::Sender<Option<TransferCall>>);
 
 impl Order for NextErrand {
     type Outcome = ();
@@ -92,9 +92,9 @@ pub struct Remittance {
     /// Bounds the calls that the realm may have under way.
     pub slots: Arc<Semaphore>,
     /// Opens when the bank's list was looked through.
-    pub lookout: Arc<Lookout>,
-    /// Whether the realm's departures are held.
-    pub hold: Arc<Hold>,
+    pub startup_gate: Arc<StartupGate>,
+    /// Whether the realm's outgoing calls are paused.
+    pub outgoing: Arc<OutgoingPause>,
     /// How long to wait between tries.
     pub pauses: Pauses,
     /// The sequence of the transfer's first voucher: its number in the account.
@@ -122,7 +122,7 @@ impl Remittance {
 
     /// `found` means that the bank may already have been asked.
     async fn ask_until_settled(&self, found: bool, account: &Addr<AccountActor>) {
-        self.lookout.passed().await;
+        self.startup_gate.passed().await;
         let mut pause = self.pauses.first;
         loop {
             let Ok(slot) = self.slots.acquire().await else {
@@ -130,43 +130,43 @@ impl Remittance {
             };
             // Read this first: an errand from before the hold ended must send nothing, because a person may have
             // decided since.
-            let held = self.hold.is_held();
-            let Some(mut errand) = self.next(account).await else {
+            let held = self.outgoing.is_held();
+            let Some(mut call) = self.next(account).await else {
                 return;
             };
             // A refusal of a transfer that was asked for before decides nothing: the bank may have made it.
-            errand.asked |= found;
-            if held && !errand.asked {
+            call.asked |= found;
+            if held && !call.asked {
                 drop(slot);
-                self.hold.leave().await;
+                self.outgoing.leave().await;
                 continue;
             }
-            if errand.resolves && !held {
-                let resolved = self.resolve(&errand).await;
+            if call.resolves && !held {
+                let resolved = self.resolve(&call).await;
                 if account.send(Envelope::from(resolved)).await.is_err() {
                     return;
                 }
             }
-            let (said, calls) = self.ask(&errand, held).await;
+            let (answer, calls) = self.ask(&call, held).await;
             drop(slot);
-            let waits = said.is_none();
-            if self.tell(account, said, calls).await.is_err() {
+            let waits = answer.is_none();
+            if self.tell(account, answer, calls).await.is_err() {
                 return;
             }
             if waits {
-                self.hold.leave().await;
+                self.outgoing.leave().await;
                 continue;
             }
             if self.next(account).await.is_none() {
                 return;
             }
-            self.hold.pause(pause).await;
+            self.outgoing.pause(pause).await;
             pause = pause.saturating_mul(2).min(self.pauses.last);
         }
     }
 
     /// The next errand; `None` when the transfer is settled or the actor is gone.
-    async fn next(&self, account: &Addr<AccountActor>) -> Option<Errand> {
+    async fn next(&self, account: &Addr<AccountActor>) -> Option<TransferCall> {
         let (sender, next) = oneshot::channel();
         let question = NextErrand(self.transfer, sender);
         account.send(Envelope::from(question)).await.ok()?;
@@ -175,10 +175,10 @@ impl Remittance {
 
     /// Asks who is behind the destination. If the bank does not say, the transfer is sent all the same: the bank then
     /// judges its destination once more.
-    async fn resolve(&self, errand: &Errand) -> Resolved {
+    async fn resolve(&self, call: &TransferCall) -> Resolved {
         let reply = self
             .bank
-            .lookup(&errand.order.to, self.request_id.as_str())
+            .lookup(&call.order.to, self.request_id.as_str())
             .await;
         Resolved {
             transfer: self.transfer,
@@ -189,35 +189,39 @@ impl Remittance {
 
     /// Asks for the state of the transfer, and orders it if the bank does not know it. If the bank does not know it and
     /// the realm is held, there is no answer.
-    async fn ask(&self, errand: &Errand, held: bool) -> (Option<Said>, Vec<BankCall>) {
+    async fn ask(
+        &self,
+        call: &TransferCall,
+        held: bool,
+    ) -> (Option<TransferAnswer>, Vec<BankCall>) {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let mut calls = Vec::new();
-        if errand.asked {
-            let reply = bank.transfer_status(errand.order.origin, id).await;
+        if call.asked {
+            let reply = bank.transfer_status(call.order.origin, id).await;
             calls.extend(reply.calls);
             match reply.result {
-                Ok(Some(transfer)) => return (Some(Said::Transfer(transfer)), calls),
+                Ok(Some(transfer)) => return (Some(TransferAnswer::Transfer(transfer)), calls),
                 Ok(None) if held => return (None, calls),
                 Ok(None) => {}
                 // A refusal to report is no refusal of the transfer.
-                Err(_) => return (Some(Said::Unknown), calls),
+                Err(_) => return (Some(TransferAnswer::Unknown), calls),
             }
         }
-        let reply = bank.transfer(&errand.order, id).await;
+        let reply = bank.transfer(&call.order, id).await;
         calls.extend(reply.calls);
-        let said = reply.result.map_or_else(doubt, Said::Transfer);
-        (Some(said), calls)
+        let answer = reply.result.map_or_else(doubt, TransferAnswer::Transfer);
+        (Some(answer), calls)
     }
 
     /// Tells the account about a try.
     async fn tell(
         &self,
         account: &Addr<AccountActor>,
-        said: Option<Said>,
+        answer: Option<TransferAnswer>,
         calls: Vec<BankCall>,
     ) -> Result<(), MailboxError> {
         let transfer = self.transfer;
-        let Some(said) = said else {
+        let Some(answer) = answer else {
             // Only the calls are recorded; the transfer stays as it was.
             let other = None;
             let nothing = Resolved {
@@ -227,19 +231,19 @@ impl Remittance {
             };
             return account.send(Envelope::from(nothing)).await;
         };
-        let said = TransferSaid {
+        let answer = TransferAttempt {
             transfer,
-            said,
+            answer,
             calls,
         };
-        account.send(Envelope::from(said)).await
+        account.send(Envelope::from(answer)).await
     }
 }
 
 /// What the bank's failure means for a transfer.
-pub(super) fn doubt(error: BankError) -> Said {
+pub(super) fn doubt(error: BankError) -> TransferAnswer {
     match error {
-        BankError::Refused(why) => Said::Refused(why),
-        BankError::Failed { .. } | BankError::TimedOut => Said::Unknown,
+        BankError::Refused(why) => TransferAnswer::Refused(why),
+        BankError::Failed { .. } | BankError::TimedOut => TransferAnswer::Unknown,
     }
 }

@@ -3,7 +3,7 @@
 use caudal_ledger::ids::{AccountNo, TransferId};
 use caudal_ledger::money::Amount;
 
-use super::{AccountContext, AccountOrder, Desk, Heard};
+use super::{AccountContext, AccountOrder, AccountState, NoticeOutcome};
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
 
@@ -20,12 +20,12 @@ pub struct ReverseTransfer {
 }
 
 impl Order for ReverseTransfer {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
 impl AccountOrder for ReverseTransfer {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
         let Self {
             transfer: number,
             amount,
@@ -34,43 +34,43 @@ impl AccountOrder for ReverseTransfer {
         } = self;
         // The index shows a transfer as of the last commit. If something of it is in flight (checked before the index
         // is read), the notice is refused, and the bank sends it again.
-        let open = desk.account.transfers.contains_key(&number);
-        let in_flight = !open && desk.in_flight(number);
-        let transfer = match desk.known(number) {
+        let open = state.account.transfers.contains_key(&number);
+        let in_flight = !open && state.in_flight(number);
+        let transfer = match state.known(number) {
             Ok(Some(transfer)) if transfer.receiver.is_some() => {
                 tracing::error!(
-                    account = desk.account.number.0,
+                    account = state.account.number.0,
                     transfer = number,
                     "the bank reverses a transfer that it was never asked for; reconcile the day"
                 );
-                return desk.scribe.end(Ok(Heard::Ignored), ticket);
+                return state.writer.end(Ok(NoticeOutcome::Ignored), request);
             }
             Ok(Some(transfer)) if !in_flight => transfer,
             Ok(Some(_)) => {
                 let busy = Err(Failure::Overloaded);
-                return desk.scribe.end(busy, ticket);
+                return state.writer.end(busy, request);
             }
-            Ok(None) => return desk.scribe.end(Ok(Heard::Ignored), ticket),
-            Err(why) => return desk.scribe.end(Err(why), ticket),
+            Ok(None) => return state.writer.end(Ok(NoticeOutcome::Ignored), request),
+            Err(why) => return state.writer.end(Err(why), request),
         };
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, desk.now());
-        let decided = desk
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
+        let decided = state
             .account
             .decide_reversal(&transfer, amount, &coelsa_id, &context);
         match decided {
             Ok(movements) => {
-                desk.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
+                state.settle(Ok(movements), &[], Some((NoticeOutcome::Done, request)));
             }
             Err(why) => {
-                tracing::error!(%why, account = desk.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
-                desk.scribe.end(Ok(Heard::Ignored), ticket);
+                tracing::error!(%why, account = state.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
+                state.writer.end(Ok(NoticeOutcome::Ignored), request);
             }
         }
     }
 }
 
-impl Desk {
+impl AccountState {
     /// Whether a voucher of a transfer is not on disk yet.
     fn in_flight(&self, number: u64) -> bool {
         let account = self.account.number;
@@ -79,7 +79,7 @@ impl Desk {
                 .is_some_and(|id| (id.0.account, id.0.sequence) == (account, number))
         };
         let durable = self
-            .vitals
+            .actor_status
             .durable_sequence
             .load(std::sync::atomic::Ordering::Acquire);
         let newest_first = self.unsettled.iter().rev();

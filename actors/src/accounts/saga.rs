@@ -34,7 +34,7 @@ pub const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why the bank gave no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum NoBankAnswer {
     /// The intent never became durable; the bank was not asked.
     NotStarted(Failure),
     /// The bank was asked and nobody knows what it did.
@@ -58,15 +58,15 @@ impl From<BankError> for Halt {
 
 /// The result of asking the bank, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BankSaid {
+pub struct BankAttempt {
     /// The bank's answer, or why there is none.
-    pub result: Result<BankAnswer, Trouble>,
+    pub result: Result<BankAnswer, NoBankAnswer>,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
 }
 
 /// The bank's answer, with the claim of the client id under which the bank was asked.
-pub(super) struct TakeBankAnswer(pub BankSaid, pub Option<ClaimGuard>);
+pub(super) struct TakeBankAnswer(pub BankAttempt, pub Option<ClaimGuard>);
 
 impl Order for TakeBankAnswer {
     type Outcome = ();
@@ -124,25 +124,25 @@ impl Saga {
         loop {
             let mut calls = Vec::new();
             let result = match started {
-                Err(why) => Err(Trouble::NotStarted(why.clone())),
+                Err(why) => Err(NoBankAnswer::NotStarted(why.clone())),
                 Ok(()) if claim.is_err() => {
                     let body = r#"{"message":"another account is being opened so"}"#.to_owned();
-                    Err(Trouble::Taken(BankRefusal { status: 0, body }))
+                    Err(NoBankAnswer::Taken(BankRefusal { status: 0, body }))
                 }
                 Ok(()) => match self.ask(&mut calls).await {
                     Ok(answer) => Ok(answer),
-                    Err(Halt::Taken(why)) => Err(Trouble::Taken(why)),
+                    Err(Halt::Taken(why)) => Err(NoBankAnswer::Taken(why)),
                     Err(Halt::Bank(BankError::Refused(why))) => Ok(BankAnswer::Refused(why)),
-                    Err(Halt::Bank(error)) => Err(Trouble::Unknown(error)),
+                    Err(Halt::Bank(error)) => Err(NoBankAnswer::Unknown(error)),
                 },
             };
-            let open = matches!(result, Err(Trouble::Unknown(_)));
+            let open = matches!(result, Err(NoBankAnswer::Unknown(_)));
             let done = match claim {
                 Ok(claim) if !open => claim.take(),
                 _ => None,
             };
-            let said = TakeBankAnswer(BankSaid { result, calls }, done);
-            if account.send(Envelope::from(said)).await.is_err() || !open {
+            let attempt = TakeBankAnswer(BankAttempt { result, calls }, done);
+            if account.send(Envelope::from(attempt)).await.is_err() || !open {
                 return;
             }
             tokio::time::sleep(pause).await;

@@ -13,19 +13,22 @@ use caudal_ledger::transfers::{
 use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
 
-use super::remittance::{Errand, NextErrand, Remittance, Resolved, Said, TransferSaid};
-use super::{
-    AccountActor, AccountContext, AccountOrder, Desk, Heard, Question, Target, TransferView,
+use super::remittance::{
+    NextErrand, Remittance, Resolved, TransferAnswer, TransferAttempt, TransferCall,
 };
+use super::{
+    AccountActor, AccountContext, AccountOrder, AccountState, NoticeOutcome, Question, Target,
+    TransferView,
+};
+use crate::commit_writer::{RequestContext, Shared};
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
 use crate::ports::TransferOrder;
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::reads;
-use crate::scribe::{Shared, Ticket};
 
 /// A transfer that the bank is to be asked for once it is on disk.
-pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
+pub(super) type StartedTransfer = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 
 /// Makes a transfer, inside the realm or through the bank, or says what would happen.
 pub struct MakeTransfer {
@@ -43,43 +46,44 @@ impl Order for MakeTransfer {
 
 /// The account requests it through the bank: it holds the money now, and asks the bank once that is on disk.
 impl AccountOrder for MakeTransfer {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, ctx: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
         let Self { order, dry_run, .. } = self;
-        let seen = match desk.seen(&order, None) {
+        let seen = match state.seen(&order, None) {
             Ok(seen) => seen,
-            Err(why) => return desk.scribe.end(Err(why), ticket),
+            Err(why) => return state.writer.end(Err(why), request),
         };
         if let Some(view) = seen {
-            return desk.scribe.end(Ok(Outcome::Replayed(view)), ticket);
+            return state.writer.end(Ok(Outcome::Replayed(view)), request);
         }
-        let origin = desk.origin(&order);
-        let settings = desk.shared.settings();
-        let context = desk.context(&settings, desk.now());
-        let (transfer, movements) = match desk.account.decide_request(&order, origin, &context) {
+        let origin = state.origin(&order);
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
+        let (transfer, movements) = match state.account.decide_request(&order, origin, &context) {
             Ok(decided) => decided,
-            Err(rejection) => return desk.scribe.end(Err(rejection.into()), ticket),
+            Err(rejection) => return state.writer.end(Err(rejection.into()), request),
         };
         let number = transfer.sequence;
         let view = TransferView {
-            account: desk.account.number,
+            account: state.account.number,
             transfer,
         };
         if dry_run {
-            return desk.scribe.end(Ok(Outcome::Recorded(view)), ticket);
+            return state.writer.end(Ok(Outcome::Recorded(view)), request);
         }
-        let request_id = ticket.request_id.clone();
+        let request_id = request.request_id.clone();
         let (sender, durable) = oneshot::channel();
-        let recorded = desk.record_all(movements);
+        let recorded = state.record_all(movements);
         match recorded {
-            Ok(page) => {
+            Ok(writes) => {
                 let outcome = Ok(Outcome::Recorded(view));
-                desk.scribe
-                    .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
+                state
+                    .writer
+                    .finish_and(writes, outcome, request, |done| drop(sender.send(done)));
             }
-            Err(why) => return desk.scribe.fail(why, ticket.reply),
+            Err(why) => return state.writer.fail(why, request.reply),
         }
-        desk.note_business();
-        desk.remit((number, request_id, durable), false, ctx.address());
+        state.note_business();
+        state.remit((number, request_id, durable), false, ctx.address());
     }
 }
 
@@ -93,26 +97,26 @@ impl Question for FindTransfer {
         Target::Account(self.0.0.account)
     }
 
-    fn answer(&self, desk: &Desk) -> Result<Option<Transfer>, Failure> {
-        Ok(desk.account.transfers.get(&self.0.0.sequence).cloned())
+    fn answer(&self, state: &AccountState) -> Result<Option<Transfer>, Failure> {
+        Ok(state.account.transfers.get(&self.0.0.sequence).cloned())
     }
 }
 
 impl AccountOrder for NextErrand {
-    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
         let Self(transfer, reply) = self;
-        drop(reply.send(desk.errand(transfer)));
+        drop(reply.send(state.call(transfer)));
     }
 }
 
 impl AccountOrder for Resolved {
-    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
         let Self {
             transfer: number,
             other,
             calls,
         } = self;
-        let open = desk.account.transfers.contains_key(&number);
+        let open = state.account.transfers.contains_key(&number);
         let fact = other.filter(|_| open).map(TransferFact::Resolved);
         let record = |fact| TransferRecord {
             transfer: number,
@@ -123,18 +127,18 @@ impl AccountOrder for Resolved {
             transfers: fact.map(record).into_iter().collect(),
         };
         if !movements.is_empty() || !calls.is_empty() {
-            desk.settle(Ok(movements), &calls, None);
+            state.settle(Ok(movements), &calls, None);
         }
     }
 }
 
-impl AccountOrder for TransferSaid {
-    fn decide(self, desk: &mut Desk, _: TicketOf<Self>, _: &mut AccountContext) {
+impl AccountOrder for TransferAttempt {
+    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
         let number = self.transfer;
-        let word = match self.said {
-            Said::Transfer(transfer) => transfer,
+        let word = match self.answer {
+            TransferAnswer::Transfer(transfer) => transfer,
             // The bank was asked and its answer is unknown: it may have the transfer.
-            Said::Unknown => BankTransfer {
+            TransferAnswer::Unknown => BankTransfer {
                 bank_id: String::new(),
                 coelsa_id: None,
                 word: BankWord::InProgress,
@@ -142,28 +146,28 @@ impl AccountOrder for TransferSaid {
             },
             // Under the reference the bank has a record that does not match the order. A refusal of the order tells
             // nothing about that record.
-            Said::Refused(_) if desk.disputed(number) => {
-                return desk.settle(Ok(Movements::default()), &self.calls, None);
+            TransferAnswer::Refused(_) if state.disputed(number) => {
+                return state.settle(Ok(Movements::default()), &self.calls, None);
             }
-            Said::Refused(why) => {
-                if !desk.account.transfers.contains_key(&number) {
+            TransferAnswer::Refused(why) => {
+                if !state.account.transfers.contains_key(&number) {
                     let reason = String::new();
-                    drop(desk.late(number, &BankWord::Failed { reason }));
+                    drop(state.late(number, &BankWord::Failed { reason }));
                 }
                 let rejection = Account::refused_by_bank(&why);
-                let settings = desk.shared.settings();
-                let context = desk.context(&settings, desk.now());
-                let movements = desk.account.reject(number, rejection, &context);
-                return desk.settle(movements, &self.calls, None);
+                let settings = state.shared.settings();
+                let context = state.context(&settings, state.now());
+                let movements = state.account.reject(number, rejection, &context);
+                return state.settle(movements, &self.calls, None);
             }
         };
-        if !desk.account.transfers.contains_key(&number)
-            && let Err(why) = desk.late(number, &word.word)
+        if !state.account.transfers.contains_key(&number)
+            && let Err(why) = state.late(number, &word.word)
         {
-            tracing::warn!(%why, transfer = number, "a late word of the bank was not compared");
+            tracing::warn!(%why, transfer = number, "late answer of the bank was not compared");
         }
-        let movements = desk.settled(number, &word);
-        desk.settle(movements, &self.calls, None);
+        let movements = state.settled(number, &word);
+        state.settle(movements, &self.calls, None);
     }
 }
 
@@ -174,28 +178,32 @@ pub struct HearTransfer {
     /// The number of the transfer in its account.
     pub transfer: u64,
     /// The transfer as the notice reports it.
-    pub said: BankTransfer,
+    pub answer: BankTransfer,
 }
 
 impl Order for HearTransfer {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
 impl AccountOrder for HearTransfer {
-    fn decide(self, desk: &mut Desk, ticket: TicketOf<Self>, _: &mut AccountContext) {
-        if !desk.account.transfers.contains_key(&self.transfer) {
-            let heard = desk.late(self.transfer, &self.said.word);
-            return desk.scribe.end(heard, ticket);
+    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+        if !state.account.transfers.contains_key(&self.transfer) {
+            let heard = state.late(self.transfer, &self.answer.word);
+            return state.writer.end(heard, request);
         }
-        let movements = desk.settled(self.transfer, &self.said);
+        let movements = state.settled(self.transfer, &self.answer);
         let nothing = movements.as_ref().is_ok_and(Movements::is_empty);
-        let heard = if nothing { Heard::Known } else { Heard::Done };
-        desk.settle(movements, &[], Some((heard, ticket)));
+        let heard = if nothing {
+            NoticeOutcome::Known
+        } else {
+            NoticeOutcome::Done
+        };
+        state.settle(movements, &[], Some((heard, request)));
     }
 }
 
-impl Desk {
+impl AccountState {
     /// The transfer that an order has made before, if any; `receiver` is the account of the realm to which the order
     /// goes now.
     pub(super) fn seen(
@@ -233,7 +241,7 @@ impl Desk {
 
     /// Asks the bank until it has given its final answer. `found` means that the transfer was on disk when this actor
     /// started.
-    pub(super) fn remit(&self, started: Started, found: bool, home: Addr<AccountActor>) {
+    pub(super) fn remit(&self, started: StartedTransfer, found: bool, actor: Addr<AccountActor>) {
         let (transfer, request_id, durable) = started;
         let (realm, account) = (self.shared.realm, self.account.number);
         if let Some(id) = self
@@ -247,23 +255,23 @@ impl Desk {
         let remittance = Remittance {
             bank: Arc::clone(&self.shared.bank),
             slots: Arc::clone(&self.shared.bank_slots),
-            lookout: Arc::clone(&self.shared.lookout),
-            hold: Arc::clone(&self.shared.hold),
+            startup_gate: Arc::clone(&self.shared.startup_gate),
+            outgoing: Arc::clone(&self.shared.outgoing),
             pauses: self.shared.pauses,
             transfer,
             found,
             request_id,
         };
-        self.shared.life.spawn(remittance.run(durable, home));
+        self.shared.tasks.spawn(remittance.run(durable, actor));
     }
 
     /// The next errand at the bank for a transfer.
-    fn errand(&self, number: u64) -> Option<Errand> {
+    fn call(&self, number: u64) -> Option<TransferCall> {
         let transfer = self.account.transfers.get(&number)?;
         if transfer.status == TransferStatus::Audit {
             return None;
         }
-        Some(Errand {
+        Some(TransferCall {
             order: TransferOrder {
                 origin: transfer.origin(self.shared.realm, self.account.number),
                 from: transfer.from,
@@ -294,14 +302,14 @@ impl Desk {
         &mut self,
         movements: Result<Movements, Rejection>,
         calls: &[BankCall],
-        heard: Option<(Heard, Ticket<Heard>)>,
+        heard: Option<(NoticeOutcome, RequestContext<NoticeOutcome>)>,
     ) {
         let movements = match movements {
             Ok(movements) => movements,
             Err(why) => {
                 // Held money can always be settled: an account that cannot do it is not sound.
                 tracing::error!(%why, account = self.account.number.0, "a transfer cannot be settled");
-                self.vitals.doubt();
+                self.actor_status.poison();
                 return;
             }
         };
@@ -316,22 +324,22 @@ impl Desk {
             }
         }
         let written = self.write_bank(calls).and_then(|entries| {
-            let mut page = self.record_all(movements)?;
-            page.entries.extend(entries);
-            Ok(page)
+            let mut writes = self.record_all(movements)?;
+            writes.entries.extend(entries);
+            Ok(writes)
         });
         self.note_business();
         match heard {
-            None => self.scribe.commit_if(written),
-            Some((heard, ticket)) => self.scribe.finish_if(written, Ok(heard), ticket),
+            None => self.writer.commit_if(written),
+            Some((heard, request)) => self.writer.finish_if(written, Ok(heard), request),
         }
     }
 
     /// A late answer of the bank about a transfer that is not open any more moves nothing. If it contradicts how the
     /// transfer ended, a person has to look.
-    fn late(&self, number: u64, word: &BankWord) -> Result<Heard, Failure> {
+    fn late(&self, number: u64, word: &BankWord) -> Result<NoticeOutcome, Failure> {
         let Some(transfer) = self.known(number)? else {
-            return Ok(Heard::Ignored);
+            return Ok(NoticeOutcome::Ignored);
         };
         // A transfer whose end is still in flight looks open in the index.
         if transfer.is_contradicted(word) {
@@ -342,7 +350,7 @@ impl Desk {
                 "the bank contradicts how a transfer ended; reconcile the day"
             );
         }
-        Ok(Heard::Known)
+        Ok(NoticeOutcome::Known)
     }
 
     /// A transfer of this account by its number, open or not; `None` when there is none.
@@ -353,7 +361,7 @@ impl Desk {
         if let Some(open) = self.account.transfers.get(&number) {
             return Ok(Some(open.clone()));
         }
-        let place = Place {
+        let place = VoucherPlace {
             account: self.account.number,
             sequence: number,
         };

@@ -96,7 +96,7 @@ pub struct EnrolmentView {
 
 /// How a notice of the bank ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heard {
+pub enum NoticeOutcome {
     /// It was about something of ours, and was taken in.
     Done,
     /// It had been taken in before.
@@ -108,11 +108,11 @@ pub enum Heard {
 }
 
 /// The outcome of one posting of a batch.
-pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
+pub type ItemOutcome = Result<Outcome<AccountVoucher>, Failure>;
 
 /// A voucher with its account.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Placed {
+pub struct AccountVoucher {
     /// The account that it moved.
     pub account: AccountNo,
     /// The voucher with its number in the account's history, its amount in centavos and the balance after it.

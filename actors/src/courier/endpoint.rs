@@ -10,8 +10,8 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::webhooks::Webhook;
 use caudal_storage::{Entry, Index, StoreError, StreamId};
 
-use super::route::{Route, Wants};
-use super::{IN_FLIGHT, LOOKS, Next, RATE, REPLAYS_AT_ONCE, TRIES_MAX};
+use super::route::{CursorRoute, EventSelection};
+use super::{IN_FLIGHT, LOOKS, RATE, REPLAYS_AT_ONCE, TRIES_MAX, Wakeup};
 use crate::records::{DELIVERIES, Tail, reads};
 
 /// How long a webhook's sends are counted together, in milliseconds.
@@ -27,7 +27,7 @@ pub(crate) struct Endpoint {
     kinds: EventKinds,
     progress: Progress,
     tail: Tail,
-    /// The accounts with a try under way, by course.
+    /// The accounts with a try under way, by cursor.
     flying: BTreeSet<(u64, AccountNo)>,
     /// Tries that are not written down yet.
     tries: Vec<Try>,
@@ -42,7 +42,7 @@ pub(crate) struct Endpoint {
 /// An event that leaves now.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The number of the replay to whose course it belongs; 0 for the main course.
+    /// The number of the replay to whose cursor it belongs; 0 for the main cursor.
     pub replay: u64,
     /// The account of the event; 0 for events of the realm itself.
     pub account: AccountNo,
@@ -58,7 +58,7 @@ pub(crate) struct Pumped {
     /// The events that leave now, also those that were found before a read failed.
     pub jobs: Vec<Job>,
     /// What to wait for.
-    pub next: Next,
+    pub next: Wakeup,
     /// Why the event log could not be read to the end; it is read again at [`Self::next`].
     pub failed: Option<StoreError>,
 }
@@ -149,8 +149,8 @@ impl Endpoint {
 
     /// Ends the redeliveries that are complete, and begins new ones while few are under way.
     fn replays(&mut self) {
-        let before = self.progress.courses.len();
-        self.progress.courses.retain(|course| !course.has_ended());
+        let before = self.progress.cursors.len();
+        self.progress.cursors.retain(|cursor| !cursor.has_ended());
         let taken = self.progress.taken;
         let waiting = self
             .webhook
@@ -159,9 +159,9 @@ impl Endpoint {
             .filter(|replay| replay.number > taken);
         let free = REPLAYS_AT_ONCE
             .saturating_add(1)
-            .saturating_sub(self.progress.courses.len());
+            .saturating_sub(self.progress.cursors.len());
         let begun: Vec<_> = waiting.take(free).copied().collect();
-        self.moved |= before != self.progress.courses.len() || !begun.is_empty();
+        self.moved |= before != self.progress.cursors.len() || !begun.is_empty();
         for replay in begun {
             self.progress.replay(&replay);
         }
@@ -206,29 +206,29 @@ impl Endpoint {
         pumped.next.at = later;
         let mut looks = LOOKS;
         let braked = self.progress.is_braked();
-        for course in &mut self.progress.courses {
-            let flying = |account| self.flying.contains(&(course.replay, account));
-            let flying: BTreeSet<_> = course
+        for cursor in &mut self.progress.cursors {
+            let flying = |account| self.flying.contains(&(cursor.replay, account));
+            let flying: BTreeSet<_> = cursor
                 .lanes
                 .iter()
                 .map(|lane| lane.account)
                 .filter(|account| flying(*account))
                 .collect();
-            let replay = course.replay;
-            let mut route = Route {
+            let replay = cursor.replay;
+            let mut route = CursorRoute {
                 store,
                 realm,
-                wants: Wants {
+                wants: EventSelection {
                     store,
                     realm,
-                    kinds: if course.every_kind {
+                    kinds: if cursor.every_kind {
                         EventKinds::EVERY
                     } else {
                         self.kinds
                     },
                     format: self.webhook.format,
                 },
-                course,
+                cursor,
                 flying,
                 horizon,
                 now,
@@ -250,7 +250,7 @@ impl Endpoint {
                     event,
                 });
             }
-            // The other courses may lead through other parts of the log.
+            // The other cursors may lead through other parts of the log.
             pumped.failed = pumped.failed.or(walked.failed);
         }
         if pumped.failed.is_some() {

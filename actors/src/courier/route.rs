@@ -1,15 +1,15 @@
-//! One course of a webhook over the event log: finds the event that leaves next.
+//! One cursor of a webhook over the event log: finds the event that leaves next.
 
 use std::collections::BTreeSet;
 
-use caudal_ledger::deliveries::Course;
+use caudal_ledger::deliveries::Cursor;
 use caudal_ledger::events::{Event, EventKinds};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::webhooks::WebhookFormat;
 use caudal_storage::{Index, StoreError};
 
-use super::Next;
+use super::Wakeup;
 use crate::records::projection::EventRow;
 use crate::records::reads;
 
@@ -18,9 +18,9 @@ const PAGE: usize = 64;
 /// How many rows are read at first, when the next event is mostly the next row.
 const FIRST_PAGE: usize = 2;
 
-/// Which events a course carries.
+/// Which events a cursor carries.
 #[derive(Clone, Copy)]
-pub(super) struct Wants<'a> {
+pub(super) struct EventSelection<'a> {
     /// The store that holds the realm.
     pub store: &'a dyn Index,
     /// The realm whose events they are.
@@ -31,8 +31,8 @@ pub(super) struct Wants<'a> {
     pub format: WebhookFormat,
 }
 
-impl Wants<'_> {
-    /// Whether the course carries an event; the event is read if its kind does not tell.
+impl EventSelection<'_> {
+    /// Whether the cursor carries an event; the event is read if its kind does not tell.
     fn has(self, number: u64, row: &EventRow) -> Result<bool, StoreError> {
         let wanted = self.kinds.has(row.kind);
         if !wanted || !self.format.is_choosy(row.kind) {
@@ -43,16 +43,16 @@ impl Wants<'_> {
     }
 }
 
-/// A course, with everything needed to walk it.
-pub(super) struct Route<'a> {
+/// A cursor, with everything needed to walk it.
+pub(super) struct CursorRoute<'a> {
     /// The store that holds the realm.
     pub store: &'a dyn Index,
     /// The realm whose log is walked.
     pub realm: RealmId,
-    /// Which events the course carries.
-    pub wants: Wants<'a>,
-    /// The course; the walk advances it.
-    pub course: &'a mut Course,
+    /// Which events the cursor carries.
+    pub wants: EventSelection<'a>,
+    /// The cursor; the walk advances it.
+    pub cursor: &'a mut Cursor,
     /// The accounts with a try under way.
     pub flying: BTreeSet<AccountNo>,
     /// The number of the last event to scan.
@@ -65,28 +65,28 @@ pub(super) struct Route<'a> {
 
 /// The result of a walk, as far as it went.
 #[derive(Default)]
-pub(super) struct Walked {
+pub(super) struct CursorScan {
     /// The events that leave now: account, number, event.
     pub jobs: Vec<(AccountNo, u64, Event)>,
-    /// Whether the course has moved.
+    /// Whether the cursor has moved.
     pub moved: bool,
     /// Why the walk ended before its time.
     pub failed: Option<StoreError>,
 }
 
 /// The result of a search for one event.
-pub(super) struct Found {
+pub(super) struct NextEvent {
     /// The event that leaves now: account, number, event.
     pub job: Option<(AccountNo, u64, Event)>,
-    /// Whether the course has moved.
+    /// Whether the cursor has moved.
     pub moved: bool,
 }
 
-impl Route<'_> {
+impl CursorRoute<'_> {
     /// Takes at most `most` events that leave now. Those that were taken before a read failed leave all the same: their
     /// accounts count as having a try under way, which only the end of that try changes.
-    pub(super) fn walk(&mut self, braked: bool, most: usize) -> Walked {
-        let mut walked = Walked::default();
+    pub(super) fn walk(&mut self, braked: bool, most: usize) -> CursorScan {
+        let mut walked = CursorScan::default();
         walked.failed = self.walk_on(braked, most, &mut walked).err();
         walked
     }
@@ -95,11 +95,11 @@ impl Route<'_> {
         &mut self,
         braked: bool,
         most: usize,
-        walked: &mut Walked,
+        walked: &mut CursorScan,
     ) -> Result<(), StoreError> {
         walked.moved |= self.search()?;
         while walked.jobs.len() < most {
-            let Found { job, moved } = self.next(braked)?;
+            let NextEvent { job, moved } = self.next(braked)?;
             walked.moved |= moved;
             let Some(job) = job else {
                 break;
@@ -109,13 +109,13 @@ impl Route<'_> {
         Ok(())
     }
 
-    /// Searches the next events of accounts whose last one has ended, among those that the course has passed. Returns
-    /// whether the course has moved.
+    /// Searches the next events of accounts whose last one has ended, among those that the cursor has passed. Returns
+    /// whether the cursor has moved.
     ///
     /// # Errors
     /// When the store cannot be read.
     fn search(&mut self) -> Result<bool, StoreError> {
-        let searching = self.course.lanes.iter().filter(|lane| lane.head.is_none());
+        let searching = self.cursor.lanes.iter().filter(|lane| lane.head.is_none());
         let searching: Vec<_> = searching.map(|lane| lane.account).collect();
         for account in &searching {
             self.search_of(*account)?;
@@ -126,8 +126,8 @@ impl Route<'_> {
     fn search_of(&mut self, account: AccountNo) -> Result<(), StoreError> {
         let wants = self.wants;
         while *self.looks > 0 {
-            let next = self.course.next;
-            let Some(lane) = self.course.lane(account) else {
+            let next = self.cursor.next;
+            let Some(lane) = self.cursor.lane(account) else {
                 return Ok(());
             };
             let behind = next.saturating_sub(1).saturating_sub(lane.seen);
@@ -138,12 +138,12 @@ impl Route<'_> {
             for (number, row) in &rows {
                 lane.seen = *number;
                 if row.account == account && wants.has(*number, row)? {
-                    self.course.found(account, Some(*number), self.now);
+                    self.cursor.found(account, Some(*number), self.now);
                     return Ok(());
                 }
             }
             if behind <= page {
-                self.course.found(account, None, self.now);
+                self.cursor.found(account, None, self.now);
                 return Ok(());
             }
         }
@@ -155,17 +155,17 @@ impl Route<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn next(&mut self, braked: bool) -> Result<Found, StoreError> {
+    fn next(&mut self, braked: bool) -> Result<NextEvent, StoreError> {
         if braked {
             let fresh = self.fresh()?;
             if fresh.job.is_some() {
                 return Ok(fresh);
             }
             let job = self.waiting(None)?;
-            return Ok(Found { job, ..fresh });
+            return Ok(NextEvent { job, ..fresh });
         }
         match self.waiting(Some(self.now))? {
-            Some(job) => Ok(Found {
+            Some(job) => Ok(NextEvent {
                 job: Some(job),
                 moved: false,
             }),
@@ -179,7 +179,7 @@ impl Route<'_> {
         due: Option<Timestamp>,
     ) -> Result<Option<(AccountNo, u64, Event)>, StoreError> {
         let idle = self
-            .course
+            .cursor
             .lanes
             .iter()
             .filter(|lane| !self.flying.contains(&lane.account));
@@ -198,13 +198,13 @@ impl Route<'_> {
         }
     }
 
-    /// The next event that the course has not scanned.
-    fn fresh(&mut self) -> Result<Found, StoreError> {
+    /// The next event that the cursor has not scanned.
+    fn fresh(&mut self) -> Result<NextEvent, StoreError> {
         let mut moved = false;
         let mut size = FIRST_PAGE;
         while *self.looks > 0 {
-            let after = self.course.next.saturating_sub(1);
-            let room = self.course.room(|account| self.flying.contains(&account));
+            let after = self.cursor.next.saturating_sub(1);
+            let room = self.cursor.room(|account| self.flying.contains(&account));
             let room = room.min(self.horizon.max(after).abs_diff(after));
             let page = usize::try_from(room)
                 .unwrap_or(usize::MAX)
@@ -218,9 +218,9 @@ impl Route<'_> {
                 *self.looks = self.looks.saturating_sub(1);
                 moved = true;
                 let wanted = self.wants.has(*number, row)?;
-                if self.course.look(*number, row.account, wanted, self.now) {
+                if self.cursor.look(*number, row.account, wanted, self.now) {
                     let job = Some(self.take(row.account, *number, row)?);
-                    return Ok(Found { job, moved });
+                    return Ok(NextEvent { job, moved });
                 }
             }
             if rows.len() < page {
@@ -228,7 +228,7 @@ impl Route<'_> {
             }
             size = size.saturating_mul(2).min(PAGE);
         }
-        Ok(Found { job: None, moved })
+        Ok(NextEvent { job: None, moved })
     }
 
     fn take(
@@ -242,17 +242,17 @@ impl Route<'_> {
         Ok((account, number, event))
     }
 
-    /// What the course waits for when none of its events can leave.
-    pub(super) fn wait(&self) -> Next {
+    /// What the cursor waits for when none of its events can leave.
+    pub(super) fn wait(&self) -> Wakeup {
         let idle = self
-            .course
+            .cursor
             .lanes
             .iter()
             .filter(|lane| !self.flying.contains(&lane.account));
         let due = idle.filter_map(|lane| lane.head).map(|head| head.due);
-        let room = self.course.room(|account| self.flying.contains(&account));
-        Next {
-            events: room > 0 && self.course.until.is_none(),
+        let room = self.cursor.room(|account| self.flying.contains(&account));
+        Wakeup {
+            events: room > 0 && self.cursor.until.is_none(),
             at: due.filter(|due| *due > self.now).min(),
         }
     }

@@ -10,18 +10,18 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Destination;
 
 use super::bank_reads::key_of;
-use super::money::{Heard, not_found};
-use super::read_slots::{Books, Cost};
-use super::{Asker, Core, DEADLINE, Ledger, Operators, Queries, Realms, value};
-use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
+use super::money::{NoticeOutcome, not_found};
+use super::read_slots::{ReadAccess, ReadCost};
+use super::{Core, DEADLINE, Ledger, Operators, Queries, Realms, Requester, value};
+use crate::banks::{self, Collectors, NoBank, NoticeAuthority, RealmBank, Relation};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::orders::Envelope;
 use crate::ports::RawNotice;
-use crate::ports::{BankGateway as _, BankMovement, Collector, Found, Notice, Way};
+use crate::ports::{BankGateway as _, BankMovement, Collector, KeyHolder, MovementWay, Notice};
 use crate::realms::JournalCalls;
-use crate::realms::lookout::{self, Report};
-use crate::records::projection::Place;
+use crate::realms::startup_check::{self, Report};
+use crate::records::projection::VoucherPlace;
 use crate::records::reads;
 
 /// Why a realm's bank relation cannot be changed.
@@ -114,7 +114,7 @@ impl Queries<'_> {
 
     /// The bank that sent a notice, and the realms for which the notice counts: all whose bank says that it sent it.
     /// `None` when none does.
-    pub fn sender(self, notice: &RawNotice<'_>) -> Option<(Arc<RealmBank>, Voice)> {
+    pub fn sender(self, notice: &RawNotice<'_>) -> Option<(Arc<RealmBank>, NoticeAuthority)> {
         let known = self.0.realms.supervisors.iter();
         let senders = known.filter(|known| known.value().bank.verify(notice));
         let senders: BTreeMap<_, _> = senders
@@ -134,7 +134,7 @@ impl Queries<'_> {
         realm: RealmId,
         whom: Destination,
         request_id: &str,
-    ) -> Result<Found, Failure> {
+    ) -> Result<KeyHolder, Failure> {
         let (key, kept) = ((realm, key_of(&whom)), &self.0.bank_reads.lookups);
         let known = || Ok::<_, Failure>(kept.get(&key, self.0.bank(realm)?.changes()));
         if let Some(found) = known()? {
@@ -195,24 +195,24 @@ impl Ledger<'_> {
     /// transfer that it is about.
     pub async fn notice(
         self,
-        voice: impl Into<Voice>,
+        authority: impl Into<NoticeAuthority>,
         notice: Notice,
         request_id: &str,
-    ) -> Result<Heard, Failure> {
-        let voice = voice.into();
-        let (asked, about) = (voice.clone(), notice.clone());
-        let find = move |books: &Books| books.place_of(&asked, &about);
-        let found = self.0.look(RealmId(0), Cost::Point, find).await?;
+    ) -> Result<NoticeOutcome, Failure> {
+        let authority = authority.into();
+        let (asked, about) = (authority.clone(), notice.clone());
+        let find = move |books: &ReadAccess| books.place_of(&asked, &about);
+        let found = self.0.look(RealmId(0), ReadCost::Point, find).await?;
         let Some((realm, place)) = found else {
-            return Ok(Heard::Ignored);
+            return Ok(NoticeOutcome::Ignored);
         };
-        let Some(report) = lookout::reported(notice, place) else {
-            return Ok(Heard::Ignored);
+        let Some(report) = startup_check::reported(notice, place) else {
+            return Ok(NoticeOutcome::Ignored);
         };
-        let heard = self.hear(realm, &voice, request_id, report).await;
+        let heard = self.hear(realm, &authority, request_id, report).await;
         match heard {
             // It is about nothing of ours: hearing it again would change nothing.
-            Err(Failure::Rejected(_)) => Ok(Heard::Ignored),
+            Err(Failure::Rejected(_)) => Ok(NoticeOutcome::Ignored),
             heard => heard,
         }
     }
@@ -220,43 +220,45 @@ impl Ledger<'_> {
     async fn hear(
         self,
         realm: RealmId,
-        voice: &Voice,
+        authority: &NoticeAuthority,
         request_id: &str,
         report: Report,
-    ) -> Result<Heard, Failure> {
-        if !voice.speaks_for(realm) {
+    ) -> Result<NoticeOutcome, Failure> {
+        if !authority.speaks_for(realm) {
             return Err(Rejection::TransferNotFound.into());
         }
         if let Ok(bank) = self.0.bank(realm) {
             bank.has_changed();
         }
-        let asker = Asker {
+        let requester = Requester {
             keyed: None,
             request_id: request_id.to_owned(),
             admitted: None,
         };
-        let send = |realm: &Mailbox<_>, ticket| report.send(realm, ticket);
-        let answered = self.0.ordered(realm, DEADLINE, asker, send).await;
+        let send = |realm: &Mailbox<_>, request| report.send(realm, request);
+        let answered = self.0.ordered(realm, DEADLINE, requester, send).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 }
 
-impl Books {
+impl ReadAccess {
     /// The realm that hears a notice, and the transfer or return that the notice is about, if any.
     fn place_of(
         &self,
-        voice: &Voice,
+        authority: &NoticeAuthority,
         notice: &Notice,
-    ) -> Result<Option<(RealmId, Place)>, Failure> {
-        let nowhere = Place {
+    ) -> Result<Option<(RealmId, VoucherPlace)>, Failure> {
+        let nowhere = VoucherPlace {
             account: AccountNo(0),
             sequence: 0,
         };
         Ok(match notice {
             Notice::Received { cvu, .. } => {
-                self.home_of(voice, *cvu)?.map(|realm| (realm, nowhere))
+                self.home_of(authority, *cvu)?.map(|realm| (realm, nowhere))
             }
-            Notice::Left(left) => self.home_of(voice, left.cvu)?.map(|realm| (realm, nowhere)),
+            Notice::Left(left) => self
+                .home_of(authority, left.cvu)?
+                .map(|realm| (realm, nowhere)),
             Notice::Returned { realm, .. } | Notice::Unreadable { realm, .. } => {
                 Some((*realm, nowhere))
             }
@@ -268,7 +270,7 @@ impl Books {
     }
 
     /// The place of the transfer or return with a reference.
-    fn of_origin(&self, origin: OriginId) -> Result<Option<(RealmId, Place)>, Failure> {
+    fn of_origin(&self, origin: OriginId) -> Result<Option<(RealmId, VoucherPlace)>, Failure> {
         Ok(reads::money::of_origin(self.store.as_ref(), origin)?)
     }
 
@@ -283,21 +285,21 @@ impl Books {
     /// Whether a movement is a return of money in suspense that no realm here knows to have ordered.
     pub(super) fn returned(
         &self,
-        voice: &Voice,
+        authority: &NoticeAuthority,
         movement: &BankMovement,
     ) -> Result<Option<(RealmId, Notice)>, Failure> {
-        if movement.way == Way::In || Cvu::parse(&movement.cvu).is_ok() {
+        if movement.way == MovementWay::In || Cvu::parse(&movement.cvu).is_ok() {
             return Ok(None);
         }
         let spoken = self.realms.supervisors.iter();
-        let spoken = spoken.filter(|known| voice.speaks_for(*known.key()));
+        let spoken = spoken.filter(|known| authority.speaks_for(*known.key()));
         let spoken: Vec<_> = spoken
             .map(|known| (*known.key(), Arc::clone(&known.value().settings)))
             .collect();
         for (realm, settings) in spoken {
             let settings = Arc::clone(&settings.read().unwrap_or_else(PoisonError::into_inner));
             let store = self.store.as_ref();
-            let found = lookout::returned(store, realm, &settings.tenant, movement)?;
+            let found = startup_check::returned(store, realm, &settings.tenant, movement)?;
             if let Some(notice) = found {
                 return Ok(Some((realm, notice)));
             }
@@ -308,17 +310,21 @@ impl Books {
     /// The realm to which money for a CVU belongs: the one that has the CVU, among those for which the bank speaks. Money
     /// for a CVU that none has belongs to the first realm on the collector account. A bank that speaks for several
     /// collector accounts does not tell which one that is: its list does, which is read of one account at a time.
-    pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Result<Option<RealmId>, Failure> {
+    pub(super) fn home_of(
+        &self,
+        authority: &NoticeAuthority,
+        cvu: Cvu,
+    ) -> Result<Option<RealmId>, Failure> {
         let realms = reads::realms_of_cvu(self.store.as_ref(), cvu)?;
         if !realms.is_empty() {
             // Nobody else takes it while the realm is not served, or where this bank does not speak for it.
             let is_served = |it: &RealmId| self.realms.supervisors.contains_key(it);
-            let mut spoken = realms.into_iter().filter(|it| voice.speaks_for(*it));
+            let mut spoken = realms.into_iter().filter(|it| authority.speaks_for(*it));
             return Ok(spoken.find(is_served));
         }
         let collectors = self.realms.collectors();
         let keepers = collectors.values().flat_map(|on| {
-            let spoken = on.realms.iter().find(|realm| voice.speaks_for(**realm));
+            let spoken = on.realms.iter().find(|realm| authority.speaks_for(**realm));
             spoken.and_then(|realm| on.keeper(realm.mode()))
         });
         let keepers: BTreeSet<RealmId> = keepers.collect();

@@ -24,7 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::failure::Failure;
-use crate::ports::{DayList, Found};
+use crate::ports::{DayList, KeyHolder};
 
 /// How many questions of one realm are at the bank at the same time, unless set.
 const SLOTS: usize = 8;
@@ -71,9 +71,9 @@ pub(super) struct BankReads {
     limits: BankReadLimits,
     realms: DashMap<RealmId, Arc<RealmReads>>,
     /// Lookups, by the CBU, CVU or alias.
-    pub lookups: Kept<(RealmId, String), Found>,
+    pub lookups: CachedAnswers<(RealmId, String), KeyHolder>,
     /// Lists of movements, by their day.
-    pub lists: Kept<(RealmId, BusinessDay), Arc<DayList>>,
+    pub lists: CachedAnswers<(RealmId, BusinessDay), Arc<DayList>>,
 }
 
 /// The questions of one realm.
@@ -90,8 +90,8 @@ impl BankReads {
         Self {
             limits,
             realms: DashMap::new(),
-            lookups: Kept::new(limits.kept, LOOKUPS_KEPT),
-            lists: Kept::new(limits.kept, MOVEMENTS_KEPT),
+            lookups: CachedAnswers::new(limits.kept, LOOKUPS_KEPT),
+            lists: CachedAnswers::new(limits.kept, MOVEMENTS_KEPT),
         }
     }
 
@@ -147,14 +147,14 @@ pub(super) fn key_of(whom: &Destination) -> String {
 
 /// Answers of the bank that are kept for a moment.
 #[derive(Debug)]
-pub(super) struct Kept<K, V> {
+pub(super) struct CachedAnswers<K, V> {
     time: Duration,
     most: usize,
-    rows: Mutex<BTreeMap<K, Row<V>>>,
+    rows: Mutex<BTreeMap<K, CachedAnswer<V>>>,
 }
 
 #[derive(Debug)]
-struct Row<V> {
+struct CachedAnswer<V> {
     until: Instant,
     /// How often something had happened at the bank before the question.
     changes: u64,
@@ -162,7 +162,7 @@ struct Row<V> {
     value: V,
 }
 
-impl<K: Ord, V: Clone> Kept<K, V> {
+impl<K: Ord, V: Clone> CachedAnswers<K, V> {
     const fn new(time: Duration, most: usize) -> Self {
         Self {
             time,
@@ -190,7 +190,7 @@ impl<K: Ord, V: Clone> Kept<K, V> {
         let mut sizes = rows.values().map(|row| row.size);
         let all = sizes.try_fold(size, usize::checked_add);
         if all.is_some_and(|all| all <= self.most) {
-            let row = Row {
+            let row = CachedAnswer {
                 until,
                 changes,
                 size,
@@ -249,7 +249,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_kept_for_a_moment_and_until_something_happens() {
-        let kept = Kept::new(LIMITS.kept, 10);
+        let kept = CachedAnswers::new(LIMITS.kept, 10);
         kept.put("a", 0, 6, 'a');
         kept.put("b", 0, 6, 'b');
         assert_eq!((kept.get(&"a", 0), kept.get(&"b", 0)), (Some('a'), None));
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(kept.get(&"a", 1), None);
         kept.put("b", 1, 6, 'b');
         assert_eq!(kept.get(&"b", 1), Some('b'));
-        let none = Kept::new(Duration::ZERO, 10);
+        let none = CachedAnswers::new(Duration::ZERO, 10);
         none.put("a", 0, 1, 'a');
         assert_eq!(none.get(&"a", 0), None);
     }

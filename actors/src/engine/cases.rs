@@ -16,12 +16,12 @@ use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, StoreError};
 
 use super::money::{TransferView, not_found};
-use super::read_slots::Cost;
-use super::{Asker, Operators, Queries, value};
+use super::read_slots::ReadCost;
+use super::{Operators, Queries, Requester, value};
 use crate::accounts::DecideTransfer;
 use crate::failure::Failure;
 use crate::realms::{CreditSuspense, DismissUnbooked, RealmOrder, ReturnSuspense, Target};
-use crate::records::projection::{CaseCounts, Place};
+use crate::records::projection::{CaseCounts, VoucherPlace};
 use crate::records::reads;
 
 /// One of the three kinds of cases, with the details that a person needs.
@@ -66,7 +66,7 @@ impl Operators<'_> {
     ) -> Result<(Vec<RealmCase>, u64), Failure> {
         // Under no realm: operators do not take turns from tenants.
         self.0
-            .look(RealmId(0), Cost::Page, move |books| {
+            .look(RealmId(0), ReadCost::Page, move |books| {
                 Ok(cases(
                     books.store.as_ref(),
                     &realms,
@@ -109,14 +109,14 @@ impl Operators<'_> {
     ) -> Result<Unbooked, Failure> {
         // A supervisor is asked only about existing cases.
         self.unbooked_case(id)?;
-        let asker = Asker {
+        let requester = Requester {
             keyed: None,
             request_id,
             admitted: None,
         };
         let place = id.place;
         let order = DismissUnbooked { place, decision };
-        value(self.0.order(id.realm, order, asker).await)
+        value(self.0.order(id.realm, order, requester).await)
     }
 
     /// A transfer as a case, with its last calls to the bank, oldest first.
@@ -134,7 +134,7 @@ impl Operators<'_> {
             ..
         } = id.0;
         let (view, calls) = Queries(self.0).transfer_of(realm, id).await?;
-        let place = Place { account, sequence };
+        let place = VoucherPlace { account, sequence };
         let kind = CaseKind::Transfer;
         let since = reads::cases::since(self.0.store.as_ref(), realm, kind, place)?;
         Ok((Case::Transfer(Box::new(view), since), calls))
@@ -156,12 +156,12 @@ impl Operators<'_> {
             verdict,
             decision,
         };
-        let asker = Asker {
+        let requester = Requester {
             keyed: None,
             request_id,
             admitted: None,
         };
-        let answered = self.0.order(id.0.realm, order, asker).await;
+        let answered = self.0.order(id.0.realm, order, requester).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 
@@ -207,12 +207,12 @@ impl Operators<'_> {
     ) -> Result<Parked, Failure> {
         // A supervisor is asked only about existing cases.
         self.suspense_case(id)?;
-        let asker = Asker {
+        let requester = Requester {
             keyed: None,
             request_id,
             admitted: None,
         };
-        value(self.0.order(id.realm, order, asker).await)
+        value(self.0.order(id.realm, order, requester).await)
     }
 
     /// The figures of a realm's business that waits for a person.
@@ -256,7 +256,7 @@ fn cases(
     let page = found.into_iter().skip(offset).take(limit);
     let mut cases = Vec::with_capacity(limit.min(64));
     for (since, realm, kind, place) in page {
-        let Place { account, sequence } = place;
+        let VoucherPlace { account, sequence } = place;
         let case = match kind {
             CaseKind::Transfer => {
                 let transfer = reads::money::transfer(store, realm, place)?;

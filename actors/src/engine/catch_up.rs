@@ -7,12 +7,12 @@ use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::BusinessDay;
 
 use super::Ledger;
-use super::money::Heard;
-use super::read_slots::{Books, Cost};
-use crate::banks::{OnCollector, Voice};
+use super::money::NoticeOutcome;
+use super::read_slots::{ReadAccess, ReadCost};
+use crate::banks::{NoticeAuthority, OnCollector};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Notice};
-use crate::realms::lookout;
+use crate::realms::startup_check;
 
 impl Ledger<'_> {
     /// Takes in the movements that the bank lists for a collector account on a day and that no notice has reported:
@@ -30,7 +30,7 @@ impl Ledger<'_> {
             return Ok(0);
         };
         let bank = self.0.bank(any)?;
-        let voice = Voice::from(realms);
+        let authority = NoticeAuthority::from(realms);
         let reply = bank.movements(day, request_id).await;
         let mut calls = Some(reply.calls);
         let mut missed = 0_usize;
@@ -38,23 +38,25 @@ impl Ledger<'_> {
         if let Some(calls) = calls.take_if(|_| !list.unreadable.is_empty()) {
             self.0.journal(any, calls);
         }
-        self.unreadable(&voice, any, &list.unreadable, request_id)
+        self.unreadable(&authority, any, &list.unreadable, request_id)
             .await;
         let mut listed = list.movements;
-        listed.sort_by_key(lookout::rank);
-        let asked = voice.clone();
-        let look = move |books: &Books| {
+        listed.sort_by_key(startup_check::rank);
+        let asked = authority.clone();
+        let look = move |books: &ReadAccess| {
             let news = listed.into_iter().map(|it| books.news(&asked, it));
             news.filter_map(Result::transpose).collect()
         };
-        let news: Vec<(RealmId, Notice)> = self.0.look(any, Cost::Scan, look).await?;
+        let news: Vec<(RealmId, Notice)> = self.0.look(any, ReadCost::Scan, look).await?;
         for (realm, notice) in news {
             if let Some(calls) = calls.take() {
                 self.0.journal(realm, calls);
             }
-            match self.notice(voice.clone(), notice, request_id).await {
-                Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
-                Ok(Heard::Known | Heard::Ignored) => {}
+            match self.notice(authority.clone(), notice, request_id).await {
+                Ok(NoticeOutcome::Done | NoticeOutcome::Suspended) => {
+                    missed = missed.saturating_add(1)
+                }
+                Ok(NoticeOutcome::Known | NoticeOutcome::Ignored) => {}
                 // The realm is busy with a notice about it, or was retired meanwhile: the next turn looks again.
                 Err(Failure::Overloaded | Failure::ShuttingDown) => {}
                 Err(why) => return Err(why),
@@ -69,40 +71,40 @@ impl Ledger<'_> {
     /// the collector account. What cannot be kept now is kept when the list is read again.
     pub(super) async fn unreadable(
         self,
-        voice: &Voice,
+        authority: &NoticeAuthority,
         first: RealmId,
         lines: &[UnreadableLine],
         request_id: &str,
     ) {
         for line in lines {
             let line = Box::new(line.clone());
-            let (asked, about) = (voice.clone(), line.clone());
-            let find = move |books: &Books| books.keeper_of(&asked, first, &about);
-            let kept = match self.0.look(RealmId(0), Cost::Point, find).await {
+            let (asked, about) = (authority.clone(), line.clone());
+            let find = move |books: &ReadAccess| books.keeper_of(&asked, first, &about);
+            let kept = match self.0.look(RealmId(0), ReadCost::Point, find).await {
                 Ok(Some(realm)) => {
                     let notice = Notice::Unreadable { realm, line };
-                    self.notice(voice.clone(), notice, request_id).await
+                    self.notice(authority.clone(), notice, request_id).await
                 }
                 Ok(None) => continue,
                 Err(why) => Err(why),
             };
             if let Err(why) = kept {
-                tracing::warn!(%why, "an unreadable line of the bank's list is not kept yet");
+                tracing::warn!(%why, "unreadable line of the bank list could not be stored yet");
             }
         }
     }
 }
 
-impl Books {
+impl ReadAccess {
     /// The realm that keeps an unreadable line; `None` if the line names one that is not on the collector account.
     fn keeper_of(
         &self,
-        voice: &Voice,
+        authority: &NoticeAuthority,
         first: RealmId,
         line: &UnreadableLine,
     ) -> Result<Option<RealmId>, Failure> {
-        Ok(match lookout::named(self.store.as_ref(), line)? {
-            Some(realm) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
+        Ok(match startup_check::named(self.store.as_ref(), line)? {
+            Some(realm) => Some(realm).filter(|realm| authority.speaks_for(*realm)),
             None => Some(first),
         })
     }
@@ -110,23 +112,23 @@ impl Books {
     /// The notice of a listed movement that the ledger does not know, with its realm.
     fn news(
         &self,
-        voice: &Voice,
+        authority: &NoticeAuthority,
         movement: BankMovement,
     ) -> Result<Option<(RealmId, Notice)>, Failure> {
-        if let Some(returned) = self.returned(voice, &movement)? {
+        if let Some(returned) = self.returned(authority, &movement)? {
             return Ok(Some(returned));
         }
         let realm = match self.return_of(movement.origin)? {
-            Some((realm, _)) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
+            Some((realm, _)) => Some(realm).filter(|realm| authority.speaks_for(*realm)),
             None => match Cvu::parse(&movement.cvu) {
-                Ok(cvu) => self.home_of(voice, cvu)?,
+                Ok(cvu) => self.home_of(authority, cvu)?,
                 Err(_) => None,
             },
         };
         let Some(realm) = realm else {
             return Ok(None);
         };
-        let notice = lookout::news(self.store.as_ref(), realm, movement)?;
+        let notice = startup_check::news(self.store.as_ref(), realm, movement)?;
         Ok(notice.map(|notice| (realm, notice)))
     }
 }

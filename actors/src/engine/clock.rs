@@ -11,14 +11,14 @@ use caudal_storage::{CommitNo, Store, StoreError};
 use super::{Core, Lifecycle};
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
-use crate::ports::{Doubt, Known};
+use crate::ports::{ClockDoubt, KnownTimes};
 
 /// How many of the last commits are checked for their time.
 const COMMITS: u64 = 64;
 
 impl Lifecycle<'_> {
     /// Why the machine's clock is not believed; `None` while it is.
-    pub fn clock_doubt(self) -> Option<Doubt> {
+    pub fn clock_doubt(self) -> Option<ClockDoubt> {
         self.0.clock.doubt()
     }
 
@@ -27,7 +27,11 @@ impl Lifecycle<'_> {
     ///
     /// # Errors
     /// When the store takes no writes; the clock then stays in doubt.
-    pub async fn confirm_clock(self, by: String, reason: String) -> Result<Option<Doubt>, Failure> {
+    pub async fn confirm_clock(
+        self,
+        by: String,
+        reason: String,
+    ) -> Result<Option<ClockDoubt>, Failure> {
         let Some(doubt) = self.0.clock.doubt() else {
             return Ok(None);
         };
@@ -58,7 +62,7 @@ impl Core {
 }
 
 /// The times that the journal knows.
-pub(super) fn known(store: &dyn Store, platform: &Platform) -> Result<Known, StoreError> {
+pub(super) fn known(store: &dyn Store, platform: &Platform) -> Result<KnownTimes, StoreError> {
     let mut newest = None;
     let last = store.applied().0;
     if last > 0 {
@@ -68,7 +72,7 @@ pub(super) fn known(store: &dyn Store, platform: &Platform) -> Result<Known, Sto
             true
         })?;
     }
-    Ok(Known {
+    Ok(KnownTimes {
         newest,
         confirmed: platform.clock,
     })

@@ -16,7 +16,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::Queries;
-use super::read_slots::Cost;
+use super::read_slots::ReadCost;
 use crate::failure::Failure;
 use crate::records::reads;
 
@@ -48,7 +48,7 @@ impl Queries<'_> {
         kinds: EventKinds,
         limit: usize,
     ) -> Result<EventPage, Failure> {
-        let cost = Cost::scan_if(kinds != EventKinds::EVERY);
+        let cost = ReadCost::scan_if(kinds != EventKinds::EVERY);
         let read = move |store: &dyn Index| page(store, realm, after, kinds, limit);
         self.0.scan(realm, cost, read).await
     }
@@ -62,7 +62,7 @@ impl Queries<'_> {
         limit: usize,
     ) -> Result<(Vec<Event>, bool), Failure> {
         self.0
-            .scan(realm, Cost::Scan, move |store| {
+            .scan(realm, ReadCost::Scan, move |store| {
                 of_account(store, (realm, account), limit)
             })
             .await
@@ -80,7 +80,7 @@ impl Queries<'_> {
         limit: usize,
     ) -> Result<Vec<Event>, Failure> {
         self.0
-            .scan(realm, Cost::Page, move |store| {
+            .scan(realm, ReadCost::Page, move |store| {
                 between(store, realm, from, until, limit)
             })
             .await
@@ -93,7 +93,7 @@ impl Queries<'_> {
     /// When the store cannot be read.
     pub async fn event_place(self, id: EventId) -> Result<Option<u64>, Failure> {
         let read = move |store: &dyn Index| self::id(store, id.realm, id.number);
-        let known = self.0.scan(id.realm, Cost::Point, read).await?;
+        let known = self.0.scan(id.realm, ReadCost::Point, read).await?;
         Ok((known == Some(id)).then_some(id.number))
     }
 

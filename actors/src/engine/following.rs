@@ -7,7 +7,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
 
 use super::Realms;
-use super::starting::Ahead;
+use super::starting::PreparedRealm;
 use crate::banks::Relation;
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
@@ -16,7 +16,7 @@ use crate::realms::RealmSupervisor;
 use crate::settings::Settings;
 
 /// Realms that were loaded before they are taken up.
-pub(super) type LoadedAhead = BTreeMap<RealmId, Ahead>;
+pub(super) type LoadedAhead = BTreeMap<RealmId, PreparedRealm>;
 
 impl Realms {
     /// Starts the supervisors of new tenants and tells the others their settings.
@@ -45,7 +45,7 @@ impl Realms {
             let settings = Settings::of(platform, tenant, mode);
             match self.supervisors.get(&realm) {
                 Some(known) => {
-                    known.kept.serve(open);
+                    known.restarter.serve(open);
                     known.bank.follow(&self.outside.banks, relation);
                     let mut now = known
                         .settings
@@ -53,7 +53,7 @@ impl Realms {
                         .unwrap_or_else(PoisonError::into_inner);
                     *now = Arc::new(settings);
                 }
-                // A failure here does not stop the other realms; the realm's keeper tries again.
+                // A failure here does not stop the other realms; the realm's restarter tries again.
                 None => {
                     let loaded = ahead.remove(&realm);
                     let added = self.add(realm, settings, relation, open, loaded);

@@ -6,8 +6,8 @@
 //! **Bounds.** A page scans a part of a long range (see [`look`]); pages take turns (see [`super::read_slots`]).
 
 mod accounts;
+pub(in crate::engine) mod bounded_scan;
 mod internal;
-pub(in crate::engine) mod look;
 mod pages;
 mod realm;
 mod search;
@@ -26,22 +26,22 @@ use caudal_storage::{Index, StoreError};
 use chrono::NaiveDate;
 
 use super::Queries;
-use super::read_slots::Cost;
-use crate::accounts::Placed;
+use super::read_slots::ReadCost;
+use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::marks::Marks;
-use crate::records::projection::{Line, Place};
+use crate::records::projection::{InternalLine, VoucherPlace};
 use crate::records::{LEDGER, account_stream, reads};
 pub(super) use accounts::{directory, listed, rows};
-use look::{Left, Look, VOUCHER};
+use bounded_scan::{BoundedScan, ScanBudget, VOUCHER};
 pub(super) use pages::Range;
 use pages::sorted;
 
 pub use accounts::{AccountFilter, AccountScope, AccountSort};
+pub use bounded_scan::ROWS as ROWS_MAX;
 pub use caudal_storage::SortOrder;
-pub use look::ROWS as ROWS_MAX;
-pub use pages::{Cursor, ListPage, Listing, Mark, Part};
+pub use pages::{CursorMark, ListCursor, ListPage, Listing, ScannedPart};
 pub use search::FoundIn;
 
 /// How many records a scan reads at once.
@@ -139,8 +139,8 @@ impl VoucherFilter {
     }
 
     /// Whether a voucher may match, as far as its line can tell.
-    fn lets_line(&self, line: &Line) -> bool {
-        let Line {
+    fn lets_line(&self, line: &InternalLine) -> bool {
+        let InternalLine {
             at,
             amount,
             direction,
@@ -159,7 +159,7 @@ impl VoucherFilter {
         let numbered = self.type_number.as_ref();
         let reference = self.reference_type;
         let text = self.text.as_ref();
-        self.lets_line(&Line::of(account, voucher))
+        self.lets_line(&InternalLine::of(account, voucher))
             && code.is_none_or(|wanted| *wanted == voucher.type_code)
             && numbered.is_none_or(|wanted| wanted.types.number_of(voucher) == Some(wanted.number))
             && reference.is_none_or(|wanted| wanted == voucher.reference_type)
@@ -226,9 +226,9 @@ impl Queries<'_> {
         filter: VoucherFilter,
         sort: VoucherSort,
         page: ListPage,
-    ) -> Result<Listing<Placed>, Failure> {
+    ) -> Result<Listing<AccountVoucher>, Failure> {
         let head = self.balance(realm, target).await?;
-        let cost = Cost::scan_if(!filter.is_range(sort));
+        let cost = ReadCost::scan_if(!filter.is_range(sort));
         let bound = self.0.list_rows;
         self.0
             .look(realm, cost, move |books| {
@@ -237,7 +237,7 @@ impl Queries<'_> {
                     last: head.sequence,
                 };
                 let store = &books.store;
-                let look = Look {
+                let look = BoundedScan {
                     page: &page,
                     bound,
                     cost: (VOUCHER, VOUCHER),
@@ -256,8 +256,8 @@ impl Queries<'_> {
         filter: VoucherFilter,
         sort: VoucherSort,
         page: ListPage,
-    ) -> Result<Listing<Placed>, Failure> {
-        let cost = Cost::scan_if(!filter.is_everything(sort));
+    ) -> Result<Listing<AccountVoucher>, Failure> {
+        let cost = ReadCost::scan_if(!filter.is_everything(sort));
         let bound = self.0.list_rows;
         self.0
             .look(realm, cost, move |books| {
@@ -273,10 +273,10 @@ impl Queries<'_> {
         realm: RealmId,
         filter: VoucherFilter,
         page: ListPage,
-    ) -> Result<Listing<Placed>, Failure> {
+    ) -> Result<Listing<AccountVoucher>, Failure> {
         let bound = self.0.list_rows;
         self.0
-            .look(realm, Cost::Scan, move |books| {
+            .look(realm, ReadCost::Scan, move |books| {
                 let store = &books.store;
                 realm::list(store.as_ref(), realm, &filter, (&page, bound))
             })
@@ -292,7 +292,7 @@ impl Queries<'_> {
         page: ListPage,
     ) -> Result<Listing<Account>, Failure> {
         let skips = sort != AccountSort::CreatedAt && page.offset > SCAN_PAGE;
-        let cost = Cost::scan_if(filter.text.is_some() || skips);
+        let cost = ReadCost::scan_if(filter.text.is_some() || skips);
         let bound = self.0.list_rows;
         self.0
             .look(realm, cost, move |books| {
@@ -336,11 +336,11 @@ fn movements(
     range: Range,
     filter: &VoucherFilter,
     sort: VoucherSort,
-    look: &Look<'_>,
-) -> Result<Listing<Placed>, Failure> {
+    look: &BoundedScan<'_>,
+) -> Result<Listing<AccountVoucher>, Failure> {
     let range = within_dates(store, realm, account, range, filter)?;
     let page = look.page;
-    let placed = |voucher| Placed {
+    let placed = |voucher| AccountVoucher {
         account,
         voucher: Arc::new(voucher),
     };
@@ -359,14 +359,14 @@ fn movements(
         });
     }
     let read = |order| {
-        move |rest: &mut Range, size, _: &mut Left| {
+        move |rest: &mut Range, size, _: &mut ScanBudget| {
             let ends = (rest.first, rest.last);
             let found = reads::vouchers(store, realm, account, ends, order, size)?;
             Ok(found.into_iter().map(|it| (it.sequence, it)).collect())
         }
     };
     let lets = |voucher: &Voucher| filter.lets(realm, account, voucher);
-    let find = |sequence| reads::voucher(store, realm, Place { account, sequence });
+    let find = |sequence| reads::voucher(store, realm, VoucherPlace { account, sequence });
     if sort == VoucherSort::CreatedAt {
         let take = |_, voucher, _: &mut _| Ok(Some(voucher).filter(lets).map(placed));
         let time = |sequence| Ok(find(sequence)?.map(|voucher| voucher.at));
@@ -376,7 +376,8 @@ fn movements(
     let mut by_amount = Vec::new();
     let (mut rest, order) = (range, SortOrder::Ascending);
     while rest.len() > 0 {
-        let vouchers: Vec<(u64, Voucher)> = read(order)(&mut rest, SCAN_PAGE, &mut Left::of(1))?;
+        let vouchers: Vec<(u64, Voucher)> =
+            read(order)(&mut rest, SCAN_PAGE, &mut ScanBudget::of(1))?;
         let Some((last, _)) = vouchers.last() else {
             break;
         };

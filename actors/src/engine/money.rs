@@ -14,18 +14,18 @@ use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::lists::look::{ACCOUNT, Look, SINGLE, VOUCHER};
-use super::lists::{Cursor, ListPage, Listing, Mark, Range};
-use super::read_slots::Cost;
-use super::{Asker, Ledger, Queries};
+use super::lists::bounded_scan::{ACCOUNT, BoundedScan, SINGLE, VOUCHER};
+use super::lists::{CursorMark, ListCursor, ListPage, Listing, Range};
+use super::read_slots::ReadCost;
+use super::{Ledger, Queries, Requester};
 use crate::accounts::{BatchMode, FindHold, FindTransfer, MakeTransfer, PlaceHold, StepHold};
 use crate::failure::Failure;
 use crate::realms::{Adjustment, Batch, QuoteFees, Target};
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::{decode, keys, reads};
 use crate::reply::Answered;
 
-pub use crate::accounts::{Heard, HoldView, ItemOutcome, TransferView};
+pub use crate::accounts::{HoldView, ItemOutcome, NoticeOutcome, TransferView};
 
 /// The most calls to the bank that are shown with a transfer: the newest ones.
 const CALLS_MAX: usize = 100;
@@ -74,14 +74,14 @@ impl Ledger<'_> {
         target: Target,
         order: OpenHold,
         dry_run: bool,
-        asker: Asker<Outcome<HoldView>>,
+        requester: Requester<Outcome<HoldView>>,
     ) -> Answered<Outcome<HoldView>> {
         let order = PlaceHold {
             target,
             order,
             dry_run,
         };
-        self.0.order(realm, order, asker).await
+        self.0.order(realm, order, requester).await
     }
 
     /// Confirms or releases a part of a hold, or the rest of it when no amount is given.
@@ -92,7 +92,7 @@ impl Ledger<'_> {
         step: HoldStep,
         amount: Option<Amount>,
         dry_run: bool,
-        asker: Asker<HoldView>,
+        requester: Requester<HoldView>,
     ) -> Answered<HoldView> {
         let order = StepHold {
             id,
@@ -100,7 +100,7 @@ impl Ledger<'_> {
             amount,
             dry_run,
         };
-        let answered = self.0.order(realm, order, asker).await;
+        let answered = self.0.order(realm, order, requester).await;
         answered.map_err(|why| not_found(why, Rejection::HoldNotFound))
     }
 
@@ -111,14 +111,14 @@ impl Ledger<'_> {
         from: Target,
         order: Send,
         dry_run: bool,
-        asker: Asker<Outcome<TransferView>>,
+        requester: Requester<Outcome<TransferView>>,
     ) -> Answered<Outcome<TransferView>> {
         let order = MakeTransfer {
             from,
             order,
             dry_run,
         };
-        self.0.order(realm, order, asker).await
+        self.0.order(realm, order, requester).await
     }
 
     /// Posts many adjustments: each for itself, or all of them or nothing. The outcomes have the order of the items. If
@@ -128,9 +128,9 @@ impl Ledger<'_> {
         realm: RealmId,
         items: Vec<Adjustment>,
         mode: BatchMode,
-        asker: Asker<Vec<ItemOutcome>>,
+        requester: Requester<Vec<ItemOutcome>>,
     ) -> Answered<Vec<ItemOutcome>> {
-        self.0.order(realm, Batch { items, mode }, asker).await
+        self.0.order(realm, Batch { items, mode }, requester).await
     }
 }
 
@@ -152,7 +152,7 @@ impl Queries<'_> {
             None => {
                 let read =
                     move |store: &dyn Index| reads::money::hold(store, realm, account, sequence);
-                let found = self.0.scan(realm, Cost::Point, read).await?;
+                let found = self.0.scan(realm, ReadCost::Point, read).await?;
                 found.ok_or(Rejection::HoldNotFound)?
             }
         };
@@ -174,9 +174,9 @@ impl Queries<'_> {
         let now = self.balance(realm, target).await?;
         let bound = self.0.list_rows;
         self.0
-            .look(realm, Cost::Scan, move |books| {
+            .look(realm, ReadCost::Scan, move |books| {
                 let store = &books.store;
-                let look = Look {
+                let look = BoundedScan {
                     page: &page,
                     bound,
                     cost: (ACCOUNT, ACCOUNT),
@@ -202,7 +202,7 @@ impl Queries<'_> {
             .ask(realm, FindTransfer(id))
             .await
             .map_err(|why| not_found(why, Rejection::TransferNotFound))?;
-        let place = Place {
+        let place = VoucherPlace {
             account: id.0.account,
             sequence: id.0.sequence,
         };
@@ -216,7 +216,7 @@ impl Queries<'_> {
             let calls = reads::money::transfer_calls(store, realm, place, CALLS_MAX)?;
             Ok((kept, calls))
         };
-        let (kept, calls) = self.0.scan(realm, Cost::Point, read).await?;
+        let (kept, calls) = self.0.scan(realm, ReadCost::Point, read).await?;
         let transfer = open.or(kept).filter(|found| found.tag == id.0.tag);
         let transfer = transfer.ok_or(Rejection::TransferNotFound)?;
         let account = id.0.account;
@@ -230,7 +230,7 @@ impl Queries<'_> {
         id: ExternalId,
     ) -> Result<TransferId, Failure> {
         let read = move |store: &dyn Index| reads::money::transfer_by_external(store, realm, &id);
-        let found = self.0.scan(realm, Cost::Point, read).await?;
+        let found = self.0.scan(realm, ReadCost::Point, read).await?;
         let (account, transfer) = found.ok_or(Rejection::TransferNotFound)?;
         Ok(transfer.id(realm, account))
     }
@@ -250,12 +250,12 @@ impl Queries<'_> {
             None => None,
         };
         let point = filter == TransferFilter::default() || filter.external_id.is_some();
-        let cost = Cost::scan_if(!point);
+        let cost = ReadCost::scan_if(!point);
         let bound = self.0.list_rows;
         self.0
             .look(realm, cost, move |books| {
                 let store = &books.store;
-                let look = Look {
+                let look = BoundedScan {
                     page: &page,
                     bound,
                     cost: (SINGLE, SINGLE),
@@ -297,7 +297,7 @@ fn holds(
     realm: RealmId,
     (account, movements): (AccountNo, u64),
     status: Option<HoldStatus>,
-    look: &Look<'_>,
+    look: &BoundedScan<'_>,
 ) -> Result<Listing<HoldView>, Failure> {
     let open = status == Some(HoldStatus::Open);
     let place = if open { keys::open_hold } else { keys::hold };
@@ -336,7 +336,7 @@ fn transfers(
     realm: RealmId,
     filter: &TransferFilter,
     from: Option<(AccountNo, u64)>,
-    look: &Look<'_>,
+    look: &BoundedScan<'_>,
 ) -> Result<Listing<TransferView>, Failure> {
     let page = look.page;
     if let Some(id) = &filter.external_id {
@@ -377,14 +377,14 @@ fn of_account(
     realm: RealmId,
     filter: &TransferFilter,
     (account, movements): (AccountNo, u64),
-    look: &Look<'_>,
+    look: &BoundedScan<'_>,
 ) -> Result<Listing<TransferView>, Failure> {
-    if let Some(Cursor { mark, .. }) = look.page.cursor
+    if let Some(ListCursor { mark, .. }) = look.page.cursor
         && mark.is_none_or(|mark| mark.by() != OF_ACCOUNT)
     {
         return Err(Failure::NotACursor);
     }
-    let look = Look {
+    let look = BoundedScan {
         cost: (VOUCHER, VOUCHER),
         ..*look
     };
@@ -392,7 +392,7 @@ fn of_account(
         first: 1,
         last: movements,
     };
-    let find = |sequence| reads::money::transfer(store, realm, Place { account, sequence });
+    let find = |sequence| reads::money::transfer(store, realm, VoucherPlace { account, sequence });
     let mut listing = look.over(
         all,
         |rest, size, _| {
@@ -408,9 +408,9 @@ fn of_account(
         },
         |sequence| Ok(find(sequence)?.map(|transfer| transfer.created_at)),
     )?;
-    listing.next = listing.next.map(|Cursor { number, .. }| Cursor {
+    listing.next = listing.next.map(|ListCursor { number, .. }| ListCursor {
         number,
-        mark: Mark::new(OF_ACCOUNT, &[]),
+        mark: CursorMark::new(OF_ACCOUNT, &[]),
     });
     Ok(listing)
 }
@@ -468,7 +468,7 @@ fn transfer_range(
     let to = keys::transfer_at(realm, range.last.saturating_add(1));
     let mut found = Vec::new();
     for (key, row) in store.scan(&from, &to, order, limit)? {
-        let place = Place::from_bytes(&row)?;
+        let place = VoucherPlace::from_bytes(&row)?;
         let ordinal = keys::number_of(&key)?;
         if let Some(transfer) = reads::money::transfer(store, realm, place)? {
             let account = place.account;

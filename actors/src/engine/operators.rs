@@ -1,4 +1,4 @@
-//! The door for operators: figures, live actors beside the disk, the owner of a CVU, and the end of the service.
+//! The door for operators: figures, live actors next to the disk, the owner of a CVU, and the end of the service.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use caudal_ledger::tenants::orders::{PlatformOrder, TenantChange};
 use caudal_ledger::tenants::{Mode, Platform, Serving, Tenant};
 use caudal_storage::{Checks, Index, Stats, Store, StoreError};
 
-use super::read_slots::{Books, Cost};
+use super::read_slots::{ReadAccess, ReadCost};
 use super::{ANSWERS_MAX, Lifecycle, Operators};
-use crate::accounts::{Observe, Observed, Placed};
+use crate::accounts::{AccountVoucher, Observe, Observed};
 use crate::failure::Failure;
 use crate::realms::{FindVouchersOf, PassivateAccount, RealmReport, ReportActors, Target};
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::reads;
 
 /// How long the lanes may take to hand over their waiting commits when the store closes.
@@ -86,7 +86,7 @@ impl Operators<'_> {
             let all = closing.iter().map(|mode| tenant.realm(*mode));
             let open = |realm: &RealmId| self.0.platform().is_open(*realm) && !self.0.is_at_rest();
             for realm in all.filter(open) {
-                // If the realm cannot be loaded, its keeper logs that and tries again.
+                // If the realm cannot be loaded, its restarter logs that and tries again.
                 drop(Lifecycle(self.0).resume(realm).await);
             }
         }
@@ -122,7 +122,7 @@ impl Operators<'_> {
         realm: RealmId,
         request_id: &str,
         limit: usize,
-    ) -> Result<Vec<Placed>, Failure> {
+    ) -> Result<Vec<AccountVoucher>, Failure> {
         let question = FindVouchersOf(request_id.to_owned());
         let mut places = self.0.ask(realm, question).await?;
         places.truncate(limit);
@@ -130,7 +130,9 @@ impl Operators<'_> {
             return Ok(Vec::new());
         }
         self.0
-            .scan(realm, Cost::Page, move |store| wrote(store, realm, places))
+            .scan(realm, ReadCost::Page, move |store| {
+                wrote(store, realm, places)
+            })
             .await
     }
 
@@ -155,7 +157,7 @@ impl Operators<'_> {
         account: AccountNo,
     ) -> Result<(Account, Vec<BankCall>), Failure> {
         self.0
-            .look(realm, Cost::Scan, move |books| {
+            .look(realm, ReadCost::Scan, move |books| {
                 on_disk(books.store.as_ref(), realm, account)
             })
             .await
@@ -165,7 +167,7 @@ impl Operators<'_> {
     pub async fn locate(self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
         // A CVU has no known realm before it is found.
         self.0
-            .look(RealmId(0), Cost::Point, move |books| books.locate(cvu))
+            .look(RealmId(0), ReadCost::Point, move |books| books.locate(cvu))
             .await
     }
 }
@@ -192,7 +194,7 @@ impl Lifecycle<'_> {
     }
 }
 
-impl Books {
+impl ReadAccess {
     /// The realm and account of a CVU, in whichever tenant.
     pub(super) fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
         let store = self.store.as_ref();
@@ -208,11 +210,11 @@ fn wrote(
     store: &dyn Index,
     realm: RealmId,
     places: Vec<(AccountNo, u64)>,
-) -> Result<Vec<Placed>, StoreError> {
+) -> Result<Vec<AccountVoucher>, StoreError> {
     let mut found = Vec::with_capacity(places.len());
     for (account, sequence) in places {
-        let voucher = reads::voucher(store, realm, Place { account, sequence })?;
-        found.extend(voucher.map(|voucher| Placed {
+        let voucher = reads::voucher(store, realm, VoucherPlace { account, sequence })?;
+        found.extend(voucher.map(|voucher| AccountVoucher {
             account,
             voucher: Arc::new(voucher),
         }));

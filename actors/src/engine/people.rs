@@ -13,11 +13,13 @@ use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditFilter};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, Store, StoreError};
 
-use super::read_slots::Cost;
+use super::read_slots::ReadCost;
 use super::{Core, DEADLINE, Operators, Realms, wait};
 use crate::failure::Failure;
-use crate::mailbox::{Mailbox, Waiting};
-use crate::people::{MAILBOX, Published, Staff, StaffActor, StaffMessage, StaffOrder, Written};
+use crate::mailbox::{Mailbox, QueueDepth};
+use crate::people::{
+    MAILBOX, PublishedStaff, Staff, StaffActor, StaffMessage, StaffOrder, StaffOutcome,
+};
 use crate::ports::Clock;
 use crate::records::{AUDIT_STREAM, decode};
 use crate::reply::Reply;
@@ -75,19 +77,19 @@ pub struct Decided {
 
 /// The way to the people's actor, and the state that it publishes.
 #[derive(Clone)]
-pub(super) struct Office {
+pub(super) struct PeopleHandle {
     mailbox: Mailbox<StaffActor>,
-    known: Published,
+    known: PublishedStaff,
 }
 
 impl Realms {
     /// Loads the people and starts their actor.
-    pub(super) fn office(&self) -> Result<Office, StoreError> {
-        Office::open(&self.store, &self.clock, self.arbiters.first())
+    pub(super) fn people_handle(&self) -> Result<PeopleHandle, StoreError> {
+        PeopleHandle::open(&self.store, &self.clock, self.arbiters.first())
     }
 }
 
-impl Office {
+impl PeopleHandle {
     fn open(
         store: &Arc<dyn Store>,
         clock: &Arc<dyn Clock>,
@@ -99,7 +101,7 @@ impl Office {
             Some(arbiter) => StaffActor::start_in_arbiter(arbiter, move |_| actor),
             None => actor.start(),
         };
-        let mailbox = Mailbox::new(addr, Waiting::default(), MAILBOX);
+        let mailbox = Mailbox::new(addr, QueueDepth::default(), MAILBOX);
         Ok(Self { mailbox, known })
     }
 
@@ -117,7 +119,7 @@ impl Office {
 }
 
 impl Core {
-    pub(super) fn office(&self) -> Office {
+    pub(super) fn people_handle(&self) -> PeopleHandle {
         let staff = self.staff.read();
         staff.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -126,14 +128,14 @@ impl Core {
 impl Operators<'_> {
     /// The people and their pending approvals, as of the last durable change.
     pub fn staff(self) -> Staff {
-        self.0.office().now()
+        self.0.people_handle().now()
     }
 
     async fn instruct_staff(
         self,
         order: StaffOrder,
         entry: Option<AuditEntry>,
-    ) -> Result<Written, Failure> {
+    ) -> Result<StaffOutcome, Failure> {
         if self.0.is_at_rest() {
             return Err(Failure::ShuttingDown);
         }
@@ -143,7 +145,7 @@ impl Operators<'_> {
             entry,
             reply,
         };
-        self.0.office().mailbox.tell(message)?;
+        self.0.people_handle().mailbox.tell(message)?;
         wait(answer, DEADLINE).await
     }
 
@@ -190,7 +192,7 @@ impl Operators<'_> {
     /// # Errors
     /// Those of every reading door.
     pub async fn audit_page(self, query: AuditQuery) -> Result<AuditPage, Failure> {
-        let cost = Cost::scan_if(query.filter != AuditFilter::default());
+        let cost = ReadCost::scan_if(query.filter != AuditFilter::default());
         let read = move |store: &dyn Index| page(store, &query);
         self.0.scan(RealmId(0), cost, read).await
     }

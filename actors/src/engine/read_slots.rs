@@ -27,7 +27,7 @@ const SCANS_OF_REALM_MAX: usize = 2;
 
 /// The cost of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cost {
+pub(super) enum ReadCost {
     /// A few rows, however much data there is.
     Point,
     /// Only its own rows, however much data there is.
@@ -36,7 +36,7 @@ pub(super) enum Cost {
     Scan,
 }
 
-impl Cost {
+impl ReadCost {
     /// `Scan` if `is` is true, otherwise `Page`.
     pub(super) const fn scan_if(is: bool) -> Self {
         if is { Self::Scan } else { Self::Page }
@@ -66,11 +66,15 @@ impl Default for ReadSlots {
 impl ReadSlots {
     /// Waits for a turn, first in the realm's own queue, then in the common one. The turn ends when the permits are
     /// dropped.
-    async fn take(&self, realm: RealmId, cost: Cost) -> Result<Vec<OwnedSemaphorePermit>, Failure> {
+    async fn take(
+        &self,
+        realm: RealmId,
+        cost: ReadCost,
+    ) -> Result<Vec<OwnedSemaphorePermit>, Failure> {
         let queues = match cost {
-            Cost::Point => vec![Arc::clone(&self.points)],
-            Cost::Page => vec![Arc::clone(&self.pages)],
-            Cost::Scan => {
+            ReadCost::Point => vec![Arc::clone(&self.points)],
+            ReadCost::Page => vec![Arc::clone(&self.pages)],
+            ReadCost::Scan => {
                 let new = || Arc::new(Semaphore::new(SCANS_OF_REALM_MAX));
                 let own = Arc::clone(&self.realms.entry(realm).or_insert_with(new));
                 vec![own, Arc::clone(&self.scans)]
@@ -90,7 +94,7 @@ impl ReadSlots {
 }
 
 /// The data that a reader may use.
-pub(super) struct Books {
+pub(super) struct ReadAccess {
     /// The store.
     pub store: Arc<dyn Store>,
     /// The realms of this process.
@@ -102,7 +106,7 @@ impl Core {
     pub(super) async fn scan<T: Send + 'static>(
         &self,
         realm: RealmId,
-        cost: Cost,
+        cost: ReadCost,
         work: impl FnOnce(&dyn Index) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Failure> {
         self.look(realm, cost, move |books| Ok(work(books.store.as_ref())?))
@@ -113,11 +117,11 @@ impl Core {
     pub(super) async fn look<T: Send + 'static>(
         &self,
         realm: RealmId,
-        cost: Cost,
-        work: impl FnOnce(&Books) -> Result<T, Failure> + Send + 'static,
+        cost: ReadCost,
+        work: impl FnOnce(&ReadAccess) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let turn = self.read_slots.take(realm, cost).await?;
-        let books = Books {
+        let books = ReadAccess {
             store: Arc::clone(&self.store),
             realms: Arc::clone(&self.realms),
         };
@@ -128,7 +132,7 @@ impl Core {
         });
         // Such a thread only reads, so a panic there leaves nothing behind.
         done.await.map_err(|why| {
-            tracing::error!(%why, "a read did not end");
+            tracing::error!(%why, "read did not finish in time");
             Failure::Bug
         })?
     }
@@ -142,19 +146,19 @@ mod tests {
     async fn a_page_waits_for_no_scan_and_no_realm_has_all_scans() {
         let slots = ReadSlots::default();
         let (one, other) = (RealmId(1), RealmId(2));
-        let first = slots.take(one, Cost::Scan).await.unwrap();
-        let second = slots.take(one, Cost::Scan).await.unwrap();
-        let refused = slots.take(one, Cost::Scan).await;
+        let first = slots.take(one, ReadCost::Scan).await.unwrap();
+        let second = slots.take(one, ReadCost::Scan).await.unwrap();
+        let refused = slots.take(one, ReadCost::Scan).await;
         assert_eq!(refused.unwrap_err(), Failure::Overloaded);
         let others = [
-            slots.take(other, Cost::Scan).await.unwrap(),
-            slots.take(other, Cost::Scan).await.unwrap(),
+            slots.take(other, ReadCost::Scan).await.unwrap(),
+            slots.take(other, ReadCost::Scan).await.unwrap(),
         ];
-        let third = slots.take(RealmId(3), Cost::Scan).await;
+        let third = slots.take(RealmId(3), ReadCost::Scan).await;
         assert_eq!(third.unwrap_err(), Failure::Overloaded);
-        slots.take(one, Cost::Page).await.unwrap();
+        slots.take(one, ReadCost::Page).await.unwrap();
         drop((first, second));
-        slots.take(one, Cost::Scan).await.unwrap();
+        slots.take(one, ReadCost::Scan).await.unwrap();
         drop(others);
     }
 }

@@ -21,18 +21,18 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::ReferenceType;
 
 use super::money::TransferView;
-use super::read_slots::{Books, Cost};
+use super::read_slots::{ReadAccess, ReadCost};
 use super::{Ledger, Queries};
-use crate::accounts::Placed;
-use crate::banks::Voice;
+use crate::accounts::AccountVoucher;
+use crate::banks::NoticeAuthority;
 use crate::failure::Failure;
-use crate::ports::{BankGateway as _, BankMovement, DayList, Way};
+use crate::ports::{BankGateway as _, BankMovement, DayList, MovementWay};
 use crate::records::keys::Rail;
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::reads;
 use range::Lists;
 
-pub use range::{Comparison, Counted, Mark, RANGE_DAYS_MAX, Wanted};
+pub use range::{Comparison, RANGE_DAYS_MAX, RangeQuery, RangeTotals, RowKey};
 
 /// One movement of a reconciliation: the bank's side, the ledger's, or both.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub struct Reconciled {
     /// As the bank lists it.
     pub bank: Option<BankMovement>,
     /// The voucher that moved it in the ledger; for a transfer under way, the hold.
-    pub voucher: Option<Placed>,
+    pub voucher: Option<AccountVoucher>,
     /// The transfer to which it belongs, if it is one of ours.
     pub transfer: Option<TransferView>,
     /// The money in suspense that the movement brought or returns.
@@ -121,7 +121,7 @@ impl Queries<'_> {
     ) -> Result<Vec<Reconciled>, Failure> {
         let listed = lists.of(self, (realm, day), request_id).await?;
         let mut unreadable = listed.unreadable.clone();
-        let compare = move |books: &Books| {
+        let compare = move |books: &ReadAccess| {
             let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
             for movement in books.own(realm, &listed.movements)? {
                 let reconciled = books.against_ledger(realm, movement)?;
@@ -131,21 +131,21 @@ impl Queries<'_> {
             let ours = books.of_the_day(realm, day, &seen)?;
             Ok((found, seen, ours))
         };
-        let (mut found, mut seen, mut ours) = self.0.look(realm, Cost::Scan, compare).await?;
+        let (mut found, mut seen, mut ours) = self.0.look(realm, ReadCost::Scan, compare).await?;
         for other in other_days(day, self.0.now().business_day(), begun(&ours)) {
             if ours.is_empty() {
                 break;
             }
             let listed = lists.of(self, (realm, other), request_id).await?;
             unreadable.extend(listed.unreadable.iter().cloned());
-            let compare = move |books: &Books| {
+            let compare = move |books: &ReadAccess| {
                 for movement in books.own(realm, &listed.movements)? {
                     let reconciled = books.against_ledger(realm, movement)?;
                     seen.extend(reconciled.iter().filter_map(place));
                 }
                 Ok(seen)
             };
-            seen = self.0.look(realm, Cost::Scan, compare).await?;
+            seen = self.0.look(realm, ReadCost::Scan, compare).await?;
             ours.retain(|it| place(it).is_none_or(|place| !seen.contains(&place)));
         }
         for it in &mut ours {
@@ -185,9 +185,9 @@ impl Queries<'_> {
             let sharing = sharing.next().map(|on| on.realms_of(realm.mode()));
             let realms = sharing.unwrap_or_else(|| BTreeSet::from([realm]));
             let first = realms.first().copied().unwrap_or(realm);
-            let voice = Voice::from(realms);
+            let authority = NoticeAuthority::from(realms);
             Ledger(self.0)
-                .unreadable(&voice, first, &listed.unreadable, request_id)
+                .unreadable(&authority, first, &listed.unreadable, request_id)
                 .await;
         }
         let listed = Arc::new(listed);
@@ -201,7 +201,7 @@ impl Queries<'_> {
     }
 }
 
-impl Books {
+impl ReadAccess {
     /// The movements on the bank's list that belong to this realm.
     fn own(&self, realm: RealmId, listed: &[BankMovement]) -> Result<Vec<BankMovement>, Failure> {
         let mut own = Vec::new();
@@ -224,8 +224,8 @@ impl Books {
         };
         let on = self.realms.collectors.of(realm);
         let beside = on.map(|on| on.realms_of(realm.mode()));
-        let voice = Voice::from(beside.unwrap_or_else(|| BTreeSet::from([realm])));
-        Ok(self.home_of(&voice, cvu)? == Some(realm))
+        let authority = NoticeAuthority::from(beside.unwrap_or_else(|| BTreeSet::from([realm])));
+        Ok(self.home_of(&authority, cvu)? == Some(realm))
     }
 
     /// Compares a listed movement with the ledger; `None` if no money moved at all.
@@ -235,17 +235,17 @@ impl Books {
         movement: BankMovement,
     ) -> Result<Option<Reconciled>, Failure> {
         let returned = self.return_of(movement.origin)?;
-        if let (Way::Out, Some((_, number))) = (movement.way, returned) {
+        if let (MovementWay::Out, Some((_, number))) = (movement.way, returned) {
             return self.return_against(realm, movement, number);
         }
         let transfer = self.transfer_from(realm, movement.origin)?;
         let (voucher, suspense) = match movement.way {
-            Way::In => self.arrival(realm, &movement, returned.is_some())?,
-            Way::Out => (self.departure(realm, transfer.as_ref())?, None),
+            MovementWay::In => self.arrival(realm, &movement, returned.is_some())?,
+            MovementWay::Out => (self.departure(realm, transfer.as_ref())?, None),
         };
         let credit = voucher.as_ref().map(|placed| &placed.voucher);
         let ours = Ours::of(
-            movement.way == Way::In,
+            movement.way == MovementWay::In,
             suspense.as_ref(),
             credit.map(|credit| (credit.amount, credit.cvu.as_str())),
             transfer.as_ref().map(|view| &view.transfer),
@@ -281,8 +281,10 @@ impl Books {
         );
         let cvu = Cvu::parse(&movement.cvu).ok();
         let key = match (movement.way, movement.origin, &movement.coelsa_id, cvu) {
-            (Way::Out, Some(origin), ..) => Some(BankSays::left(origin)),
-            (Way::In, _, Some(id), Some(cvu)) => Some(BankSays::arrived(id, &cvu, movement.amount)),
+            (MovementWay::Out, Some(origin), ..) => Some(BankSays::left(origin)),
+            (MovementWay::In, _, Some(id), Some(cvu)) => {
+                Some(BankSays::arrived(id, &cvu, movement.amount))
+            }
             _ => None,
         };
         let Some(key) = key.filter(|_| differs) else {
@@ -325,7 +327,7 @@ impl Books {
         realm: RealmId,
         movement: &BankMovement,
         returned: bool,
-    ) -> Result<(Option<Placed>, Option<Parked>), Failure> {
+    ) -> Result<(Option<AccountVoucher>, Option<Parked>), Failure> {
         let store = self.store.as_ref();
         let landed = match &movement.coelsa_id {
             Some(id) => reads::money::landed(store, realm, rail_of(movement, returned), id)?,
@@ -355,7 +357,7 @@ impl Books {
         &self,
         realm: RealmId,
         transfer: Option<&TransferView>,
-    ) -> Result<Option<Placed>, Failure> {
+    ) -> Result<Option<AccountVoucher>, Failure> {
         let Some(TransferView { account, transfer }) = transfer else {
             return Ok(None);
         };
@@ -373,10 +375,10 @@ impl Books {
         realm: RealmId,
         account: AccountNo,
         sequence: u64,
-    ) -> Result<Option<Placed>, Failure> {
-        let place = Place { account, sequence };
+    ) -> Result<Option<AccountVoucher>, Failure> {
+        let place = VoucherPlace { account, sequence };
         let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
-        Ok(voucher.map(|voucher| Placed {
+        Ok(voucher.map(|voucher| AccountVoucher {
             account,
             voucher: Arc::new(voucher),
         }))
@@ -447,7 +449,7 @@ impl Books {
             (ReferenceType::Transfer, Some(id)) => {
                 let found = TransferId::parse(id).map(|TransferId(id)| {
                     let (account, sequence) = (id.account, id.sequence);
-                    let place = Place { account, sequence };
+                    let place = VoucherPlace { account, sequence };
                     let found = reads::money::transfer(store, realm, place)?;
                     let view = |transfer| TransferView { account, transfer };
                     Ok::<_, Failure>(found.map(view))
@@ -484,7 +486,7 @@ fn place(reconciled: &Reconciled) -> Option<(AccountNo, u64)> {
     let outgoing = reconciled
         .bank
         .as_ref()
-        .is_none_or(|bank| bank.way == Way::Out);
+        .is_none_or(|bank| bank.way == MovementWay::Out);
     let returned = reconciled
         .suspense
         .as_ref()

@@ -7,8 +7,8 @@
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::remuneration::{Enrol, FundPosition};
 
-use super::{Asker, Ledger, Queries};
-use crate::accounts::enrolment::{FundSaid, Word};
+use super::{Ledger, Queries, Requester};
+use crate::accounts::enrolment::{FundAnswer, FundAttempt};
 use crate::accounts::{EnrolAccount, EnrolmentView, FundAnswered, ReadEnrolment};
 use crate::failure::Failure;
 use crate::ports::BankGateway as _;
@@ -32,10 +32,10 @@ impl Ledger<'_> {
         realm: RealmId,
         target: Target,
         order: Enrol,
-        asker: Asker<EnrolmentView>,
+        requester: Requester<EnrolmentView>,
     ) -> Answered<EnrolmentView> {
         self.0
-            .order(realm, EnrolAccount { target, order }, asker)
+            .order(realm, EnrolAccount { target, order }, requester)
             .await
     }
 }
@@ -59,10 +59,10 @@ impl Queries<'_> {
         let bank = self.0.bank(realm)?;
         let reply = bank.fund_position(&view.reference, request_id).await;
         let (word, position) = match reply.result {
-            Ok(Some(answered)) => (Word::Answered(answered.word), answered.position),
-            Ok(None) | Err(_) => (Word::Unknown, None),
+            Ok(Some(answered)) => (FundAnswer::Answered(answered.word), answered.position),
+            Ok(None) | Err(_) => (FundAnswer::Unknown, None),
         };
-        let said = FundSaid {
+        let said = FundAttempt {
             enrolment: number,
             word,
             calls: reply.calls,

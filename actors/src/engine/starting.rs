@@ -12,54 +12,54 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::Realms;
 use crate::banks::{RealmBank, Relation};
+use crate::commit_writer::Shared;
 use crate::failure::Failure;
-use crate::hold::Hold;
 use crate::lanes::Lane;
-use crate::life::{self, Gone};
 use crate::loads::Loads;
-use crate::lookout::Lookout;
-use crate::mailbox::{Mailbox, Waiting};
+use crate::mailbox::{Mailbox, QueueDepth};
+use crate::outgoing_pause::OutgoingPause;
+use crate::realm_tasks::{self, TasksDone};
 use crate::realms::{self, RealmSupervisor};
 use crate::records::reads;
-use crate::scribe::Shared;
 use crate::settings::Settings;
+use crate::startup_gate::StartupGate;
 
 /// A supervisor that was started.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedRealm {
     /// The way to the supervisor.
     pub(super) mailbox: Mailbox<RealmSupervisor>,
     /// The supervisor's way to the store.
     pub(super) lane: Arc<Lane>,
     /// Ends when nothing of its life is left.
-    pub(super) gone: Gone,
+    pub(super) tasks_done: TasksDone,
 }
 
 /// A supervisor that was loaded and does not act yet. If it is dropped, it never acted.
-pub(super) struct Loaded {
+pub(super) struct LoadedRealm {
     supervisor: RealmSupervisor,
     /// The index of the thread on which it will run.
     at: Option<usize>,
-    waiting: Waiting,
+    waiting: QueueDepth,
     lane: Arc<Lane>,
-    gone: Gone,
+    tasks_done: TasksDone,
 }
 
 /// A realm before it is taken up; it may be loaded already.
-pub(super) struct Ahead {
+pub(super) struct PreparedRealm {
     pub(super) settings: Arc<RwLock<Arc<Settings>>>,
     pub(super) bank: Arc<RealmBank>,
     pub(super) published: Arc<Notify>,
-    pub(super) loaded: Option<Loaded>,
+    pub(super) loaded: Option<LoadedRealm>,
 }
 
 impl Realms {
     /// A realm that is new here, and not loaded yet.
-    pub(super) fn unloaded(&self, settings: Settings, relation: Relation) -> Ahead {
-        let hold = Arc::new(Hold::new(self.outside.held.clone()));
-        Ahead {
+    pub(super) fn unloaded(&self, settings: Settings, relation: Relation) -> PreparedRealm {
+        let outgoing = Arc::new(OutgoingPause::new(self.outside.held.clone()));
+        PreparedRealm {
             settings: Arc::new(RwLock::new(Arc::new(settings))),
-            bank: Arc::new(RealmBank::new(&self.outside.banks, relation, hold)),
+            bank: Arc::new(RealmBank::new(&self.outside.banks, relation, outgoing)),
             published: Arc::new(Notify::new()),
             loaded: None,
         }
@@ -71,11 +71,11 @@ impl Realms {
         realm: RealmId,
         settings: Settings,
         relation: Relation,
-    ) -> Result<Ahead, Failure> {
+    ) -> Result<PreparedRealm, Failure> {
         let new = self.unloaded(settings, relation);
         let (settings, bank) = (Arc::clone(&new.settings), Arc::clone(&new.bank));
         let loaded = self.load(realm, settings, bank, Arc::clone(&new.published))?;
-        Ok(Ahead {
+        Ok(PreparedRealm {
             loaded: Some(loaded),
             ..new
         })
@@ -97,7 +97,7 @@ impl Realms {
         let addr = Context::<RealmSupervisor>::new().address();
         let store = Arc::clone(&self.store);
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic), self.room);
-        (Mailbox::new(addr, Waiting::default(), self.room), lane)
+        (Mailbox::new(addr, QueueDepth::default(), self.room), lane)
     }
 
     /// Starts the supervisor of a realm from the store.
@@ -107,7 +107,7 @@ impl Realms {
         settings: Arc<RwLock<Arc<Settings>>>,
         bank: Arc<RealmBank>,
         published: Arc<Notify>,
-    ) -> Result<Started, Failure> {
+    ) -> Result<StartedRealm, Failure> {
         let loaded = self.load(realm, settings, bank, published)?;
         Ok(self.begin(loaded))
     }
@@ -119,12 +119,12 @@ impl Realms {
         settings: Arc<RwLock<Arc<Settings>>>,
         bank: Arc<RealmBank>,
         published: Arc<Notify>,
-    ) -> Result<Loaded, Failure> {
+    ) -> Result<LoadedRealm, Failure> {
         let store = Arc::clone(&self.store);
         let last = reads::events::last_at(store.as_ref(), realm)?;
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic), self.room);
         let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
-        let (heart, life, gone) = life::begin();
+        let (cancel_guard, tasks, tasks_done) = realm_tasks::begin();
         let at = usize::try_from(realm.0)
             .unwrap_or(0)
             .checked_rem(self.arbiters.len());
@@ -134,16 +134,16 @@ impl Realms {
             .created_at;
         let shared = Shared {
             realm,
-            life,
+            tasks,
             loads: Loads::new(Arc::clone(&store), realm),
             store,
             lane: Arc::clone(&lane),
             clock: Arc::clone(&self.clock),
-            hold: Arc::clone(bank.hold()),
+            outgoing: Arc::clone(bank.outgoing()),
             collectors: self.collectors.clone(),
             bank,
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
-            lookout: Arc::new(Lookout::since(last)),
+            startup_gate: Arc::new(StartupGate::since(last)),
             pauses: self.pauses,
             keys_kept: self.keys_kept,
             room: self.room,
@@ -162,35 +162,35 @@ impl Realms {
             sink: Arc::clone(&self.outside.sink),
             couriers: self.couriers.clone(),
         };
-        let waiting = Waiting::default();
+        let waiting = QueueDepth::default();
         let supervisor =
-            RealmSupervisor::load(heart, shared, self.residency.join(), waiting.clone())?;
-        Ok(Loaded {
+            RealmSupervisor::load(cancel_guard, shared, self.residency.join(), waiting.clone())?;
+        Ok(LoadedRealm {
             supervisor,
             at,
             waiting,
             lane,
-            gone,
+            tasks_done,
         })
     }
 
     /// Starts a loaded supervisor.
-    pub(super) fn begin(&self, loaded: Loaded) -> Started {
-        let Loaded {
+    pub(super) fn begin(&self, loaded: LoadedRealm) -> StartedRealm {
+        let LoadedRealm {
             supervisor,
             at,
             waiting,
             lane,
-            gone,
+            tasks_done,
         } = loaded;
         let addr = match at.and_then(|at| self.arbiters.get(at)) {
             Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
             None => supervisor.start(),
         };
-        Started {
+        StartedRealm {
             mailbox: Mailbox::new(addr, waiting, self.room),
             lane,
-            gone,
+            tasks_done,
         }
     }
 }

@@ -9,16 +9,16 @@
 
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::statements::{Broken, Named, Period, Statement, Tally};
+use caudal_ledger::statements::{Broken, Named, Period, Statement, StatementCheck};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::Queries;
-use super::read_slots::Cost;
+use super::read_slots::ReadCost;
 use crate::failure::Failure;
 use crate::realms::Target;
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::{LEDGER, account_stream, reads};
 
 /// How many vouchers are read at once.
@@ -63,7 +63,7 @@ impl Queries<'_> {
         let account = head.account;
         let stream = account_stream(realm, account, LEDGER);
         self.0
-            .scan(realm, Cost::Point, move |store| {
+            .scan(realm, ReadCost::Point, move |store| {
                 let up_to = |at: Timestamp| {
                     let found = store.seq_at(stream, at.millis())?;
                     Ok::<_, StoreError>(found.map_or(0, |seq| seq.min(head.sequence)))
@@ -88,7 +88,7 @@ impl Queries<'_> {
     pub async fn statement(self, realm: RealmId, pin: Pin) -> Result<Statement, Failure> {
         let tenant = self.tenant_of(realm).ok_or(Rejection::TenantNotFound)?;
         self.0
-            .look(realm, Cost::Scan, move |books| {
+            .look(realm, ReadCost::Scan, move |books| {
                 let until = pin.period.end();
                 let called =
                     reads::statements::tenant_name_at(books.store.as_ref(), &tenant.0, until)?;
@@ -113,7 +113,7 @@ impl Queries<'_> {
     ) -> Result<Vec<Voucher>, Failure> {
         let ends = (from, pin.last);
         self.0
-            .scan(realm, Cost::Page, move |store| {
+            .scan(realm, ReadCost::Page, move |store| {
                 reads::vouchers(store, realm, pin.account, ends, SortOrder::Ascending, limit)
             })
             .await
@@ -160,9 +160,9 @@ fn recounted(
     };
     let before = match pin.before {
         0 => None,
-        sequence => reads::voucher(store, realm, Place { account, sequence })?,
+        sequence => reads::voucher(store, realm, VoucherPlace { account, sequence })?,
     };
-    let mut tally = Tally::begin(pin.period, before.as_ref());
+    let mut tally = StatementCheck::begin(pin.period, before.as_ref());
     let mut from = pin.before.strict_add(1);
     while from <= pin.last {
         let ends = (from, pin.last);

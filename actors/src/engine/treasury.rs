@@ -21,21 +21,21 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, StoreError};
 
-use super::lists::look::{ACCOUNT, BALANCE, Left, Look};
+use super::lists::bounded_scan::{ACCOUNT, BALANCE, BoundedScan, ScanBudget};
 use super::lists::{AccountFilter, ListPage, Listing, Range, directory, listed, rows};
-use super::read_slots::{Books, Cost};
+use super::read_slots::{ReadAccess, ReadCost};
 use super::{DEADLINE, Queries, Realms, wait};
 use crate::banks::OnCollector;
 use crate::failure::Failure;
-use crate::mailbox::{Mailbox, Waiting};
+use crate::mailbox::{Mailbox, QueueDepth};
 use crate::ports::BankGateway as _;
 use crate::realms::Target;
 use crate::records::account_sets::Among;
 use crate::records::reads;
 use crate::reply::Reply;
-use crate::treasury::{MAILBOX, Standing, TakeSnapshot, Treasury, Whose};
+use crate::treasury::{MAILBOX, RealmCollector, TakeSnapshot, Treasury, TreasuryOwner};
 
-pub use crate::treasury::{Silence, Snapshot};
+pub use crate::treasury::{NoBalance, Snapshot};
 pub use past::Cut;
 
 /// How many rows a scan reads at once.
@@ -89,13 +89,13 @@ type Funds = (Balance, Option<Timestamp>);
 
 impl Realms {
     /// The bank of a realm, and the realm's collector account.
-    fn standing(&self, realm: RealmId) -> Result<Standing, Failure> {
+    fn standing(&self, realm: RealmId) -> Result<RealmCollector, Failure> {
         let bank = self.bank(realm)?;
         let on = match bank.now() {
             Ok(_) => self.collectors().get(&bank.place()).cloned(),
             Err(_) => None,
         };
-        Ok(Standing { bank, on })
+        Ok(RealmCollector { bank, on })
     }
 
     /// Starts a treasury over the same store and banks.
@@ -115,14 +115,14 @@ impl Realms {
             Some(arbiter) => Treasury::start_in_arbiter(arbiter, move |_| treasury),
             None => treasury.start(),
         };
-        Mailbox::new(addr, Waiting::default(), MAILBOX)
+        Mailbox::new(addr, QueueDepth::default(), MAILBOX)
     }
 }
 
 impl Queries<'_> {
     /// The present treasury of a realm.
     pub async fn treasury(self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
-        self.take(Whose::Realm(realm), request_id).await
+        self.take(TreasuryOwner::Realm(realm), request_id).await
     }
 
     /// The treasury of all realms on a collector account together: for operators.
@@ -131,10 +131,10 @@ impl Queries<'_> {
         on: Arc<OnCollector>,
         request_id: &str,
     ) -> Result<Snapshot, Failure> {
-        self.take(Whose::Collector(on), request_id).await
+        self.take(TreasuryOwner::Collector(on), request_id).await
     }
 
-    async fn take(self, whose: Whose, request_id: &str) -> Result<Snapshot, Failure> {
+    async fn take(self, whose: TreasuryOwner, request_id: &str) -> Result<Snapshot, Failure> {
         let (reply, answer) = Reply::new();
         let message = TakeSnapshot {
             whose,
@@ -174,7 +174,7 @@ impl Queries<'_> {
         filter: PositionFilter,
         page: ListPage,
     ) -> Result<Listing<Position>, Failure> {
-        let cost = Cost::scan_if(!filter.is_everyone());
+        let cost = ReadCost::scan_if(!filter.is_everyone());
         let bound = self.0.list_rows;
         self.0
             .look(realm, cost, move |books| {
@@ -186,8 +186,8 @@ impl Queries<'_> {
 
     /// The position of a client.
     pub async fn position(self, realm: RealmId, target: Target) -> Result<Position, Failure> {
-        let read = move |books: &Books| position(books.store.as_ref(), realm, target);
-        self.0.look(realm, Cost::Point, read).await
+        let read = move |books: &ReadAccess| position(books.store.as_ref(), realm, target);
+        self.0.look(realm, ReadCost::Point, read).await
     }
 }
 
@@ -227,7 +227,7 @@ impl PositionFilter {
         realm: RealmId,
         number: AccountNo,
         status: Status,
-        left: &mut Left,
+        left: &mut ScanBudget,
     ) -> Result<Option<Option<Funds>>, StoreError> {
         let closed = status == Status::Closed && self.at.is_none();
         if !closed && self.min.is_none() && self.max.is_none() {
@@ -285,7 +285,7 @@ fn filtered(
     } else {
         ACCOUNT
     };
-    let look = Look {
+    let look = BoundedScan {
         page,
         bound,
         cost: (ACCOUNT, most),

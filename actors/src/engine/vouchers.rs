@@ -11,12 +11,12 @@ use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, Vou
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, StoreError};
 
-use super::read_slots::Cost;
-use super::{Asker, Ledger, Queries};
-use crate::accounts::Placed;
+use super::read_slots::ReadCost;
+use super::{Ledger, Queries, Requester};
+use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
 use crate::realms::{Adjustment, CreateType, ListTypes, RemoveType, ToggleType};
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::{REALM, reads, realm_stream};
 use crate::reply::Answered;
 
@@ -26,9 +26,9 @@ impl Ledger<'_> {
         self,
         realm: RealmId,
         order: Adjustment,
-        asker: Asker<Outcome<Placed>>,
-    ) -> Answered<Outcome<Placed>> {
-        self.0.order(realm, order, asker).await
+        requester: Requester<Outcome<AccountVoucher>>,
+    ) -> Answered<Outcome<AccountVoucher>> {
+        self.0.order(realm, order, requester).await
     }
 
     /// Creates a voucher type.
@@ -36,9 +36,9 @@ impl Ledger<'_> {
         self,
         realm: RealmId,
         order: CreateVoucherType,
-        asker: Asker<VoucherType>,
+        requester: Requester<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.0.order(realm, CreateType(order), asker).await
+        self.0.order(realm, CreateType(order), requester).await
     }
 
     /// Switches a voucher type on or off.
@@ -47,9 +47,11 @@ impl Ledger<'_> {
         realm: RealmId,
         code: TypeCode,
         active: bool,
-        asker: Asker<VoucherType>,
+        requester: Requester<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.0.order(realm, ToggleType(code, active), asker).await
+        self.0
+            .order(realm, ToggleType(code, active), requester)
+            .await
     }
 
     /// Removes a voucher type. Returns the type as it was.
@@ -57,9 +59,9 @@ impl Ledger<'_> {
         self,
         realm: RealmId,
         code: TypeCode,
-        asker: Asker<VoucherType>,
+        requester: Requester<VoucherType>,
     ) -> Answered<VoucherType> {
-        self.0.order(realm, RemoveType(code), asker).await
+        self.0.order(realm, RemoveType(code), requester).await
     }
 }
 
@@ -72,26 +74,26 @@ impl Queries<'_> {
         if self.0.is_at_rest() {
             return self
                 .0
-                .scan(realm, Cost::Page, move |store| types(store, realm))
+                .scan(realm, ReadCost::Page, move |store| types(store, realm))
                 .await;
         }
         self.0.ask(realm, ListTypes).await
     }
 
     /// A voucher by its id.
-    pub async fn voucher(self, realm: RealmId, id: VoucherId) -> Result<Placed, Failure> {
+    pub async fn voucher(self, realm: RealmId, id: VoucherId) -> Result<AccountVoucher, Failure> {
         if id.realm != realm {
             return Err(Rejection::VoucherNotFound.into());
         }
-        let place = Place {
+        let place = VoucherPlace {
             account: id.account,
             sequence: id.sequence,
         };
         let read = move |store: &dyn Index| reads::voucher(store, realm, place);
-        let voucher = self.0.scan(realm, Cost::Point, read).await?;
+        let voucher = self.0.scan(realm, ReadCost::Point, read).await?;
         let voucher = voucher.filter(|found| found.tag == id.tag);
         let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
-        Ok(Placed {
+        Ok(AccountVoucher {
             account: id.account,
             voucher: Arc::new(voucher),
         })
@@ -103,10 +105,10 @@ impl Queries<'_> {
         realm: RealmId,
         id: &ExternalId,
         direction: Option<Direction>,
-    ) -> Result<Placed, Failure> {
+    ) -> Result<AccountVoucher, Failure> {
         let id = id.clone();
         let read = move |store: &dyn Index| by_external(store, realm, &id, direction);
-        let found = self.0.scan(realm, Cost::Point, read).await?;
+        let found = self.0.scan(realm, ReadCost::Point, read).await?;
         Ok(found.ok_or(Rejection::VoucherNotFound)?)
     }
 }
@@ -127,9 +129,9 @@ fn by_external(
     realm: RealmId,
     id: &ExternalId,
     direction: Option<Direction>,
-) -> Result<Option<Placed>, StoreError> {
+) -> Result<Option<AccountVoucher>, StoreError> {
     let directions = direction.map_or(vec![Direction::Credit, Direction::Debit], |d| vec![d]);
-    let mut found: Option<Placed> = None;
+    let mut found: Option<AccountVoucher> = None;
     for direction in directions {
         let held = reads::voucher_by_external(store, realm, direction, id)?;
         if let Some((account, voucher)) = held
@@ -137,7 +139,7 @@ fn by_external(
                 .as_ref()
                 .is_none_or(|older| older.voucher.at <= voucher.at)
         {
-            found = Some(Placed {
+            found = Some(AccountVoucher {
                 account,
                 voucher: Arc::new(voucher),
             });

@@ -6,8 +6,8 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::lists::{AccountFilter, AccountSort, ListPage, Listing};
-use super::read_slots::Cost;
-use super::{Asker, DEADLINE, Ledger, Queries, value, wait};
+use super::read_slots::ReadCost;
+use super::{DEADLINE, Ledger, Queries, Requester, value, wait};
 use crate::accounts::{AccountView, BalanceView, ReadBalance};
 use crate::failure::Failure;
 use crate::realms::Target;
@@ -27,7 +27,7 @@ impl Ledger<'_> {
         number: AccountNo,
         name: Option<String>,
         automatic_alias: bool,
-        asker: Asker<AccountView>,
+        requester: Requester<AccountView>,
     ) -> Answered<AccountView> {
         let order = ProfileOrder::GetCvu {
             // The account draws the client id.
@@ -35,7 +35,7 @@ impl Ledger<'_> {
             name,
             automatic_alias,
         };
-        self.change(realm, Target::Account(number), order, None, asker)
+        self.change(realm, Target::Account(number), order, None, requester)
             .await
     }
 }
@@ -49,7 +49,7 @@ impl Queries<'_> {
         cuit: Cuit,
     ) -> Result<Vec<Account>, Failure> {
         self.0
-            .scan(realm, Cost::Page, move |store| {
+            .scan(realm, ReadCost::Page, move |store| {
                 let numbers = reads::accounts_of_cuit(store, realm, cuit, OF_CUIT_MAX)?;
                 let found: Result<Vec<_>, _> = numbers
                     .into_iter()

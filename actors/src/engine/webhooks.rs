@@ -8,11 +8,11 @@ use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::events::id;
-use super::lists::{Cursor, ListPage, Listing};
-use super::read_slots::Cost;
-use super::{Asker, Operators, Queries};
+use super::lists::{ListCursor, ListPage, Listing};
+use super::read_slots::ReadCost;
+use super::{Operators, Queries, Requester};
 use crate::failure::Failure;
-use crate::ports::webhooks::Sent;
+use crate::ports::webhooks::AttemptResult;
 use crate::realms::{OrderWebhook, TryWebhook};
 use crate::records::{decode, keys, reads};
 use crate::reply::Answered;
@@ -50,7 +50,7 @@ impl Queries<'_> {
     /// The webhooks of a realm.
     pub async fn webhooks(self, realm: RealmId) -> Result<Vec<WebhookView>, Failure> {
         self.0
-            .scan(realm, Cost::Page, move |store| {
+            .scan(realm, ReadCost::Page, move |store| {
                 let found = reads::webhooks::webhooks(store, realm)?;
                 let views = found.into_iter();
                 views.map(|webhook| shown(store, realm, webhook)).collect()
@@ -64,7 +64,7 @@ impl Queries<'_> {
     /// [`Rejection::WebhookNotFound`] when the realm has none of this number or it was removed; otherwise as every read
     /// of the index.
     pub async fn webhook(self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
-        let found = self.0.scan(realm, Cost::Point, move |store| {
+        let found = self.0.scan(realm, ReadCost::Point, move |store| {
             let found = reads::webhooks::webhook(store, realm, number)?;
             found
                 .map(|webhook| shown(store, realm, webhook))
@@ -83,7 +83,7 @@ impl Queries<'_> {
         page: ListPage,
     ) -> Result<Listing<DeliveryView>, Failure> {
         self.webhook(realm, number).await?;
-        let cost = Cost::scan_if(ending.is_some());
+        let cost = ReadCost::scan_if(ending.is_some());
         self.0
             .scan(realm, cost, move |store| {
                 deliveries(store, realm, number, ending, &page)
@@ -101,7 +101,7 @@ impl Queries<'_> {
             event,
             tag,
         } = id;
-        let found = self.0.scan(realm, Cost::Point, move |store| {
+        let found = self.0.scan(realm, ReadCost::Point, move |store| {
             // The deliveries of a removed webhook are still on disk.
             let delivery = match reads::webhooks::webhook(store, realm, number)? {
                 Some(_) => reads::webhooks::delivery(store, realm, number, event)?,
@@ -122,10 +122,10 @@ impl Operators<'_> {
         realm: RealmId,
         number: u64,
         order: WebhookOrder,
-        asker: Asker<Webhook>,
+        requester: Requester<Webhook>,
     ) -> Answered<Webhook> {
         self.0
-            .order(realm, OrderWebhook { number, order }, asker)
+            .order(realm, OrderWebhook { number, order }, requester)
             .await
     }
 
@@ -135,15 +135,17 @@ impl Operators<'_> {
         realm: RealmId,
         number: u64,
         id: String,
-        asker: Asker<Sent>,
-    ) -> Answered<Sent> {
-        self.0.order(realm, TryWebhook { number, id }, asker).await
+        requester: Requester<AttemptResult>,
+    ) -> Answered<AttemptResult> {
+        self.0
+            .order(realm, TryWebhook { number, id }, requester)
+            .await
     }
 }
 
 fn shown(store: &dyn Index, realm: RealmId, webhook: Webhook) -> Result<WebhookView, StoreError> {
     let progress = reads::webhooks::progress(store, realm, &webhook)?;
-    let main = progress.courses.first();
+    let main = progress.cursors.first();
     let number = main.map_or(webhook.after, |main| main.next.saturating_sub(1));
     Ok(WebhookView {
         webhook,
@@ -210,7 +212,7 @@ fn deliveries(
 fn listing(items: Vec<DeliveryView>, next: Option<u64>) -> Listing<DeliveryView> {
     Listing {
         total: u64::try_from(items.len()).unwrap_or(u64::MAX),
-        next: next.map(Cursor::from),
+        next: next.map(ListCursor::from),
         items,
         looked: None,
     }

@@ -11,12 +11,12 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
     fn now(&self) -> Timestamp;
 
     /// Why the machine's clock is not believed; `None` while it is.
-    fn doubt(&self) -> Option<Doubt> {
+    fn doubt(&self) -> Option<ClockDoubt> {
         None
     }
 
     /// Begins anew with the times that the journal knows; called before anything is decided.
-    fn begin(&self, _: Known) {}
+    fn begin(&self, _: KnownTimes) {}
 
     /// Believes the machine's clock as it stands, because a person confirms it.
     fn confirm(&self) {}
@@ -24,14 +24,14 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
 
 /// The times that a journal knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Known {
+pub struct KnownTimes {
     /// The newest stamp among its last commits; `None` for a new journal.
     pub newest: Option<Timestamp>,
     /// A person's last confirmation: the time of the machine's clock, and the time believed until then.
     pub confirmed: Option<(Timestamp, Timestamp)>,
 }
 
-impl Known {
+impl KnownTimes {
     /// The instant that the present cannot precede. After a person has confirmed that the past was too far ahead, the
     /// confirmed time counts until the stamps have passed the time that was believed then.
     pub fn reference(&self) -> Option<Timestamp> {
@@ -44,7 +44,7 @@ impl Known {
 
 /// How a clock contradicts the known times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum DoubtCause {
     /// It was set while the service ran.
     Jumped,
     /// At the start it is behind the journal.
@@ -53,7 +53,7 @@ pub enum Cause {
     Ahead,
 }
 
-impl Cause {
+impl DoubtCause {
     /// The name of the cause on the wire and in the log, the same for ever.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,16 +66,16 @@ impl Cause {
 
 /// A clock that is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Doubt {
+pub struct ClockDoubt {
     /// The contradiction that was found.
-    pub cause: Cause,
+    pub cause: DoubtCause,
     /// The time of the machine's clock.
     pub says: Timestamp,
     /// The time believed instead.
     pub believed: Timestamp,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for ClockDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             cause,
@@ -83,9 +83,9 @@ impl fmt::Display for Doubt {
             believed,
         } = self;
         let found = match cause {
-            Cause::Jumped => "it was set while the service ran",
-            Cause::Behind => "that is before the journal's newest entry",
-            Cause::Ahead => "that is too long after the journal's newest entry",
+            DoubtCause::Jumped => "it was set while the service ran",
+            DoubtCause::Behind => "that is before the journal's newest entry",
+            DoubtCause::Ahead => "that is too long after the journal's newest entry",
         };
         write!(
             f,
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn what_was_confirmed_counts_until_stamps_have_passed_what_was_believed() {
         let at = Timestamp::from_millis;
-        let reference = |newest, confirmed| Known { newest, confirmed }.reference();
+        let reference = |newest, confirmed| KnownTimes { newest, confirmed }.reference();
         assert_eq!(reference(None, None), None);
         assert_eq!(reference(Some(at(9)), None), Some(at(9)));
         // Set back from 9 to 5, and used since.

@@ -10,12 +10,12 @@ use caudal_ledger::webhooks::WebhookFormat;
 
 use super::LocalFuture;
 
-/// A secret as it lies in the store: sealed, so that only the sink can read it.
-pub type Sealed = Vec<u8>;
+/// A secret as it is stored in the store: sealed, so that only the sink can read it.
+pub type SealedSecret = Vec<u8>;
 
 /// The contents of a parcel.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Contents {
+pub enum ParcelContents {
     /// An event of the log.
     Event(Box<Event>),
     /// A try that the tenant asked for, which belongs to no event.
@@ -37,9 +37,9 @@ pub struct Parcel {
     /// The URL to which it is posted, as the tenant gave it.
     pub url: String,
     /// The secrets to sign with, the newest first; while one rotates, both count.
-    pub secrets: Vec<Sealed>,
+    pub secrets: Vec<SealedSecret>,
     /// The contents of the body.
-    pub contents: Contents,
+    pub contents: ParcelContents,
     /// The format of the body.
     pub format: WebhookFormat,
     /// When the attempt begins: the time that is signed.
@@ -48,7 +48,7 @@ pub struct Parcel {
 
 /// Why there was no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Trouble {
+pub enum NoResponse {
     /// The name of the host does not resolve.
     Unresolved,
     /// The service may not send to the URL or its address.
@@ -63,7 +63,7 @@ pub enum Trouble {
     Unsendable,
 }
 
-impl Trouble {
+impl NoResponse {
     /// Every kind of trouble.
     pub const ALL: [Self; 6] = [
         Self::Unresolved,
@@ -89,16 +89,16 @@ impl Trouble {
 
 /// How an attempt ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sent {
+pub struct AttemptResult {
     /// The status of the answer, whichever it is, or why there was none.
-    pub result: Result<u16, Trouble>,
+    pub result: Result<u16, NoResponse>,
     /// How long the receiver asks to wait.
     pub retry_after: Option<Duration>,
     /// How long it took, in milliseconds.
     pub millis: u64,
 }
 
-impl Sent {
+impl AttemptResult {
     /// Whether the receiver has it: any 2xx, nothing else.
     pub fn is_delivered(&self) -> bool {
         matches!(self.result, Ok(200..=299))
@@ -108,17 +108,17 @@ impl Sent {
 /// Carries parcels. It never follows a redirect, never waits longer than its limit, and sends to no forbidden address.
 pub trait WebhookSink: Send + Sync + fmt::Debug + 'static {
     /// Makes one attempt.
-    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent>;
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, AttemptResult>;
 }
 
 /// Carries nothing: every try ends as one that could not be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct NoSink;
 
-impl WebhookSink for Nobody {
-    fn send(&self, _: Parcel) -> LocalFuture<'_, Sent> {
-        Box::pin(std::future::ready(Sent {
-            result: Err(Trouble::Unsendable),
+impl WebhookSink for NoSink {
+    fn send(&self, _: Parcel) -> LocalFuture<'_, AttemptResult> {
+        Box::pin(std::future::ready(AttemptResult {
+            result: Err(NoResponse::Unsendable),
             retry_after: None,
             millis: 0,
         }))

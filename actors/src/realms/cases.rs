@@ -11,7 +11,7 @@
 //! first to the last of `Pauses`. At a start at most [`RETURNS_MAX`] returns are taken up.
 //!
 //! **A past that is gone.** If an older copy of the store was put back, the bank may already have returned money that
-//! waits here. So a decision waits until the bank's list was looked through, [`LOOKOUT_WAIT`] at most, and a return
+//! waits here. So a decision waits until the bank's list was looked through, [`STARTUP_WAIT`] at most, and a return
 //! found there is taken in by its reference.
 //!
 //! **Failure.** If the outcome of a return is unknown, the bank is asked again, also after a restart. A refusal is kept
@@ -31,19 +31,19 @@ use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
-use crate::accounts::remittance::Said;
-use crate::accounts::{CreditParked, Heard};
+use crate::accounts::remittance::TransferAnswer;
+use crate::accounts::{CreditParked, NoticeOutcome};
+use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
-use crate::mailbox::{Asked as _, Mailbox, Untaken};
+use crate::mailbox::{HasResponder as _, Mailbox, Undelivered};
 use crate::orders::{Envelope, Order, TicketOf};
 use crate::ports::BankError;
 use crate::records::keys::Rail;
 use crate::records::{self, BANK, CASES, reads};
 use crate::reply::ClaimGuard;
-use crate::scribe::{Shared, Ticket, Write};
 
 /// How long a decision waits for the bank's list to be looked through.
-const LOOKOUT_WAIT: Duration = Duration::from_secs(5);
+const STARTUP_WAIT: Duration = Duration::from_secs(5);
 /// The most returns that are taken up at a start; the others wait for the next start.
 const RETURNS_MAX: usize = 10_000;
 
@@ -65,18 +65,18 @@ impl RealmOrder for CreditSuspense {
     fn route(
         self,
         realm: &mut RealmSupervisor,
-        mut ticket: TicketOf<Self>,
+        mut request: TicketOf<Self>,
         ctx: &mut RealmContext,
     ) {
-        if !realm.shared.lookout.is_passed() {
-            return realm.decide_later(self, ticket, realm.home(ctx));
+        if !realm.shared.startup_gate.is_passed() {
+            return realm.decide_later(self, request, realm.supervisor(ctx));
         }
-        let found = realm.claimed(self.place, &mut ticket);
+        let found = realm.claimed(self.place, &mut request);
         let found = found.and_then(|parked| Ok((parked, realm.number(self.target)?)));
         match found {
-            Err(why) => realm.end(Err(why), ticket),
+            Err(why) => realm.end(Err(why), request),
             Ok((parked, number)) => {
-                realm.forward(Ok(number), CreditParked(parked, self.decision), ticket);
+                realm.forward(Ok(number), CreditParked(parked, self.decision), request);
             }
         }
     }
@@ -98,22 +98,27 @@ impl RealmOrder for ReturnSuspense {
     fn route(
         self,
         realm: &mut RealmSupervisor,
-        mut ticket: TicketOf<Self>,
+        mut request: TicketOf<Self>,
         ctx: &mut RealmContext,
     ) {
-        if !realm.shared.lookout.is_passed() {
-            return realm.decide_later(self, ticket, realm.home(ctx));
+        if !realm.shared.startup_gate.is_passed() {
+            return realm.decide_later(self, request, realm.supervisor(ctx));
         }
         let settings = realm.shared.settings();
-        let decided = realm.claimed(self.place, &mut ticket).and_then(|parked| {
+        let decided = realm.claimed(self.place, &mut request).and_then(|parked| {
             let of = (settings.tenant.as_str(), settings.mode);
             let fact = parked.decide_return(of, self.decision)?;
             Ok((parked, fact))
         });
         match decided {
-            Err(why) => realm.end(Err(why), ticket),
+            Err(why) => realm.end(Err(why), request),
             Ok(decided) => {
-                realm.begin_return(decided, (false, |parked| parked), ticket, realm.home(ctx));
+                realm.begin_return(
+                    decided,
+                    (false, |parked| parked),
+                    request,
+                    realm.supervisor(ctx),
+                );
             }
         }
     }
@@ -128,7 +133,7 @@ pub(super) struct RecogniseReturn {
 }
 
 impl Order for RecogniseReturn {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
@@ -136,18 +141,18 @@ impl RealmOrder for RecogniseReturn {
     fn route(
         self,
         realm: &mut RealmSupervisor,
-        mut ticket: TicketOf<Self>,
+        mut request: TicketOf<Self>,
         ctx: &mut RealmContext,
     ) {
         let Self { place, attempt } = self;
         let (settings, now) = (realm.shared.settings(), realm.shared.clock.now());
-        let decided = realm.claimed(place, &mut ticket).and_then(|parked| {
+        let decided = realm.claimed(place, &mut request).and_then(|parked| {
             let of = (settings.tenant.as_str(), settings.mode);
             let fact = parked.decide_recognised(of, attempt, now)?;
             Ok((parked, fact))
         });
         match decided {
-            Err(why) => realm.end(Err(why), ticket),
+            Err(why) => realm.end(Err(why), request),
             Ok(decided) => {
                 tracing::warn!(
                     realm = realm.shared.realm.0,
@@ -156,14 +161,19 @@ impl RealmOrder for RecogniseReturn {
                     attempt,
                     "the bank has a return of money in suspense that was not known; it is taken in"
                 );
-                realm.begin_return(decided, (true, |_| Heard::Done), ticket, realm.home(ctx));
+                realm.begin_return(
+                    decided,
+                    (true, |_| NoticeOutcome::Done),
+                    request,
+                    realm.supervisor(ctx),
+                );
             }
         }
     }
 }
 
 /// The result of a try to return money; the channel gets whether the return is over.
-pub(super) struct TakeReturnAnswer(pub ReturnSaid, pub oneshot::Sender<bool>);
+pub(super) struct TakeReturnAnswer(pub ReturnAttempt, pub oneshot::Sender<bool>);
 
 impl Order for TakeReturnAnswer {
     type Outcome = ();
@@ -171,13 +181,13 @@ impl Order for TakeReturnAnswer {
 
 impl RealmOrder for TakeReturnAnswer {
     fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, _: &mut RealmContext) {
-        let Self(said, over) = self;
-        let ReturnSaid {
+        let Self(answer, over) = self;
+        let ReturnAttempt {
             number,
-            said,
+            answer,
             calls,
-        } = said;
-        let heard = match realm.heard_of_return(number, &said) {
+        } = answer;
+        let heard = match realm.heard_of_return(number, &answer) {
             Ok(heard) => heard,
             Err(why) => {
                 if let Some(why) = why {
@@ -189,20 +199,20 @@ impl RealmOrder for TakeReturnAnswer {
             }
         };
         match heard {
-            Word::Fact(both, guard) => {
+            ReturnVerdict::Fact(both, guard) => {
                 let (parked, fact) = *both;
                 let ended = !matches!(fact, CaseFact::ReturnNamed { .. });
                 match realm.case_page(parked, &fact, &calls) {
-                    Ok((page, _)) => realm.scribe.commit(page, move |done| {
+                    Ok((writes, _)) => realm.writer.commit(writes, move |done| {
                         drop(guard);
                         over.send(ended && done.is_ok()).ok();
                     }),
-                    Err(why) => realm.scribe.fail::<()>(why, None),
+                    Err(why) => realm.writer.fail::<()>(why, None),
                 }
             }
             heard => {
                 realm.journal(&calls);
-                let ended = matches!(heard, Word::Over | Word::Nothing);
+                let ended = matches!(heard, ReturnVerdict::Over | ReturnVerdict::Nothing);
                 over.send(ended).ok();
             }
         }
@@ -213,24 +223,28 @@ impl RealmOrder for TakeReturnAnswer {
 pub(super) struct HearReturn(pub u64, pub BankTransfer);
 
 impl Order for HearReturn {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
 impl RealmOrder for HearReturn {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let Self(number, record) = self;
-        match realm.heard_of_return(number, &Said::Transfer(record)) {
-            Err(None) => realm.end(Err(Failure::Overloaded), ticket),
-            Err(Some(why)) => realm.end(Err(why.into()), ticket),
-            Ok(Word::Nothing) => realm.end(Ok(Heard::Ignored), ticket),
-            Ok(Word::Over | Word::Goes) => realm.end(Ok(Heard::Known), ticket),
-            Ok(Word::Fact(both, guard)) => {
-                ticket.guards.push(guard);
+        match realm.heard_of_return(number, &TransferAnswer::Transfer(record)) {
+            Err(None) => realm.end(Err(Failure::Overloaded), request),
+            Err(Some(why)) => realm.end(Err(why.into()), request),
+            Ok(ReturnVerdict::Nothing) => realm.end(Ok(NoticeOutcome::Ignored), request),
+            Ok(ReturnVerdict::Over | ReturnVerdict::Goes) => {
+                realm.end(Ok(NoticeOutcome::Known), request)
+            }
+            Ok(ReturnVerdict::Fact(both, guard)) => {
+                request.guards.push(guard);
                 let (parked, fact) = *both;
-                let page = realm.case_page(parked, &fact, &[]);
-                let page = page.map(|(page, _)| page);
-                realm.scribe.finish_if(page, Ok(Heard::Done), ticket);
+                let writes = realm.case_page(parked, &fact, &[]);
+                let writes = writes.map(|(writes, _)| writes);
+                realm
+                    .writer
+                    .finish_if(writes, Ok(NoticeOutcome::Done), request);
             }
         }
     }
@@ -249,22 +263,22 @@ pub(super) struct TakeBackReturn {
 }
 
 impl Order for TakeBackReturn {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
 impl RealmOrder for TakeBackReturn {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let store = realm.shared.store.as_ref();
         let parked = match reads::cases::returned(store, realm.shared.realm, self.number) {
             Ok(Some(parked)) => parked,
-            Ok(None) => return realm.end(Ok(Heard::Ignored), ticket),
-            Err(why) => return realm.end(Err(why.into()), ticket),
+            Ok(None) => return realm.end(Ok(NoticeOutcome::Ignored), request),
+            Err(why) => return realm.end(Err(why.into()), request),
         };
         match realm.claim_rail(Rail::Arrival, &self.coelsa_id) {
-            Err(why) => return realm.end(Err(why), ticket),
-            Ok((_, Some(_))) => return realm.end(Ok(Heard::Known), ticket),
-            Ok((guard, None)) => ticket.guards.push(guard),
+            Err(why) => return realm.end(Err(why), request),
+            Ok((_, Some(_))) => return realm.end(Ok(NoticeOutcome::Known), request),
+            Ok((guard, None)) => request.guards.push(guard),
         }
         let suspense = Suspense {
             cash_in: CashIn {
@@ -276,24 +290,24 @@ impl RealmOrder for TakeBackReturn {
             },
             reason: "return_came_back".to_owned(),
         };
-        realm.park(&suspense, ticket);
+        realm.park(&suspense, request);
     }
 }
 
 /// The result of one try to return money.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReturnSaid {
+pub struct ReturnAttempt {
     /// The number of the return.
     pub number: u64,
     /// The bank's answer.
-    pub said: Said,
+    pub answer: TransferAnswer,
     /// The calls to the bank, oldest first.
     pub calls: Vec<BankCall>,
 }
 
 impl RealmSupervisor {
     /// Resumes asking the bank about every return that was under way.
-    pub(super) fn take_up_returns(&self, home: &Mailbox<Self>) {
+    pub(super) fn take_up_returns(&self, supervisor: &Mailbox<Self>) {
         let Shared { store, realm, .. } = &*self.shared;
         let open = reads::cases::open_returns(store.as_ref(), *realm, RETURNS_MAX);
         let found = open.and_then(|numbers| {
@@ -304,7 +318,7 @@ impl RealmSupervisor {
         match found {
             Ok(found) => {
                 for parked in found.into_iter().flatten() {
-                    self.ask_return(&parked, "recovery".into(), true, home.clone());
+                    self.ask_return(&parked, "recovery".into(), true, supervisor.clone());
                 }
             }
             Err(why) => tracing::error!(%why, realm = realm.0, "cannot look for open returns"),
@@ -319,9 +333,13 @@ impl RealmSupervisor {
     }
 
     /// Reads the money in suspense that a person decides about, and claims it for the request.
-    fn claimed<T>(&self, place: SuspensePlace, ticket: &mut Ticket<T>) -> Result<Parked, Failure> {
+    fn claimed<T>(
+        &self,
+        place: SuspensePlace,
+        request: &mut RequestContext<T>,
+    ) -> Result<Parked, Failure> {
         let guard = self.claim_case(place).ok_or(Rejection::OperationInFlight)?;
-        ticket.guards.push(guard);
+        request.guards.push(guard);
         let Shared { store, realm, .. } = &*self.shared;
         let parked = reads::cases::parked(store.as_ref(), *realm, place)?;
         let parked = parked.ok_or(Rejection::CaseNotFound)?;
@@ -334,18 +352,18 @@ impl RealmSupervisor {
     fn decide_later<O: RealmOrder>(
         &self,
         order: O,
-        ticket: Ticket<O::Outcome>,
-        home: Mailbox<Self>,
+        request: RequestContext<O::Outcome>,
+        supervisor: Mailbox<Self>,
     ) {
-        let lookout = Arc::clone(&self.shared.lookout);
-        let mut message = Untaken::from(Envelope { order, ticket });
-        self.shared.life.spawn(async move {
-            let passed = tokio::time::timeout(LOOKOUT_WAIT, lookout.passed()).await;
+        let startup_gate = Arc::clone(&self.shared.startup_gate);
+        let mut message = Undelivered::from(Envelope { order, request });
+        self.shared.tasks.spawn(async move {
+            let passed = tokio::time::timeout(STARTUP_WAIT, startup_gate.passed()).await;
             if passed.is_ok() {
                 // If the supervisor is gone, the caller is told so.
-                home.put(home.reserve(), message.take()).ok();
-            } else if let Some(asker) = message.message().asker() {
-                asker.refuse(Failure::NotRead(BankError::TimedOut));
+                supervisor.put(supervisor.reserve(), message.take()).ok();
+            } else if let Some(responder) = message.message().responder() {
+                responder.refuse(Failure::NotRead(BankError::TimedOut));
             }
         });
     }
@@ -356,22 +374,22 @@ impl RealmSupervisor {
         &mut self,
         (parked, fact): (Parked, CaseFact),
         (found, outcome): (bool, fn(Parked) -> T),
-        ticket: Ticket<T>,
-        home: Mailbox<Self>,
+        request: RequestContext<T>,
+        supervisor: Mailbox<Self>,
     ) {
-        let request_id = ticket.request_id.clone();
+        let request_id = request.request_id.clone();
         match self.case_page(parked, &fact, &[]) {
-            Err(why) => self.scribe.fail(why, ticket.reply),
-            Ok((page, parked)) => {
-                let errand = self.errand(&parked, request_id, found);
+            Err(why) => self.writer.fail(why, request.reply),
+            Ok((writes, parked)) => {
+                let task = self.task(&parked, request_id, found);
                 let (sender, durable) = oneshot::channel();
                 let outcome = Ok(outcome(parked));
-                self.scribe
-                    .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
-                self.shared.life.spawn(async move {
+                self.writer
+                    .finish_and(writes, outcome, request, |done| drop(sender.send(done)));
+                self.shared.tasks.spawn(async move {
                     // A return that never became durable is not ordered.
-                    if let (Ok(Ok(())), Some(errand)) = (durable.await, errand) {
-                        errand.run(home).await;
+                    if let (Ok(Ok(())), Some(task)) = (durable.await, task) {
+                        task.run(supervisor).await;
                     }
                 });
             }
@@ -384,53 +402,63 @@ impl RealmSupervisor {
         mut parked: Parked,
         fact: &CaseFact,
         calls: &[BankCall],
-    ) -> Result<(Write, Parked), StoreError> {
+    ) -> Result<(WriteSet, Parked), StoreError> {
         let realm = self.shared.realm;
         let stream = records::account_stream(realm, AccountNo(0), CASES);
         let entry = self.own_entry(stream, fact)?;
         parked.apply(fact, entry.seq);
-        let mut page = Write::from(entry);
+        let mut writes = WriteSet::from(entry);
         let stream = records::account_stream(realm, AccountNo(0), BANK);
         for call in calls {
-            page.entries.push(self.own_entry(stream, call)?);
+            writes.entries.push(self.own_entry(stream, call)?);
         }
-        Ok((page, parked))
+        Ok((writes, parked))
     }
 
-    fn ask_return(&self, parked: &Parked, request_id: String, found: bool, home: Mailbox<Self>) {
-        if let Some(errand) = self.errand(parked, request_id, found) {
-            self.shared.life.spawn(errand.run(home));
+    fn ask_return(
+        &self,
+        parked: &Parked,
+        request_id: String,
+        found: bool,
+        supervisor: Mailbox<Self>,
+    ) {
+        if let Some(task) = self.task(parked, request_id, found) {
+            self.shared.tasks.spawn(task.run(supervisor));
         }
     }
 
     /// What the bank's answer means for a return: the fact, with the case before it and the claim on the case.
     /// `Err(None)` when somebody else has claimed the case.
-    fn heard_of_return(&self, number: u64, said: &Said) -> Result<Word, Option<StoreError>> {
+    fn heard_of_return(
+        &self,
+        number: u64,
+        answer: &TransferAnswer,
+    ) -> Result<ReturnVerdict, Option<StoreError>> {
         let Shared { store, realm, .. } = &*self.shared;
         let look = || reads::cases::returned(store.as_ref(), *realm, number);
         let Some(place) = look().map_err(Some)?.map(|parked| parked.place) else {
-            return Ok(Word::Nothing);
+            return Ok(ReturnVerdict::Nothing);
         };
         let guard = self.claim_case(place).ok_or(None)?;
         let Some(parked) = look().map_err(Some)? else {
-            return Ok(Word::Nothing);
+            return Ok(ReturnVerdict::Nothing);
         };
-        let fact = match said {
-            Said::Unknown => None,
-            Said::Refused(why) => refused(&parked, number, why),
-            Said::Transfer(record) => settled(*realm, &parked, number, record),
+        let fact = match answer {
+            TransferAnswer::Unknown => None,
+            TransferAnswer::Refused(why) => refused(&parked, number, why),
+            TransferAnswer::Transfer(record) => settled(*realm, &parked, number, record),
         };
         Ok(match fact {
-            None if is_over(&parked, number) => Word::Over,
-            None => Word::Goes,
-            Some(fact) => Word::Fact(Box::new((parked, fact)), guard),
+            None if is_over(&parked, number) => ReturnVerdict::Over,
+            None => ReturnVerdict::Goes,
+            Some(fact) => ReturnVerdict::Fact(Box::new((parked, fact)), guard),
         })
     }
 }
 
 /// What the bank's answer about a return means.
 #[derive(Debug)]
-enum Word {
+enum ReturnVerdict {
     /// It is about no return of this realm.
     Nothing,
     /// The return had ended before.

@@ -13,12 +13,12 @@ use foldhash::HashMap;
 
 use super::{RealmContext, RealmOrder, RealmReport, RealmSupervisor, Target};
 use crate::accounts::{AccountActor, Child, Observe, Observed, Passivate};
+use crate::actor_status::ActorStatus;
+use crate::commit_writer::{RequestContext, Shared};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::orders::{Order, TicketOf};
 use crate::residency::Residents;
-use crate::scribe::{Shared, Ticket};
-use crate::vitals::Vitals;
 
 /// The most candidates that are checked before one account starts beyond the bound.
 const ROOM_TRIES: u32 = 64;
@@ -26,10 +26,10 @@ const ROOM_TRIES: u32 = 64;
 const TRIM_TRIES: u32 = 100_000;
 
 impl RealmOrder for Observe {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         match realm.number(self.0) {
-            Ok(number) => realm.children.observe(number, self, ticket),
-            Err(why) => ticket.answer(Err(why)),
+            Ok(number) => realm.children.observe(number, self, request),
+            Err(why) => request.answer(Err(why)),
         }
     }
 }
@@ -42,9 +42,9 @@ impl Order for PassivateAccount {
 }
 
 impl RealmOrder for PassivateAccount {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         let number = realm.number(self.0);
-        ticket.answer(number.map(|number| realm.children.passivate(number)));
+        request.answer(number.map(|number| realm.children.passivate(number)));
     }
 }
 
@@ -56,8 +56,8 @@ impl Order for ReportActors {
 }
 
 impl RealmOrder for ReportActors {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
-        ticket.answer(Ok(realm.children.report()));
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+        request.answer(Ok(realm.children.report()));
     }
 }
 
@@ -69,8 +69,8 @@ impl Order for FindVouchersOf {
 }
 
 impl RealmOrder for FindVouchersOf {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
-        ticket.answer(Ok(realm.shared.trail.by(&self.0)));
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+        request.answer(Ok(realm.shared.trail.by(&self.0)));
     }
 }
 
@@ -112,7 +112,7 @@ impl Children {
         }
     }
 
-    /// How many accounts this realm may have in memory, beside the other realms.
+    /// How many accounts this realm may have in memory, next to the other realms.
     pub(super) fn share(&self) -> usize {
         self.residents.share()
     }
@@ -128,7 +128,7 @@ impl Children {
                 child.touched = true;
                 return Ok(child.clone());
             }
-            if !child.vitals.retire() {
+            if !child.actor_status.retire() {
                 // Its commits have to succeed or fail before the account can be read from the disk.
                 return Err(Failure::Overloaded);
             }
@@ -146,26 +146,34 @@ impl Children {
         if number > self.last {
             return Err(Rejection::AccountNotFound.into());
         }
-        let vitals = Arc::new(Vitals::default());
+        let actor_status = Arc::new(ActorStatus::default());
         let shared = Arc::clone(&self.shared);
-        let actor = AccountActor::wanted(shared, Arc::clone(&vitals), number);
-        Ok(self.keep(number, actor, vitals))
+        let actor = AccountActor::wanted(shared, Arc::clone(&actor_status), number);
+        Ok(self.keep(number, actor, actor_status))
     }
 
     /// Starts the actor of an account that is about to be registered.
-    pub(super) fn start_unborn(&mut self, registration: &Registration) -> Result<Child, Failure> {
-        let vitals = Arc::new(Vitals::default());
+    pub(super) fn start_unregistered(
+        &mut self,
+        registration: &Registration,
+    ) -> Result<Child, Failure> {
+        let actor_status = Arc::new(ActorStatus::default());
         let shared = Arc::clone(&self.shared);
-        let actor = AccountActor::unborn(shared, Arc::clone(&vitals), registration);
+        let actor = AccountActor::unregistered(shared, Arc::clone(&actor_status), registration);
         self.last = self.last.max(registration.number);
-        Ok(self.keep(registration.number, actor, vitals))
+        Ok(self.keep(registration.number, actor, actor_status))
     }
 
-    fn keep(&mut self, number: AccountNo, actor: AccountActor, vitals: Arc<Vitals>) -> Child {
+    fn keep(
+        &mut self,
+        number: AccountNo,
+        actor: AccountActor,
+        actor_status: Arc<ActorStatus>,
+    ) -> Child {
         self.make_room();
         let child = Child {
-            mailbox: Mailbox::new(actor.start(), vitals.queued.clone(), self.shared.room),
-            vitals,
+            mailbox: Mailbox::new(actor.start(), actor_status.queued.clone(), self.shared.room),
+            actor_status,
             touched: false,
         };
         self.starts += 1;
@@ -201,7 +209,7 @@ impl Children {
         if let Some(number) = self.queue.pop_front() {
             match self.living.get_mut(&number) {
                 None => {}
-                Some(child) if child.touched || !child.vitals.idle() => {
+                Some(child) if child.touched || !child.actor_status.idle() => {
                     child.touched = false;
                     self.queue.push_back(number);
                 }
@@ -220,7 +228,7 @@ impl Children {
     pub(super) fn passivate(&mut self, number: AccountNo) -> bool {
         match self.living.get(&number) {
             None => true,
-            Some(child) if !(child.vitals.idle() && child.vitals.retire()) => false,
+            Some(child) if !(child.actor_status.idle() && child.actor_status.retire()) => false,
             Some(child) => {
                 child.tell(Passivate);
                 self.forget(number);
@@ -231,11 +239,16 @@ impl Children {
     }
 
     /// Asks a resident actor for its live state.
-    fn observe(&self, number: AccountNo, question: Observe, ticket: Ticket<Option<Observed>>) {
+    fn observe(
+        &self,
+        number: AccountNo,
+        question: Observe,
+        request: RequestContext<Option<Observed>>,
+    ) {
         match self.living.get(&number).filter(|child| child.sound()) {
-            None => ticket.answer(Ok(None)),
-            Some(child) if child.mailbox.is_full() => ticket.answer(Err(Failure::Overloaded)),
-            Some(child) => child.send(question, ticket),
+            None => request.answer(Ok(None)),
+            Some(child) if child.mailbox.is_full() => request.answer(Err(Failure::Overloaded)),
+            Some(child) => child.send(question, request),
         }
     }
 
@@ -250,8 +263,8 @@ impl Children {
         };
         for child in self.living.values() {
             report.queued += child.mailbox.count();
-            report.in_flight += child.vitals.in_flight();
-            let busy = usize::from(child.vitals.busy.load(Ordering::Acquire));
+            report.in_flight += child.actor_status.in_flight();
+            let busy = usize::from(child.actor_status.busy.load(Ordering::Acquire));
             report.waiting_for_bank += busy;
         }
         report

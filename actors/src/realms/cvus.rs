@@ -4,7 +4,7 @@
 //! were not used since the older one was begun are forgotten. So a realm with more accounts than the cache holds never
 //! loses all of them at once.
 //!
-//! **Bounds.** [`REMEMBERED`] for each account that the realm may have in memory beside the other realms, and never
+//! **Bounds.** [`REMEMBERED`] for each account that the realm may have in memory next to the other realms, and never
 //! more than [`MOST`]. When the bound shrinks, the next sweep forgets the excess.
 
 use caudal_ledger::cvu::Cvu;
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_asked_for_lately_are_remembered_and_no_more_than_there_is_room_for() {
+    fn recent_entries_are_cached_within_the_bound() {
         let mut cvus = Cvus::default();
         let cvu = |client| Cvu::compose(184, client).unwrap();
         for client in 0..1000 {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_a_bound_that_became_less_is_given_back() {
+    fn residents_beyond_a_lowered_bound_are_evicted() {
         let mut cvus = Cvus::default();
         let cvu = |client| Cvu::compose(184, client).unwrap();
         for client in 0..4000 {

@@ -1,4 +1,4 @@
-//! Routes orders and questions about the money of accounts. What several routes share is here, too: claims, convoys, and
+//! Routes orders and questions about the money of accounts. What several routes share is here, too: claims, transactions, and
 //! the realm's own entries.
 
 use std::collections::BTreeSet;
@@ -15,36 +15,40 @@ use caudal_ledger::voucher_types::TypeCode;
 use caudal_storage::StoreError;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
-use crate::accounts::{BookArrival, Convoy, Heard, Joint, PlaceHold, QuoteFor, StepHold};
+use crate::accounts::{
+    BookArrival, JointOrder, MultiAccountTxn, NoticeOutcome, PlaceHold, QuoteFor, StepHold,
+};
+use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
 use crate::records::keys::Rail;
 use crate::records::projection::Landed;
 use crate::records::{self, BANK, SUSPENSE, Tail, reads};
 use crate::reply::ClaimGuard;
-use crate::scribe::{Shared, Ticket, Write};
 
 impl RealmOrder for PlaceHold {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let number = realm.number(self.target).and_then(|number| {
             if !self.dry_run {
                 let (kind, id) = ([b'x', Direction::Hold.byte()], &self.order.external_id);
-                ticket.guards.push(realm.claim_external(&kind, id, number)?);
+                request
+                    .guards
+                    .push(realm.claim_external(&kind, id, number)?);
             }
             Ok(number)
         });
-        realm.forward(number, self, ticket);
+        realm.forward(number, self, request);
     }
 }
 
 impl RealmOrder for StepHold {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         let number = if self.id.0.realm == realm.shared.realm {
             Ok(self.id.0.account)
         } else {
             Err(Rejection::HoldNotFound.into())
         };
-        realm.forward(number, self, ticket);
+        realm.forward(number, self, request);
     }
 }
 
@@ -63,7 +67,7 @@ impl Order for QuoteFees {
 }
 
 impl RealmOrder for QuoteFees {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext) {
         let Self {
             target,
             code,
@@ -76,11 +80,11 @@ impl RealmOrder for QuoteFees {
                     voucher_type,
                     amount,
                 };
-                question.route(realm, ticket, ctx);
+                question.route(realm, request, ctx);
             }
             None => {
                 let code = code.to_string();
-                ticket.answer(Err(Rejection::VoucherTypeUnknown { code }.into()));
+                request.answer(Err(Rejection::VoucherTypeUnknown { code }.into()));
             }
         }
     }
@@ -88,13 +92,13 @@ impl RealmOrder for QuoteFees {
 
 /// Money that arrived, for a CVU of this realm or for an unknown one.
 impl RealmOrder for BookArrival {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         match realm.claim_rail(Rail::Arrival, &self.0.coelsa_id) {
-            Err(why) => return realm.end(Err(why), ticket),
+            Err(why) => return realm.end(Err(why), request),
             Ok((guard, landed)) => {
-                ticket.guards.push(guard);
+                request.guards.push(guard);
                 if let Some(landed) = landed {
-                    return realm.arrived_again(self.0, &landed, ticket);
+                    return realm.arrived_again(self.0, &landed, request);
                 }
             }
         }
@@ -104,9 +108,9 @@ impl RealmOrder for BookArrival {
                     cash_in: self.0,
                     reason: unknown.code().to_owned(),
                 };
-                realm.park(&suspense, ticket);
+                realm.park(&suspense, request);
             }
-            number => realm.forward(number, self, ticket),
+            number => realm.forward(number, self, request),
         }
     }
 }
@@ -139,11 +143,11 @@ impl RealmSupervisor {
     }
 
     /// Sends an order through all accounts that it concerns, starting at the lowest number.
-    pub(super) fn convoy<T: Send + 'static>(
+    pub(super) fn txn<T: Send + 'static>(
         &mut self,
         accounts: &BTreeSet<AccountNo>,
-        ticket: Ticket<T>,
-        order: impl FnOnce(Ticket<T>) -> Joint,
+        request: RequestContext<T>,
+        order: impl FnOnce(RequestContext<T>) -> JointOrder,
     ) {
         let found: Result<Vec<_>, _> = accounts
             .iter()
@@ -151,11 +155,11 @@ impl RealmSupervisor {
             .map(|number| self.children.get(*number).map(|child| child.reserve()))
             .collect();
         match found {
-            Err(why) => self.end(Err(why), ticket),
+            Err(why) => self.end(Err(why), request),
             Ok(mut ahead) => {
                 if let Some(first) = ahead.pop() {
-                    let convoy = Convoy::new(order(ticket), ahead);
-                    first.send(convoy);
+                    let txn = MultiAccountTxn::new(order(request), ahead);
+                    first.send(txn);
                 }
             }
         }
@@ -186,10 +190,11 @@ impl RealmSupervisor {
     }
 
     /// Keeps money without a known account, until a person decides about it.
-    pub(super) fn park(&mut self, suspense: &Suspense, ticket: Ticket<Heard>) {
+    pub(super) fn park(&mut self, suspense: &Suspense, request: RequestContext<NoticeOutcome>) {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), SUSPENSE);
-        let page = self.own_entry(stream, suspense).map(Write::from);
-        self.scribe.finish_if(page, Ok(Heard::Suspended), ticket);
+        let writes = self.own_entry(stream, suspense).map(WriteSet::from);
+        self.writer
+            .finish_if(writes, Ok(NoticeOutcome::Suspended), request);
     }
 
     /// The next entry of one of the realm's own streams.
@@ -214,6 +219,6 @@ impl RealmSupervisor {
             .iter()
             .map(|call| self.own_entry(stream, call))
             .collect();
-        self.scribe.commit_if(entries.map(Write::from));
+        self.writer.commit_if(entries.map(WriteSet::from));
     }
 }

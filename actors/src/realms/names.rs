@@ -8,11 +8,11 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::{Owner, Rejection};
 
 use super::RealmSupervisor;
+use crate::commit_writer::Shared;
 use crate::failure::Failure;
 use crate::records::projection::Listed;
 use crate::records::reads;
 use crate::reply::ClaimGuard;
-use crate::scribe::Shared;
 
 impl RealmSupervisor {
     /// Claims the code and alias of a new account, or answers which of them is taken.

@@ -16,37 +16,38 @@ use foldhash::HashMap;
 
 use super::{Adjustment, RealmContext, RealmOrder, RealmSupervisor, TypeRef};
 use crate::accounts::{
-    BULK_PART, BatchMode, Gather, ItemOutcome, Joint, Placed, Post, Posting, Share, is_kept,
+    AccountVoucher, BULK_PART, BatchCollector, BatchMode, BatchShard, ItemOutcome, JointOrder,
+    Post, Posting, is_kept,
 };
+use crate::commit_writer::{RequestContext, Shared};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, give_way};
 use crate::orders::{Envelope, Order, TicketOf};
 use crate::records::reads;
-use crate::reply::{ClaimGuard, Waits};
-use crate::scribe::{Shared, Ticket};
+use crate::reply::{ClaimGuard, Responder};
 
 /// The account and the order of an item, or why it is already refused.
 type Resolved = Result<(AccountNo, Posting), Failure>;
 /// What each external id of a batch was first used for, by direction. Two accounts cannot share an id, whatever becomes
 /// of the first item, so the answer does not depend on how far the first item has come.
-type Named = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
+type ExternalIdUses = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
 
 impl Order for Adjustment {
-    type Outcome = Outcome<Placed>;
+    type Outcome = Outcome<AccountVoucher>;
 }
 
 impl RealmOrder for Adjustment {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let dry_run = self.dry_run;
         let resolved = realm.prepare(self).and_then(|(number, posting)| {
             if !dry_run {
-                ticket.guards.push(realm.claim_posting(&posting, number)?);
+                request.guards.push(realm.claim_posting(&posting, number)?);
             }
             Ok((number, posting))
         });
         match resolved {
-            Ok((number, posting)) => realm.forward(Ok(number), Post { posting, dry_run }, ticket),
-            Err(why) => realm.end(Err(why), ticket),
+            Ok((number, posting)) => realm.forward(Ok(number), Post { posting, dry_run }, request),
+            Err(why) => realm.end(Err(why), request),
         }
     }
 }
@@ -64,21 +65,21 @@ impl Order for Batch {
 }
 
 impl RealmOrder for Batch {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext) {
         let Self { items, mode } = self;
-        let asker = if mode.atomic || mode.dry_run {
-            BulkAsker::All {
+        let responder = if mode.atomic || mode.dry_run {
+            BatchResponder::All {
                 resolved: Vec::with_capacity(items.len()),
                 mode,
-                ticket,
+                request,
             }
         } else {
-            BulkAsker::Each(gather(items.len(), ticket, realm.home(ctx)))
+            BatchResponder::Each(collector(items.len(), request, realm.supervisor(ctx)))
         };
-        let bulk = Bulk {
+        let bulk = BatchOrder {
             items: items.into_iter().enumerate(),
             named: HashMap::default(),
-            asker,
+            responder,
         };
         realm.bulk(bulk, ctx);
     }
@@ -93,28 +94,28 @@ impl Order for KeepOutcomes {
 
 impl RealmOrder for KeepOutcomes {
     fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
-        let Self(outcomes, ticket) = self;
+        let Self(outcomes, request) = self;
         if outcomes.len() <= BULK_PART {
-            return realm.end(Ok(outcomes), ticket);
+            return realm.end(Ok(outcomes), request);
         }
-        let Ticket {
+        let RequestContext {
             reply,
             keyed,
             guards,
             request_id,
-        } = ticket;
+        } = request;
         let Some(keyed) = keyed else { return };
         let rendered = wrap_future::<_, RealmSupervisor>(keyed.rendered(outcomes));
         ctx.spawn(rendered.map(move |rendered, realm, _| {
             // If the rendering fails, the outcome is unknown; the items are known by their ids.
             if let Ok((keyed, outcomes)) = rendered {
-                let ticket = Ticket {
+                let request = RequestContext {
                     reply,
                     keyed: Some(keyed),
                     guards,
                     request_id,
                 };
-                realm.end(Ok(outcomes), ticket);
+                realm.end(Ok(outcomes), request);
             }
         }));
     }
@@ -141,7 +142,7 @@ impl RealmSupervisor {
         };
         let posting = Posting {
             order: resolved,
-            ground: self.unwritten_types(),
+            precondition: self.unwritten_types(),
         };
         Ok((number, posting))
     }
@@ -193,17 +194,17 @@ impl RealmSupervisor {
 
     /// Resolves the next part of a batch. The rest queues behind the messages that wait meanwhile, so a long batch is
     /// many short turns, and the other realms of the thread take theirs in between.
-    fn bulk(&mut self, mut bulk: Bulk, ctx: &mut Context<Self>) {
+    fn bulk(&mut self, mut bulk: BatchOrder, ctx: &mut Context<Self>) {
         if bulk.has_left() {
             return;
         }
         let part: Vec<_> = bulk.items.by_ref().take(BULK_PART).collect();
         let named = &mut bulk.named;
-        match &mut bulk.asker {
-            BulkAsker::All {
+        match &mut bulk.responder {
+            BatchResponder::All {
                 resolved,
                 mode,
-                ticket,
+                request,
             } => {
                 for (_, item) in part {
                     if mode.dry_run {
@@ -212,41 +213,41 @@ impl RealmSupervisor {
                         continue;
                     }
                     let found = self.resolve(item, named).map(|(number, order, guard)| {
-                        ticket.guards.push(guard);
+                        request.guards.push(guard);
                         (number, order)
                     });
                     resolved.push(found);
                 }
             }
-            BulkAsker::Each(gather) => {
-                let gather = Arc::clone(gather);
-                self.share_out(part, named, &gather);
+            BatchResponder::Each(collector) => {
+                let collector = Arc::clone(collector);
+                self.share_out(part, named, &collector);
             }
         }
         if bulk.items.len() > 0 {
             self.go_on_with(bulk, ctx);
-        } else if let BulkAsker::All {
+        } else if let BatchResponder::All {
             resolved,
             mode,
-            ticket,
+            request,
             ..
-        } = bulk.asker
+        } = bulk.responder
         {
-            self.together(resolved, mode, ticket);
+            self.together(resolved, mode, request);
         }
     }
 
     /// Schedules the rest of a batch for a later turn.
-    fn go_on_with(&self, bulk: Bulk, ctx: &mut Context<Self>) {
-        let home = self.home(ctx);
+    fn go_on_with(&self, bulk: BatchOrder, ctx: &mut Context<Self>) {
+        let supervisor = self.supervisor(ctx);
         // The batch is already let in, so it is not refused for want of room.
-        let permit = home.reserve();
-        drop(home.put(permit, Envelope::from(bulk)));
+        let permit = supervisor.reserve();
+        drop(supervisor.put(permit, Envelope::from(bulk)));
         give_way(ctx);
     }
 
     /// The supervisor's own mailbox, for messages to itself in a later turn. They count like anybody's.
-    pub(super) fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
+    pub(super) fn supervisor(&self, ctx: &Context<Self>) -> Mailbox<Self> {
         Mailbox::new(ctx.address(), self.waiting.clone(), self.shared.room)
     }
 
@@ -254,7 +255,7 @@ impl RealmSupervisor {
     fn resolve(
         &mut self,
         item: Adjustment,
-        named: &mut Named,
+        named: &mut ExternalIdUses,
     ) -> Result<(AccountNo, Posting, ClaimGuard), Failure> {
         let (number, posting) = self.name(item, named)?;
         let guard = self.claim_posting(&posting, number)?;
@@ -262,7 +263,7 @@ impl RealmSupervisor {
     }
 
     /// Resolves an item of a batch, unless an earlier item has its external id for another account.
-    fn name(&mut self, item: Adjustment, named: &mut Named) -> Resolved {
+    fn name(&mut self, item: Adjustment, named: &mut ExternalIdUses) -> Resolved {
         let (number, posting) = self.prepare(item)?;
         let PostAdjustment {
             voucher_type,
@@ -291,20 +292,20 @@ impl RealmSupervisor {
         &mut self,
         resolved: Vec<Resolved>,
         mode: BatchMode,
-        mut ticket: Ticket<Vec<ItemOutcome>>,
+        mut request: RequestContext<Vec<ItemOutcome>>,
     ) {
         let found = resolved.iter().flatten().map(|(number, _)| *number);
         let accounts: BTreeSet<_> = found.collect();
         if accounts.is_empty() {
             let refused = |item: Result<_, _>| item.and(Err(Failure::Overloaded));
             let refused: Vec<_> = resolved.into_iter().map(refused).collect();
-            ticket.keyed = ticket.keyed.filter(|_| is_kept(&refused));
-            return self.end(Ok(refused), ticket);
+            request.keyed = request.keyed.filter(|_| is_kept(&refused));
+            return self.end(Ok(refused), request);
         }
-        self.convoy(&accounts, ticket, |ticket| Joint::Batch {
+        self.txn(&accounts, request, |request| JointOrder::Batch {
             items: resolved,
             mode,
-            ticket,
+            request,
         });
     }
 
@@ -312,36 +313,36 @@ impl RealmSupervisor {
     fn share_out(
         &mut self,
         part: Vec<(usize, Adjustment)>,
-        named: &mut Named,
-        gather: &Arc<Gather>,
+        named: &mut ExternalIdUses,
+        collector: &Arc<BatchCollector>,
     ) {
-        let mut shares: BTreeMap<AccountNo, Share> = BTreeMap::new();
-        let empty = || Share {
+        let mut shards: BTreeMap<AccountNo, BatchShard> = BTreeMap::new();
+        let empty = || BatchShard {
             items: Vec::new(),
             guards: Vec::new(),
-            gather: Arc::clone(gather),
+            collector: Arc::clone(collector),
         };
         let mut refused = Vec::new();
         for (place, item) in part {
             match self.resolve(item, named) {
                 Err(why) => refused.push((place, Err(why))),
                 Ok((number, order, guard)) => {
-                    let share = shares.entry(number).or_insert_with(empty);
-                    share.items.push((place, order));
-                    share.guards.push(guard);
+                    let shard = shards.entry(number).or_insert_with(empty);
+                    shard.items.push((place, order));
+                    shard.guards.push(guard);
                 }
             }
         }
-        gather.bring(refused);
-        for (number, mut share) in shares {
+        collector.bring(refused);
+        for (number, mut shard) in shards {
             match self.children.get(number) {
-                Ok(child) => child.tell(share),
+                Ok(child) => child.tell(shard),
                 Err(why) => {
-                    let items = std::mem::take(&mut share.items);
+                    let items = std::mem::take(&mut shard.items);
                     let refused = items
                         .into_iter()
                         .map(|(place, _)| (place, Err(why.clone())));
-                    gather.bring(refused.collect());
+                    collector.bring(refused.collect());
                 }
             }
         }
@@ -350,10 +351,10 @@ impl RealmSupervisor {
 
 /// A batch on its way through the supervisor.
 #[derive(Debug)]
-pub struct Bulk {
+pub struct BatchOrder {
     items: std::iter::Enumerate<std::vec::IntoIter<Adjustment>>,
-    named: Named,
-    asker: BulkAsker,
+    named: ExternalIdUses,
+    responder: BatchResponder,
 }
 
 #[derive(Debug)]
@@ -361,62 +362,66 @@ pub struct Bulk {
     clippy::large_enum_variant,
     reason = "a batch has one, and its messages are boxed by the mailbox"
 )]
-enum BulkAsker {
+enum BatchResponder {
     /// All of the items are posted, or none; also a dry run. They travel together when all are resolved.
     All {
         resolved: Vec<Resolved>,
         mode: BatchMode,
-        ticket: Ticket<Vec<ItemOutcome>>,
+        request: RequestContext<Vec<ItemOutcome>>,
     },
     /// Each item is posted for itself as soon as it is resolved, and the outcomes are gathered.
-    Each(Arc<Gather>),
+    Each(Arc<BatchCollector>),
 }
 
-impl Order for Bulk {
+impl Order for BatchOrder {
     type Outcome = ();
 
-    fn caller<'a>(&'a mut self, _: &'a mut Ticket<()>) -> Option<&'a mut dyn Waits> {
+    fn caller<'a>(&'a mut self, _: &'a mut RequestContext<()>) -> Option<&'a mut dyn Responder> {
         Some(self)
     }
 }
 
-impl RealmOrder for Bulk {
+impl RealmOrder for BatchOrder {
     fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
         realm.bulk(self, ctx);
     }
 }
 
-impl Waits for Bulk {
+impl Responder for BatchOrder {
     fn has_left(&self) -> bool {
-        match &self.asker {
-            BulkAsker::All { ticket, .. } => ticket.has_left(),
-            BulkAsker::Each(gather) => gather.is_left(),
+        match &self.responder {
+            BatchResponder::All { request, .. } => request.has_left(),
+            BatchResponder::Each(collector) => collector.is_left(),
         }
     }
 
     /// For a batch that is posted as a whole, this refuses all of it; for any other batch, the items not resolved yet.
     fn refuse(&mut self, why: Failure) {
-        match &mut self.asker {
-            BulkAsker::All { ticket, .. } => ticket.refuse(why),
-            BulkAsker::Each(gather) => {
+        match &mut self.responder {
+            BatchResponder::All { request, .. } => request.refuse(why),
+            BatchResponder::Each(collector) => {
                 let rest = self.items.by_ref();
-                gather.bring(rest.map(|(place, _)| (place, Err(why.clone()))).collect());
+                collector.bring(rest.map(|(place, _)| (place, Err(why.clone()))).collect());
             }
         }
     }
 }
 
-fn gather(
+fn collector(
     items: usize,
-    ticket: Ticket<Vec<ItemOutcome>>,
-    home: Mailbox<RealmSupervisor>,
-) -> Arc<Gather> {
-    Arc::new(Gather::new(items, ticket, move |outcomes, ticket| {
-        if ticket.keyed.is_none() || !is_kept(&outcomes) {
-            return ticket.answer(Ok(outcomes));
-        }
-        // The realm keeps the answer for the key. The batch is done, so it is not refused for want of room.
-        let order = KeepOutcomes(outcomes, ticket);
-        drop(home.put(home.reserve(), Envelope::from(order)));
-    }))
+    request: RequestContext<Vec<ItemOutcome>>,
+    supervisor: Mailbox<RealmSupervisor>,
+) -> Arc<BatchCollector> {
+    Arc::new(BatchCollector::new(
+        items,
+        request,
+        move |outcomes, request| {
+            if request.keyed.is_none() || !is_kept(&outcomes) {
+                return request.answer(Ok(outcomes));
+            }
+            // The realm keeps the answer for the key. The batch is done, so it is not refused for want of room.
+            let order = KeepOutcomes(outcomes, request);
+            drop(supervisor.put(supervisor.reserve(), Envelope::from(order)));
+        },
+    ))
 }

@@ -29,7 +29,7 @@ impl Order for Register {
 impl RealmOrder for Register {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let Self {
             registration,
             open,
@@ -47,10 +47,12 @@ impl RealmOrder for Register {
             ..registration
         };
         let claimed = realm.claim_names(&registration, alias.as_ref());
-        match claimed.and_then(|guards| Ok((guards, realm.children.start_unborn(&registration)?))) {
-            Err(why) => realm.end(Err(why), ticket),
+        match claimed
+            .and_then(|guards| Ok((guards, realm.children.start_unregistered(&registration)?)))
+        {
+            Err(why) => realm.end(Err(why), request),
             Ok((guards, child)) => {
-                ticket.guards.extend(guards);
+                request.guards.extend(guards);
                 // The account draws the client id.
                 let client_id = 0;
                 let opening = open.then_some(ProfileOrder::Open { client_id, alias });
@@ -58,7 +60,7 @@ impl RealmOrder for Register {
                     registration,
                     opening,
                 };
-                child.send(order, ticket);
+                child.send(order, request);
                 realm.last_account = Some(LastNumber {
                     number: next,
                     at: now,
@@ -71,17 +73,17 @@ impl RealmOrder for Register {
         self,
         account: AccountNo,
         realm: &mut RealmSupervisor,
-        ticket: TicketOf<Self>,
+        request: TicketOf<Self>,
         _: &mut RealmContext,
     ) {
-        realm.forward(Ok(account), AdoptChange, ticket);
+        realm.forward(Ok(account), AdoptChange, request);
     }
 }
 
 impl RealmOrder for ChangeProfile {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let number = realm.number(self.target).and_then(|number| {
             let guard = match &self.order {
                 ProfileOrder::SetAlias(alias) => Some(realm.claim_for(alias, number)?),
@@ -92,19 +94,19 @@ impl RealmOrder for ChangeProfile {
                 }
                 _ => None,
             };
-            ticket.guards.extend(guard);
+            request.guards.extend(guard);
             Ok(number)
         });
-        realm.forward(number, self, ticket);
+        realm.forward(number, self, request);
     }
 
     fn adopt(
         self,
         account: AccountNo,
         realm: &mut RealmSupervisor,
-        ticket: TicketOf<Self>,
+        request: TicketOf<Self>,
         _: &mut RealmContext,
     ) {
-        realm.forward(Ok(account), AdoptChange, ticket);
+        realm.forward(Ok(account), AdoptChange, request);
     }
 }

@@ -11,24 +11,24 @@ use crate::orders::TicketOf;
 impl RealmOrder for EnrolAccount {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         let number = realm.number(self.target);
-        realm.forward(number, self, ticket);
+        realm.forward(number, self, request);
     }
 
     fn adopt(
         self,
         account: AccountNo,
         realm: &mut RealmSupervisor,
-        ticket: TicketOf<Self>,
+        request: TicketOf<Self>,
         _: &mut RealmContext,
     ) {
-        realm.forward(Ok(account), AdoptEnrolment(self.order), ticket);
+        realm.forward(Ok(account), AdoptEnrolment(self.order), request);
     }
 }
 
 impl RealmOrder for FundAnswered {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
-        realm.ask(Target::Account(self.0), self, ticket);
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+        realm.ask(Target::Account(self.0), self, request);
     }
 }

@@ -11,8 +11,8 @@ use caudal_storage::StoreError;
 
 use super::{RealmSupervisor, SWEEP_MAX, SWEEP_ON};
 use crate::accounts::Tick;
+use crate::commit_writer::Shared;
 use crate::records::{self, reads};
-use crate::scribe::Shared;
 
 impl RealmSupervisor {
     /// Starts the missing actors of accounts that wait for the bank or the fund, and has holds released whose time is
@@ -73,7 +73,7 @@ impl RealmSupervisor {
                 Ok(child) if tick => child.tell(Tick),
                 Ok(_) => {}
                 Err(why) => {
-                    tracing::warn!(%why, account = number.0, "cannot take up unfinished business");
+                    tracing::warn!(%why, account = number.0, "cannot resume unfinished business");
                 }
             }
         }

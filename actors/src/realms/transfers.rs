@@ -8,48 +8,49 @@ use caudal_ledger::transfers::{Destination, Send};
 
 use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
 use crate::accounts::{
-    BookDeparture, DecideTransfer, HearTransfer, Heard, Joint, MakeTransfer, ReverseTransfer,
+    BookDeparture, DecideTransfer, HearTransfer, JointOrder, MakeTransfer, NoticeOutcome,
+    ReverseTransfer,
 };
+use crate::commit_writer::Shared;
 use crate::failure::Failure;
 use crate::orders::TicketOf;
 use crate::records::keys::Rail;
 use crate::records::reads;
-use crate::scribe::Shared;
 
 /// If the destination is an account of the realm, both accounts get the order; if not, only the sending account does,
 /// which sends it on to the bank.
 impl RealmOrder for MakeTransfer {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let (order, dry_run) = (&self.order, self.dry_run);
         let ends = realm.number(self.from).and_then(|from| {
             let to = realm.receiver(&order.to)?;
             if !dry_run {
                 let guard = realm.claim_external(b"t", &order.external_id, from)?;
-                ticket.guards.push(guard);
+                request.guards.push(guard);
                 if to.is_none() {
                     // The lookout may be recovering the same order from the bank's list right now, after an older copy
                     // was put back.
                     let guard = realm.claim_sent(realm.origin_of(order), from);
                     let guard = guard.map_err(|_| Rejection::ExternalIdInFlight)?;
-                    ticket.guards.push(guard);
+                    request.guards.push(guard);
                 }
             }
             Ok((from, to))
         });
         match ends {
-            Err(why) => realm.end(Err(why), ticket),
-            Ok((from, None)) => realm.forward(Ok(from), self, ticket),
+            Err(why) => realm.end(Err(why), request),
+            Ok((from, None)) => realm.forward(Ok(from), self, request),
             Ok((from, Some(to))) if to == from => {
-                realm.end(Err(Rejection::SameAccount.into()), ticket);
+                realm.end(Err(Rejection::SameAccount.into()), request);
             }
             Ok((from, Some(to))) => {
                 let both = BTreeSet::from([from, to]);
-                realm.convoy(&both, ticket, |ticket| Joint::Transfer {
+                realm.txn(&both, request, |request| JointOrder::Transfer {
                     from,
                     to,
                     order: self.order,
                     dry_run,
-                    ticket,
+                    request,
                 });
             }
         }
@@ -57,37 +58,37 @@ impl RealmOrder for MakeTransfer {
 }
 
 impl RealmOrder for HearTransfer {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
-        realm.forward(Ok(self.account), self, ticket);
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+        realm.forward(Ok(self.account), self, request);
     }
 }
 
 impl RealmOrder for ReverseTransfer {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         match realm.claim_rail(Rail::Return, &self.coelsa_id) {
-            Err(why) => return realm.end(Err(why), ticket),
-            Ok((_, Some(_))) => return realm.end(Ok(Heard::Known), ticket),
-            Ok((guard, None)) => ticket.guards.push(guard),
+            Err(why) => return realm.end(Err(why), request),
+            Ok((_, Some(_))) => return realm.end(Ok(NoticeOutcome::Known), request),
+            Ok((guard, None)) => request.guards.push(guard),
         }
-        realm.forward(Ok(self.account), self, ticket);
+        realm.forward(Ok(self.account), self, request);
     }
 }
 
 impl RealmOrder for DecideTransfer {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
-        realm.forward(Ok(self.transfer.0.account), self, ticket);
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+        realm.forward(Ok(self.transfer.0.account), self, request);
     }
 }
 
 impl RealmOrder for BookDeparture {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         match realm.claim_left(self.0.origin) {
-            Ok(guard) => ticket.guards.push(guard),
-            Err(why) => return realm.end(Err(why), ticket),
+            Ok(guard) => request.guards.push(guard),
+            Err(why) => return realm.end(Err(why), request),
         }
         match realm.number(Target::Cvu(self.0.cvu)) {
-            Err(Failure::Rejected(why)) => realm.left_nobody(self.0, &why, ticket),
-            number => realm.forward(number, self, ticket),
+            Err(Failure::Rejected(why)) => realm.left_nobody(self.0, &why, request),
+            number => realm.forward(number, self, request),
         }
     }
 }

@@ -13,13 +13,13 @@ use caudal_ledger::transfers::{CashIn, Departure};
 use caudal_storage::StoreError;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor};
-use crate::accounts::Heard;
+use crate::accounts::NoticeOutcome;
+use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{Order, TicketOf};
-use crate::records::projection::{Landed, Place};
+use crate::records::projection::{Landed, VoucherPlace};
 use crate::records::{self, UNBOOKED, reads};
 use crate::reply::ClaimGuard;
-use crate::scribe::{Shared, Ticket, Write};
 
 /// A person says that a report that could not be booked was put right otherwise.
 pub struct DismissUnbooked {
@@ -34,19 +34,19 @@ impl Order for DismissUnbooked {
 }
 
 impl RealmOrder for DismissUnbooked {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
-        let decided = realm.claimed_unbooked(self.place, &mut ticket);
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+        let decided = realm.claimed_unbooked(self.place, &mut request);
         let decided = decided.and_then(|found| {
             let fact = found.decide_dismissal(self.decision)?;
             Ok((found, fact))
         });
         let (mut found, fact) = match decided {
             Ok(decided) => decided,
-            Err(why) => return realm.end(Err(why), ticket),
+            Err(why) => return realm.end(Err(why), request),
         };
         found.apply(&fact);
-        let page = realm.unbooked_page(&fact);
-        realm.scribe.finish_if(page, Ok(found), ticket);
+        let writes = realm.unbooked_page(&fact);
+        realm.writer.finish_if(writes, Ok(found), request);
     }
 }
 
@@ -54,12 +54,12 @@ impl RealmOrder for DismissUnbooked {
 pub(super) struct KeepUnreadable(pub Box<UnreadableLine>);
 
 impl Order for KeepUnreadable {
-    type Outcome = Heard;
+    type Outcome = NoticeOutcome;
     const ALWAYS: bool = true;
 }
 
 impl RealmOrder for KeepUnreadable {
-    fn route(self, realm: &mut RealmSupervisor, mut ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
         let Self(line) = self;
         let key = line.key();
         let Shared {
@@ -70,12 +70,12 @@ impl RealmOrder for KeepUnreadable {
         } = &*realm.shared;
         let name = [b"l".as_slice(), &key.0].concat();
         match claims.claim(*of, name, AccountNo(0), false) {
-            Ok(claim) => ticket.guards.push(claim),
+            Ok(claim) => request.guards.push(claim),
             // Another list with the same line is being taken in.
-            Err(_) => return realm.end(Ok(Heard::Known), ticket),
+            Err(_) => return realm.end(Ok(NoticeOutcome::Known), request),
         }
         match reads::cases::said(store.as_ref(), *of, key) {
-            Ok(Some(_)) => realm.end(Ok(Heard::Known), ticket),
+            Ok(Some(_)) => realm.end(Ok(NoticeOutcome::Known), request),
             Ok(None) => {
                 tracing::error!(
                     realm = of.0,
@@ -83,9 +83,9 @@ impl RealmOrder for KeepUnreadable {
                     field = line.field,
                     "a line of the bank's list cannot be read; it waits for a person"
                 );
-                realm.unbooked(BankSays::Unreadable(line), UNREADABLE, ticket);
+                realm.unbooked(BankSays::Unreadable(line), UNREADABLE, request);
             }
-            Err(why) => realm.end(Err(why.into()), ticket),
+            Err(why) => realm.end(Err(why.into()), request),
         }
     }
 }
@@ -118,19 +118,19 @@ impl RealmSupervisor {
         &mut self,
         arrived: CashIn,
         landed: &Landed,
-        ticket: Ticket<Heard>,
+        request: RequestContext<NoticeOutcome>,
     ) {
         match self.as_landed(&arrived, landed) {
-            Ok(true) => self.end(Ok(Heard::Known), ticket),
+            Ok(true) => self.end(Ok(NoticeOutcome::Known), request),
             Ok(false) => {
                 tracing::error!(
                     coelsa_id = arrived.coelsa_id,
                     realm = self.shared.realm.0,
                     "the bank tells money that arrived again, with another amount or CVU; nothing is credited, and a person has to look"
                 );
-                self.unbooked(BankSays::Arrived(arrived), TOLD_OTHERWISE, ticket);
+                self.unbooked(BankSays::Arrived(arrived), TOLD_OTHERWISE, request);
             }
-            Err(why) => self.end(Err(why.into()), ticket),
+            Err(why) => self.end(Err(why.into()), request),
         }
     }
 
@@ -146,7 +146,7 @@ impl RealmSupervisor {
                 .map(|parked| (parked.suspense.cash_in.cvu, parked.suspense.cash_in.amount)),
             None => {
                 let (account, sequence) = (landed.account, landed.sequence);
-                let credit = reads::voucher(store, of, Place { account, sequence })?;
+                let credit = reads::voucher(store, of, VoucherPlace { account, sequence })?;
                 credit.map(|credit| (credit.cvu, credit.amount))
             }
         };
@@ -158,29 +158,35 @@ impl RealmSupervisor {
     }
 
     /// Money left a CVU that no account has.
-    pub(super) fn left_nobody(&mut self, left: Departure, why: &Rejection, ticket: Ticket<Heard>) {
+    pub(super) fn left_nobody(
+        &mut self,
+        left: Departure,
+        why: &Rejection,
+        request: RequestContext<NoticeOutcome>,
+    ) {
         let Shared { store, realm, .. } = &*self.shared;
         match reads::cases::said(store.as_ref(), *realm, BankSays::left(left.origin)) {
-            Ok(Some(_)) => self.end(Ok(Heard::Known), ticket),
+            Ok(Some(_)) => self.end(Ok(NoticeOutcome::Known), request),
             Ok(None) => {
                 tracing::error!(
                     origin = %left.origin,
-                    "money left a CVU of ours that the ledger does not know; it waits for a person"
+                    "money left one of our CVUs without a known order; a case was opened"
                 );
-                self.unbooked(BankSays::Left(left), why.code(), ticket);
+                self.unbooked(BankSays::Left(left), why.code(), request);
             }
-            Err(why) => self.end(Err(why.into()), ticket),
+            Err(why) => self.end(Err(why.into()), request),
         }
     }
 
-    fn unbooked(&mut self, says: BankSays, reason: &str, ticket: Ticket<Heard>) {
+    fn unbooked(&mut self, says: BankSays, reason: &str, request: RequestContext<NoticeOutcome>) {
         let reason = reason.to_owned();
         let fact = UnbookedFact::Said { says, reason };
-        let page = self.unbooked_page(&fact);
-        self.scribe.finish_if(page, Ok(Heard::Known), ticket);
+        let writes = self.unbooked_page(&fact);
+        self.writer
+            .finish_if(writes, Ok(NoticeOutcome::Known), request);
     }
 
-    fn unbooked_page(&mut self, fact: &UnbookedFact) -> Result<Write, StoreError> {
+    fn unbooked_page(&mut self, fact: &UnbookedFact) -> Result<WriteSet, StoreError> {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), UNBOOKED);
         Ok(self.own_entry(stream, fact)?.into())
     }
@@ -188,7 +194,7 @@ impl RealmSupervisor {
     fn claimed_unbooked(
         &self,
         place: SuspensePlace,
-        ticket: &mut Ticket<Unbooked>,
+        request: &mut RequestContext<Unbooked>,
     ) -> Result<Unbooked, Failure> {
         let Shared {
             store,
@@ -199,7 +205,7 @@ impl RealmSupervisor {
         let (account, sequence) = (place.account.0.to_be_bytes(), place.sequence.to_be_bytes());
         let name = [b"u".as_slice(), &account, &sequence].concat();
         let claim = claims.claim(*realm, name, AccountNo(0), false);
-        ticket
+        request
             .guards
             .push(claim.map_err(|_| Rejection::OperationInFlight)?);
         let look = || reads::cases::unbooked(store.as_ref(), *realm, place);
@@ -207,7 +213,7 @@ impl RealmSupervisor {
         let BankSays::Left(left) = &found.says else {
             return Ok(found);
         };
-        ticket.guards.push(self.claim_left(left.origin)?);
+        request.guards.push(self.claim_left(left.origin)?);
         // It may have been booked before it was claimed.
         Ok(look()?.ok_or(Rejection::CaseNotFound)?)
     }

@@ -9,10 +9,10 @@ use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, Vou
 use caudal_storage::StoreError;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor};
-use crate::accounts::Ground;
+use crate::accounts::Precondition;
+use crate::commit_writer::{RequestContext, WriteSet};
 use crate::orders::{Order, TicketOf};
 use crate::records::{self, REALM, Tail, reads};
-use crate::scribe::{Ticket, Write};
 
 /// Asks for all types of the realm, including the system's own.
 pub struct ListTypes;
@@ -22,9 +22,9 @@ impl Order for ListTypes {
 }
 
 impl RealmOrder for ListTypes {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         let types = realm.types.clone();
-        realm.scribe.end(Ok(types), ticket);
+        realm.writer.end(Ok(types), request);
     }
 }
 
@@ -36,9 +36,9 @@ impl Order for CreateType {
 }
 
 impl RealmOrder for CreateType {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         let (now, opening) = (realm.shared.clock.now(), realm.shared.opening);
-        realm.change_types(ticket, &self.0.code, |types| {
+        realm.change_types(request, &self.0.code, |types| {
             types.decide_create(&self.0, opening, now).map(Some)
         });
     }
@@ -52,9 +52,9 @@ impl Order for ToggleType {
 }
 
 impl RealmOrder for ToggleType {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         let Self(code, active) = self;
-        realm.change_types(ticket, &code, |types| types.decide_toggle(&code, active));
+        realm.change_types(request, &code, |types| types.decide_toggle(&code, active));
     }
 }
 
@@ -66,9 +66,9 @@ impl Order for RemoveType {
 }
 
 impl RealmOrder for RemoveType {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         let Self(code) = self;
-        realm.change_types(ticket, &code, |types| types.decide_remove(&code).map(Some));
+        realm.change_types(request, &code, |types| types.decide_remove(&code).map(Some));
     }
 }
 
@@ -91,20 +91,20 @@ impl RealmSupervisor {
 
     /// Notes that everything in the realm's own stream up to its known end is durable.
     pub(super) fn types_are_durable(&self) {
-        let durable = &self.vitals.durable_profile;
+        let durable = &self.actor_status.durable_profile;
         durable.store(self.tail.seq, Ordering::Release);
     }
 
     /// The last change in the realm's own stream while it is not known to be durable. Whatever is decided on the voucher
     /// types meanwhile must not be written without it.
-    pub(super) fn unwritten_types(&self) -> Option<Ground> {
-        let durable = self.vitals.durable_profile.load(Ordering::Acquire);
-        (durable != self.tail.seq).then(|| Ground {
+    pub(super) fn unwritten_types(&self) -> Option<Precondition> {
+        let durable = self.actor_status.durable_profile.load(Ordering::Acquire);
+        (durable != self.tail.seq).then(|| Precondition {
             fact: (
                 records::realm_stream(self.shared.realm, REALM),
                 self.tail.seq,
             ),
-            of: Arc::clone(&self.vitals),
+            of: Arc::clone(&self.actor_status),
         })
     }
 
@@ -119,34 +119,34 @@ impl RealmSupervisor {
         let fact = RealmFact::EventRules { number };
         let entry = self.tail.next(stream, self.shared.clock.now(), &fact)?;
         self.event_rules = number;
-        self.scribe.commit(entry.into(), |_| {});
+        self.writer.commit(entry.into(), |_| {});
         Ok(())
     }
 
     /// Decides an order about voucher types; `decide` gives `None` when nothing changes.
     fn change_types(
         &mut self,
-        ticket: Ticket<VoucherType>,
+        request: RequestContext<VoucherType>,
         code: &TypeCode,
         decide: impl FnOnce(&VoucherTypes) -> Result<Option<RealmFact>, Rejection>,
     ) {
         let before = self.types.find(code);
         let fact = match decide(&self.types) {
             Ok(fact) => fact,
-            Err(rejection) => return self.end(Err(rejection.into()), ticket),
+            Err(rejection) => return self.end(Err(rejection.into()), request),
         };
-        let mut page = Write::default();
+        let mut writes = WriteSet::default();
         if let Some(fact) = fact {
             let stream = records::realm_stream(self.shared.realm, REALM);
             match self.tail.next(stream, self.shared.clock.now(), &fact) {
-                Ok(entry) => page.entries.push(entry),
-                Err(why) => return self.scribe.fail(why, ticket.reply),
+                Ok(entry) => writes.entries.push(entry),
+                Err(why) => return self.writer.fail(why, request.reply),
             }
             self.types.apply(&fact);
         }
         let outcome = self.types.find(code).or(before);
         let unknown = Rejection::VoucherTypeNotFound { code: code.clone() };
-        self.scribe
-            .finish(page, outcome.ok_or(unknown.into()), ticket);
+        self.writer
+            .finish(writes, outcome.ok_or(unknown.into()), request);
     }
 }

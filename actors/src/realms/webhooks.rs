@@ -10,13 +10,13 @@ use caudal_ledger::webhooks::{Webhook, WebhookFact, WebhookId, WebhookOrder, Web
 use caudal_storage::StoreError;
 
 use super::{BANK_DEADLINE, RealmContext, RealmOrder, RealmSupervisor, TRIES_AT_ONCE};
+use crate::commit_writer::WriteSet;
 use crate::courier::{Courier, Refresh};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::orders::{Order, TicketOf};
-use crate::ports::webhooks::{Contents, Parcel, Sent};
+use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents};
 use crate::records::{self, Tail, WEBHOOKS, reads};
-use crate::scribe::Write;
 
 /// An order about a webhook.
 pub struct OrderWebhook {
@@ -31,10 +31,10 @@ impl Order for OrderWebhook {
 }
 
 impl RealmOrder for OrderWebhook {
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
         match realm.decide_webhook(self.number, self.order) {
-            Err(why) => realm.end(Err(why), ticket),
-            Ok((page, webhook)) => {
+            Err(why) => realm.end(Err(why), request),
+            Ok((writes, webhook)) => {
                 // The courier has to exist before the order is on disk so that it can be notified. It may start before
                 // the order is there to read.
                 realm.ensure_courier();
@@ -45,7 +45,9 @@ impl RealmOrder for OrderWebhook {
                         courier.tell(Refresh).ok();
                     }
                 };
-                realm.scribe.finish_and(page, Ok(webhook), ticket, refresh);
+                realm
+                    .writer
+                    .finish_and(writes, Ok(webhook), request, refresh);
             }
         }
     }
@@ -61,19 +63,19 @@ pub struct TryWebhook {
 }
 
 impl Order for TryWebhook {
-    type Outcome = Sent;
+    type Outcome = AttemptResult;
 }
 
 impl RealmOrder for TryWebhook {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, ticket: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext) {
         let webhook = match realm.webhooks.get(self.number) {
             Ok(_) if realm.trying >= TRIES_AT_ONCE => {
-                return realm.end(Err(Failure::Overloaded), ticket);
+                return realm.end(Err(Failure::Overloaded), request);
             }
             Ok(webhook) => webhook,
-            Err(why) => return realm.end(Err(why.into()), ticket),
+            Err(why) => return realm.end(Err(why.into()), request),
         };
         realm.trying += 1;
         let now = realm.shared.clock.now();
@@ -82,11 +84,11 @@ impl RealmOrder for TryWebhook {
             number: self.number,
         };
         let parcel = Parcel {
-            caused_by: Some(ticket.request_id.as_str().into()),
+            caused_by: Some(request.request_id.as_str().into()),
             tenant: realm.shared.settings().tenant.clone(),
             url: webhook.url.clone(),
             secrets: webhook.signing(now),
-            contents: Contents::Test {
+            contents: ParcelContents::Test {
                 id: self.id,
                 webhook: id.to_string(),
             },
@@ -97,7 +99,7 @@ impl RealmOrder for TryWebhook {
         let sent = async move { sink.send(parcel).await };
         ctx.spawn(sent.into_actor(realm).map(|sent, realm, _| {
             realm.trying = realm.trying.saturating_sub(1);
-            realm.end(Ok(sent), ticket);
+            realm.end(Ok(sent), request);
         }));
     }
 }
@@ -132,7 +134,7 @@ impl RealmSupervisor {
         &mut self,
         number: u64,
         order: WebhookOrder,
-    ) -> Result<(Write, Webhook), Failure> {
+    ) -> Result<(WriteSet, Webhook), Failure> {
         let (store, realm) = (self.shared.store.as_ref(), self.shared.realm);
         let now = self.shared.clock.now();
         let number = self
@@ -154,9 +156,9 @@ impl RealmSupervisor {
         };
         let entry = tail.next(stream, now, &fact)?;
         self.webhooks.apply(&fact);
-        let page = Write::from(entry);
+        let writes = WriteSet::from(entry);
         let after = self.webhooks.get(number).ok().cloned().or(before);
         let webhook = after.ok_or(Rejection::WebhookNotFound)?;
-        Ok((page, webhook))
+        Ok((writes, webhook))
     }
 }

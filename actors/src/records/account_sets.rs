@@ -189,7 +189,7 @@ pub(super) fn posted(
 
 /// The state of an account in the account sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct AccountFlags {
     /// The stage of its life.
     pub status: Status,
     /// Whether it is enabled.
@@ -203,9 +203,9 @@ pub fn agrees(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
-    standing: Standing,
+    flags: AccountFlags,
 ) -> Result<bool, StoreError> {
-    Recent::default().agrees(store, realm, number, standing)
+    Recent::default().agrees(store, realm, number, flags)
 }
 
 /// The block that was read last, for checks of many accounts in order.
@@ -225,7 +225,7 @@ impl Recent {
         store: &dyn Index,
         realm: RealmId,
         number: AccountNo,
-        standing: Standing,
+        flags: AccountFlags,
     ) -> Result<bool, StoreError> {
         let of = (realm, number.0 / BLOCK);
         if self.of != Some(of) {
@@ -243,9 +243,9 @@ impl Recent {
         ];
         let right = states.iter().all(|status| {
             let set = block.of(*status);
-            set.is_some_and(|set| set.has(number) == (standing.status == *status))
+            set.is_some_and(|set| set.has(number) == (flags.status == *status))
         });
-        Ok(right && enabled == standing.enabled && funded == standing.funded)
+        Ok(right && enabled == flags.enabled && funded == flags.funded)
     }
 }
 

@@ -413,7 +413,7 @@ pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64)
     key
 }
 
-/// Reference of a transfer at the bank → realm, account and number. It lies under no realm, because a notice may have
+/// Reference of a transfer at the bank → realm, account and number. It is under no realm, because a notice may have
 /// only the reference. The reference is a digest of tenant, mode and order, so no two realms can mean different things
 /// by it.
 pub fn origin(origin: OriginId) -> Vec<u8> {
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_operations_lie_where_they_always_did_and_apart() {
+    fn operation_ids_are_stable_and_distinct() {
         let parse = |text: &str| ExternalId::parse(text).unwrap();
         let of = |text: &str| external(RealmId(1), Direction::Credit, &parse(text));
         let ascii = "x".repeat(64);

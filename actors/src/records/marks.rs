@@ -5,7 +5,7 @@
 //! vouchers. It is a set of 128 bits: 8 for directions, 16 for kinds of references, and 104 for codes of types, each
 //! hashed to one bit. A block that lacks a wanted mark has no such voucher; a block that has it may have one.
 //!
-//! **Cost.** The marks of a block that is not full lie in the row of the realm's sums, which each voucher rewrites
+//! **Cost.** The marks of a block that is not full are in the row of the realm's sums, which each voucher rewrites
 //! anyway; the block's own row is written once, with its last number.
 
 use caudal_ledger::balance::Direction;
@@ -107,7 +107,7 @@ impl Marks {
 
 /// The marks of the blocks of a realm that are not full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Open {
+pub struct OpenBlocks {
     /// The block of the realm's events that is being filled.
     pub events: Marks,
     /// The block of its internal vouchers that is being filled.

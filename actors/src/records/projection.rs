@@ -29,9 +29,9 @@ use super::{
 };
 
 pub use cases::CaseCounts;
-pub use events::{EventRow, Noted, known as known_rules};
+pub use events::{EventRow, SubjectNote, known as known_rules};
 pub use landed::Landed;
-pub use lines::Line;
+pub use lines::InternalLine;
 pub use money::origin_place;
 pub use profile::{Listed, listed};
 pub use totals::Added;
@@ -41,22 +41,22 @@ pub(super) use usage::parse as parse_usage;
 /// The projection of this service. Raise `version` whenever a row changes. Which facts are events does not change with
 /// it, because the journal determines that (see [`RuleSets`]).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rows;
+pub struct ServiceProjection;
 
 /// The same under other sets of event rules: to test what a later program will do.
 #[derive(Clone, Copy, Debug)]
-pub struct RowsUnder(pub RuleSets);
+pub struct ProjectionUnder(pub RuleSets);
 
 /// The place of a voucher: account and sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct VoucherPlace {
     /// The account that the voucher moved.
     pub account: AccountNo,
     /// The sequence in the account.
     pub sequence: u64,
 }
 
-impl Place {
+impl VoucherPlace {
     /// The place as 16 bytes, both numbers big-endian, so that places of one account sort by sequence.
     pub fn to_bytes(self) -> [u8; 16] {
         let joined = u128::from(self.account.0).wrapping_shl(64) | u128::from(self.sequence);
@@ -77,9 +77,9 @@ impl Place {
     }
 }
 
-impl Projection for Rows {
+impl Projection for ServiceProjection {
     fn version(&self) -> u32 {
-        RowsUnder(RuleSets::ALL).version()
+        ProjectionUnder(RuleSets::ALL).version()
     }
 
     fn scoped(&self) -> &[u8] {
@@ -95,11 +95,11 @@ impl Projection for Rows {
     }
 
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
-        RowsUnder(RuleSets::ALL).rest_key(stream)
+        ProjectionUnder(RuleSets::ALL).rest_key(stream)
     }
 
     fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
-        RowsUnder(RuleSets::ALL).rests(key, value)
+        ProjectionUnder(RuleSets::ALL).rests(key, value)
     }
 
     fn project(
@@ -108,19 +108,19 @@ impl Projection for Rows {
         position: Position,
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError> {
-        RowsUnder(RuleSets::ALL).project(entry, position, index)
+        ProjectionUnder(RuleSets::ALL).project(entry, position, index)
     }
 
     fn recall(&self, commit: CommitNo, entry: &mut Entry) {
-        RowsUnder(RuleSets::ALL).recall(commit, entry);
+        ProjectionUnder(RuleSets::ALL).recall(commit, entry);
     }
 
     fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
-        RowsUnder(RuleSets::ALL).knows(entry)
+        ProjectionUnder(RuleSets::ALL).knows(entry)
     }
 }
 
-impl Projection for RowsUnder {
+impl Projection for ProjectionUnder {
     fn version(&self) -> u32 {
         17
     }

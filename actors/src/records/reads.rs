@@ -29,10 +29,10 @@ use caudal_storage::{Index, Pair, Position, SortOrder, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
 use super::keys::{SORTED_BYTES_MAX, Sorted};
-use super::projection::{Added, Listed, Place, newest_day, parse_totals, parse_usage};
+use super::projection::{Added, Listed, VoucherPlace, newest_day, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, account_stream, decode, keys};
 
-pub use accounts::{Loaded, account, any_at_rest, load, load_in_full, profile, standing};
+pub use accounts::{LoadedAccount, account, any_at_rest, load, load_in_full, profile, standing};
 
 /// How many realms with one CVU are found at most.
 const CVUS_MAX: usize = 64;
@@ -118,7 +118,7 @@ pub fn account_of_code(
 pub fn voucher(
     store: &dyn Index,
     realm: RealmId,
-    place: Place,
+    place: VoucherPlace,
 ) -> Result<Option<Voucher>, StoreError> {
     Ok(vouchers(
         store,
@@ -170,7 +170,7 @@ pub fn voucher_by_external(
     let Some(row) = store.get(&keys::external(realm, direction, id))? else {
         return Ok(None);
     };
-    let place = Place::from_bytes(&row)?;
+    let place = VoucherPlace::from_bytes(&row)?;
     Ok(voucher(store, realm, place)?.map(|found| (place.account, found)))
 }
 

@@ -34,7 +34,7 @@ const WHOLE: u8 = 2;
 /// The usage: code of the kind of limit → days from 1970 to the first of the period, and the centavos or movements used.
 type Used<Number> = BTreeMap<u8, Option<(i64, Number)>>;
 /// The stand as it is in the row.
-type Form<Number> = (u64, u64, u64, i64, i64, [u64; 4], Used<Number>);
+type StoredStand<Number> = (u64, u64, u64, i64, i64, [u64; 4], Used<Number>);
 
 /// Where the movements of an account stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ impl Stand {
         let from = chunks.iter().copied().map(u64::from_be_bytes);
         words.iter_mut().zip(from).for_each(|(w, f)| *w = f);
         let Balance { available, held } = self.balance;
-        let form: Form<Quantity> = (
+        let form: StoredStand<Quantity> = (
             account.0,
             self.sequence,
             self.at.millis(),
@@ -99,7 +99,7 @@ impl Stand {
         let (&FORMAT, form) = row.split_first()? else {
             return None;
         };
-        let form: Form<i64> = rmp_serde::from_slice(form).ok()?;
+        let form: StoredStand<i64> = rmp_serde::from_slice(form).ok()?;
         let (number, sequence, at, available, held, words, used) = form;
         let mut hash = Digest::default();
         let (chunks, _) = hash.0.as_chunks_mut::<8>();
@@ -151,14 +151,14 @@ fn usage(used: &Used<i64>) -> Option<Usage> {
 
 /// The part of an account that is in its row at rest and need not be written again.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Left {
-    /// The profile as it lies in the row; `None` if there is no such row.
+pub struct WrittenPart {
+    /// The profile as it is stored in the row; `None` if there is no such row.
     pub profile: Option<Arc<Profile>>,
     /// The last movement in the row; 0 without a row.
     pub sequence: u64,
 }
 
-impl Left {
+impl WrittenPart {
     /// The last fact of the profile in the row; 0 without a row.
     pub fn profile_seq(&self) -> u64 {
         self.profile.as_ref().map_or(0, |profile| profile.seq())
@@ -184,7 +184,7 @@ fn parts(account: AccountNo, row: &[u8]) -> Option<(Stand, &[u8])> {
     Some((Stand::parse(account, stand)?, profile))
 }
 
-/// The account in its row, and its profile as it lies there; `None` if the row belongs to another account or has an
+/// The account in its row, and its profile as it is stored there; `None` if the row belongs to another account or has an
 /// unknown format.
 pub fn parse(account: AccountNo, row: &[u8]) -> Option<(Box<Account>, Profile)> {
     let (stand, profile) = parts(account, row)?;

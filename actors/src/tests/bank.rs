@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use caudal_ledger::cvu::Cvu;
 
-use crate::ports::obedient::{COLLECTOR, Call, ObedientBank, PSP};
+use crate::ports::fake_bank::{COLLECTOR, FakeBank, FakeCall, PSP};
 use crate::ports::{BankError, BankReply, Collector, LocalFuture};
 
 /// A bank that gives the answers on its list, and otherwise carries out every operation.
@@ -42,9 +42,9 @@ impl TestBank {
     }
 }
 
-impl ObedientBank for TestBank {
+impl FakeBank for TestBank {
     fn account(&self) -> Collector {
-        assert!(!self.panics.swap(false, Ordering::SeqCst), "as it was told");
+        assert!(!self.panics.swap(false, Ordering::SeqCst), "as it was set");
         Collector {
             cbu: COLLECTOR.into(),
             bank: "Test".into(),
@@ -58,7 +58,7 @@ impl ObedientBank for TestBank {
 
     fn answer<'a, T: 'a>(
         &'a self,
-        (operation, about): Call,
+        (operation, about): FakeCall,
         work: impl FnOnce() -> Result<T, BankError> + 'a,
     ) -> LocalFuture<'a, BankReply<T>> {
         Box::pin(async move {

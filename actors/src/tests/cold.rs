@@ -27,7 +27,7 @@ async fn a_voucher_of_a_cold_account_reads_one_block_however_many_runs_there_are
         heads_max: 4,
         ..StoreOptions::small()
     };
-    let store = DurableStore::open(folder.path(), options, Arc::new(Rows)).unwrap();
+    let store = DurableStore::open(folder.path(), options, Arc::new(ServiceProjection)).unwrap();
     let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
     let options = EngineOptions {
         resident: RESIDENT,

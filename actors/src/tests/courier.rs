@@ -15,7 +15,7 @@ use caudal_ledger::webhooks::{DeliveryId, WebhookFormat, WebhookId, WebhookOrder
 use super::harness::{Dice, Harness, HarnessClock, later};
 use super::*;
 use crate::ports::LocalFuture;
-use crate::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
+use crate::ports::webhooks::{AttemptResult, NoResponse, Parcel, ParcelContents, WebhookSink};
 use crate::realms::TRIES_AT_ONCE;
 use crate::records::reads;
 
@@ -70,18 +70,18 @@ impl Receivers {
     }
 
     /// Whether the receiver takes the event, its answer, and how long it takes.
-    fn fate(&self, url: &str) -> (bool, Result<u16, Trouble>, u64) {
+    fn fate(&self, url: &str) -> (bool, Result<u16, NoResponse>, u64) {
         let mut dice = self.dice.lock().unwrap();
         match url {
             HEALTHY => (true, Ok(200), dice.roll(20)),
-            DEAD => (false, Err(Trouble::TimedOut), 10_000),
+            DEAD => (false, Err(NoResponse::TimedOut), 10_000),
             GONE => (false, Ok(410), 1),
             _ if self.calm.load(Ordering::Relaxed) => (true, Ok(204), dice.roll(5)),
             _ => match dice.roll(8) {
                 0 => (false, Ok(500), dice.roll(50)),
-                1 => (false, Err(Trouble::TimedOut), 10_000),
+                1 => (false, Err(NoResponse::TimedOut), 10_000),
                 // The receiver took it, and the answer was lost.
-                2 => (true, Err(Trouble::Broken), dice.roll(2_000)),
+                2 => (true, Err(NoResponse::Broken), dice.roll(2_000)),
                 3 => (false, Ok(302), 1),
                 4 => (false, Ok(429), 1),
                 _ => (true, Ok(200), dice.roll(300)),
@@ -91,13 +91,13 @@ impl Receivers {
 }
 
 impl WebhookSink for Way {
-    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
-        let Contents::Event(event) = parcel.contents else {
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, AttemptResult> {
+        let ParcelContents::Event(event) = parcel.contents else {
             let (_, result, millis) = self.receivers.fate(&parcel.url);
             return Box::pin(async move {
                 later(Duration::from_millis(millis)).await;
                 let retry_after = None;
-                Sent {
+                AttemptResult {
                     result,
                     retry_after,
                     millis,
@@ -138,7 +138,7 @@ impl WebhookSink for Way {
                     .push(got);
             }
             let retry_after = (result == Ok(429)).then_some(Duration::from_secs(7));
-            Sent {
+            AttemptResult {
                 result,
                 retry_after,
                 millis,
@@ -254,8 +254,8 @@ impl Town {
                 .webhook(REALM, number)
                 .await
                 .unwrap();
-            let main = view.progress.courses.first().unwrap();
-            if view.progress.courses.len() == 1 && main.lanes.is_empty() && main.next > self.last()
+            let main = view.progress.cursors.first().unwrap();
+            if view.progress.cursors.len() == 1 && main.lanes.is_empty() && main.next > self.last()
             {
                 return;
             }
@@ -312,7 +312,7 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
             .webhook(REALM, healthy)
             .await
             .unwrap();
-        assert_eq!(view.progress.courses[0].next, town.last() + 1);
+        assert_eq!(view.progress.cursors[0].next, town.last() + 1);
         town.receivers.calm.store(true, Ordering::Relaxed);
         town.caught_up(fickle).await;
         town.caught_up(healthy).await;
@@ -515,7 +515,7 @@ fn delivery_id(town: &Town, number: u64, event: u64) -> DeliveryId {
 }
 
 #[actix::test]
-async fn as_many_tries_as_a_realm_may_have_are_under_way_and_no_more() {
+async fn concurrent_attempts_of_a_realm_are_bounded() {
     let town = Town::new(3).await;
     let number = town.webhook(DEAD, None).await;
     let of = |n: usize| {
@@ -542,5 +542,5 @@ async fn as_many_tries_as_a_realm_may_have_are_under_way_and_no_more() {
             .all(|it| matches!(it, Err(Failure::Overloaded)))
     );
     let sent = value(of(99).await.unwrap());
-    assert_eq!(sent.result, Err(Trouble::TimedOut));
+    assert_eq!(sent.result, Err(NoResponse::TimedOut));
 }

@@ -8,7 +8,7 @@ use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord};
 use super::harness::{Harness, again, nap, origin, outside};
 use super::storms::all;
 use super::*;
-use crate::engine::money::Heard;
+use crate::engine::money::NoticeOutcome;
 use crate::ports::Notice;
 
 fn bank() -> Arc<TestBank> {
@@ -16,7 +16,7 @@ fn bank() -> Arc<TestBank> {
 }
 
 #[actix::test]
-async fn the_end_of_a_hold_is_not_written_by_an_actor_in_doubt() {
+async fn a_poisoned_actor_does_not_expire_holds() {
     tokio::time::pause();
     let harness = Harness::new(1, 1, 1000, bank()).await;
     let end = harness.clock.now().plus_millis(60_000);
@@ -188,7 +188,7 @@ async fn no_crash_and_no_step_shows_half_a_transfer() {
 }
 
 #[actix::test]
-async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once() {
+async fn a_return_before_the_settlement_settles_the_transfer_once() {
     tokio::time::pause();
     let silent = bank();
     let harness = Harness::new(1, 1, 1000, Arc::<TestBank>::clone(&silent)).await;
@@ -233,9 +233,12 @@ async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once(
             harness.store.set_automatic(true);
         }
     );
-    assert_eq!((first, second), (Ok(Heard::Done), Err(Failure::Overloaded)));
-    assert_eq!(hear(back.clone()).await, Ok(Heard::Done));
-    assert_eq!(hear(back).await, Ok(Heard::Known));
+    assert_eq!(
+        (first, second),
+        (Ok(NoticeOutcome::Done), Err(Failure::Overloaded))
+    );
+    assert_eq!(hear(back.clone()).await, Ok(NoticeOutcome::Done));
+    assert_eq!(hear(back).await, Ok(NoticeOutcome::Known));
     let balance = harness.balance(1).await;
     assert_eq!(balance.total().centavos(), 900 + 40);
     harness.verified().await;

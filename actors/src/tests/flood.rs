@@ -73,19 +73,23 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
 }
 
 #[actix::test]
-async fn as_many_orders_as_may_be_in_flight_all_find_room_on_one_account() {
+async fn the_in_flight_limit_fits_into_one_account_mailbox() {
     let harness = Harness::new(1, 1, 0, bank()).await;
     let engine = &harness.engine;
     let limit = usize::try_from(LIMIT.get()).unwrap();
     let (waiting, refused) = crowd(limit, |n| {
         let admitted = Some(engine.in_flight().admit(REALM).unwrap());
         Box::pin(async move {
-            let asker = Asker {
+            let responder = Requester {
                 admitted,
                 ..plain()
             };
             let order = adjustment(1, "IN", 1, &format!("flood-{n}"));
-            engine.ledger().post(REALM, order, asker).await.map(drop)
+            engine
+                .ledger()
+                .post(REALM, order, responder)
+                .await
+                .map(drop)
         })
     });
     assert_eq!((waiting.len(), refused), (limit, 0));
@@ -107,7 +111,7 @@ async fn as_many_orders_as_may_be_in_flight_all_find_room_on_one_account() {
 
 /// The two largest batches that may be in flight together, while the disk writes nothing.
 #[actix::test]
-async fn the_largest_batches_find_room_in_front_of_a_disk_that_stands_still() {
+async fn the_largest_batches_fit_into_the_queue_of_a_stalled_disk() {
     tokio::time::pause();
     let harness = Harness::new(1, 8, 0, bank()).await;
     let engine = &harness.engine;
@@ -121,12 +125,14 @@ async fn the_largest_batches_find_room_in_front_of_a_disk_that_stands_still() {
             adjustment(account, "IN", 1, &format!("large-{round}-{n}"))
         };
         let items = (0..BATCH_ITEMS_MAX).map(item).collect();
-        let asker = Asker {
+        let responder = Requester {
             admitted: Some(admitted),
             ..plain()
         };
         let mode = harness::mode(false);
-        batches.push(Box::pin(engine.ledger().batch(REALM, items, mode, asker)));
+        batches.push(Box::pin(
+            engine.ledger().batch(REALM, items, mode, responder),
+        ));
     }
     assert_eq!(engine.in_flight().of(REALM).now, LIMIT.get());
     assert!(batches.iter_mut().all(|batch| ask(batch).is_none()));
@@ -143,7 +149,7 @@ async fn the_largest_batches_find_room_in_front_of_a_disk_that_stands_still() {
 }
 
 #[actix::test]
-async fn an_order_whose_asker_left_before_its_turn_is_not_executed() {
+async fn an_order_whose_caller_has_left_is_not_executed() {
     let harness = Harness::new(1, 2, 1000, bank()).await;
     let mut leaving: Vec<Asking<'_, Result<(), Failure>>> = Vec::new();
     for n in 0..40 {
@@ -188,11 +194,11 @@ fn recorded(outcomes: &[ItemOutcome]) -> usize {
 }
 
 #[actix::test]
-async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leaves() {
+async fn a_waiting_order_is_not_executed_when_its_caller_leaves() {
     // Time passes only when nothing is left to do: no answer comes too late.
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
-    // An atomic batch has the account's desk for many turns of the thread.
+    // An atomic batch has the account's account state for many turns of the thread.
     let mut batch: Asking<'_, _> = Box::pin(harness.engine.ledger().batch(
         REALM,
         items(9000),
@@ -244,7 +250,7 @@ async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leave
 }
 
 #[actix::test]
-async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked_again() {
+async fn a_batch_stops_when_its_caller_disconnects_and_can_be_retried() {
     // Time passes only when nothing is left to do: no answer comes too late.
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
@@ -284,7 +290,7 @@ async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked
 impl Harness {
     /// Registers an account under a key.
     async fn open_keyed(&self, n: usize) -> Answered<AccountView> {
-        let asker = Asker {
+        let responder = Requester {
             keyed: Some(keyed(&format!("key-{n}"))),
             request_id: "r".into(),
             admitted: None,
@@ -292,7 +298,7 @@ impl Harness {
         let registration = registration();
         self.engine
             .ledger()
-            .register(REALM, registration, true, None, asker)
+            .register(REALM, registration, true, None, responder)
             .await
     }
 }

@@ -19,7 +19,7 @@ use crate::ports::webhooks::WebhookSink;
 /// The id of the voucher at a place of the realm; an id without a tag if there is none.
 pub(super) fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> VoucherId {
     let account = AccountNo(account);
-    let place = crate::records::projection::Place { account, sequence };
+    let place = crate::records::projection::VoucherPlace { account, sequence };
     let found = crate::records::reads::voucher(store, REALM, place).unwrap();
     VoucherId {
         realm: REALM,
@@ -133,7 +133,7 @@ impl Harness {
         each: i64,
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
-        let store = FaultyStore::new(Arc::new(Rows), seed);
+        let store = FaultyStore::new(Arc::new(ServiceProjection), seed);
         store.set_automatic(true);
         let harness = Self::over(store, Arc::default(), bank);
         furnish(&harness.engine).await;
@@ -212,7 +212,7 @@ impl Harness {
         code: &str,
         centavos: i64,
         id: &str,
-    ) -> Answered<Outcome<Placed>> {
+    ) -> Answered<Outcome<AccountVoucher>> {
         let order = adjustment(account, code, centavos, id);
         self.engine.ledger().post(REALM, order, plain()).await
     }

@@ -1,4 +1,4 @@
-//! Storms: orders of every kind while actors die, are sent away and are replaced while their desks are lent.
+//! Storms: orders of every kind while actors die, are sent away and are replaced while their account states are lent.
 
 use std::cell::Cell;
 use std::rc::Rc;

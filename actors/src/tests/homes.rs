@@ -10,14 +10,14 @@ use caudal_ledger::ids::Shard;
 use caudal_ledger::tenants::Mode;
 
 use super::*;
-use crate::banks::Voice;
+use crate::banks::NoticeAuthority;
 use crate::engine::cases::Case;
-use crate::engine::money::Heard;
+use crate::engine::money::NoticeOutcome;
 use crate::ports::Notice;
 
 /// Two tenants of a shard, on one collector account.
 async fn two() -> (Engine, [RealmId; 2]) {
-    let store = FaultyStore::new(Arc::new(Rows), 1);
+    let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
     store.set_automatic(true);
     let bank = Arc::<TestBank>::default();
     let banks = Arc::new(move |_: &Relation| {
@@ -26,7 +26,7 @@ async fn two() -> (Engine, [RealmId; 2]) {
     });
     let outside = Outside {
         banks,
-        sink: Arc::new(Nobody),
+        sink: Arc::new(NoSink),
         held: watch::channel(false).1,
     };
     let options = EngineOptions::default();
@@ -78,33 +78,41 @@ async fn parked(engine: &Engine, realm: RealmId) -> usize {
 async fn money_goes_to_the_realm_that_has_the_cvu_and_else_to_the_first_on_the_account() {
     let (engine, [first, second]) = two().await;
     let own = opened(&engine, second).await;
-    let hear =
-        async |voice: Voice, notice| engine.ledger().notice(voice, notice, "r").await.unwrap();
+    let hear = async |authority: NoticeAuthority, notice| {
+        engine
+            .ledger()
+            .notice(authority, notice, "r")
+            .await
+            .unwrap()
+    };
     assert_eq!(engine.operators().locate(own).await.unwrap().0, second);
     assert_eq!(
         hear(Mode::Live.into(), received("a", own)).await,
-        Heard::Done
+        NoticeOutcome::Done
     );
     let target = Target::Cvu(own);
     let balance = engine.queries().balance(second, target).await.unwrap();
     assert_eq!(balance.balance.total().centavos(), 70);
     // Nobody has the CVU.
-    let stray = Cvu::compose(crate::ports::obedient::PSP, 123_456_789_012).unwrap();
+    let stray = Cvu::compose(crate::ports::fake_bank::PSP, 123_456_789_012).unwrap();
     assert_eq!(
         hear(Mode::Live.into(), received("b", stray)).await,
-        Heard::Suspended
+        NoticeOutcome::Suspended
     );
     assert_eq!(
         hear(Mode::Live.into(), received("b", stray)).await,
-        Heard::Known
+        NoticeOutcome::Known
     );
     assert_eq!(
         (parked(&engine, first).await, parked(&engine, second).await),
         (1, 0)
     );
     // A bank that speaks for the second one only cannot give it what the first one keeps.
-    let only = Voice::from(BTreeSet::from([second]));
-    assert_eq!(hear(only, received("c", stray)).await, Heard::Ignored);
+    let only = NoticeAuthority::from(BTreeSet::from([second]));
+    assert_eq!(
+        hear(only, received("c", stray)).await,
+        NoticeOutcome::Ignored
+    );
     assert_eq!(
         (parked(&engine, first).await, parked(&engine, second).await),
         (1, 0)

@@ -10,7 +10,7 @@ use caudal_storage::{Commit, Index, SortOrder, Store as _};
 
 use super::treasury::{cvu, first_voucher};
 use super::*;
-use crate::engine::lists::{AccountFilter, AccountScope, AccountSort, Cursor, ListPage};
+use crate::engine::lists::{AccountFilter, AccountScope, AccountSort, ListCursor, ListPage};
 use crate::engine::treasury::PositionFilter;
 use crate::records::{LEDGER, PROFILE, account_stream, entry};
 
@@ -101,7 +101,7 @@ fn vouchers(known: &Known) -> Vec<LedgerFact> {
 
 fn world() -> (World, Vec<Known>) {
     let all: Vec<_> = (1..=ACCOUNTS).map(known).collect();
-    let store = FaultyStore::new(Arc::new(Rows), 1);
+    let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
     store.set_automatic(true);
     let at = Timestamp::from_millis(1_700_000_000_000);
     for known in &all {
@@ -126,7 +126,7 @@ fn world() -> (World, Vec<Known>) {
 }
 
 /// Walks over all pages of a list by offset, up to one after the last, and then by cursor.
-async fn walked<L: Future<Output = (Vec<AccountNo>, u64, Option<Cursor>)>>(
+async fn walked<L: Future<Output = (Vec<AccountNo>, u64, Option<ListCursor>)>>(
     order: SortOrder,
     right: &[AccountNo],
     ask: impl Fn(ListPage) -> L,

@@ -11,7 +11,7 @@ use caudal_storage::Store as _;
 use super::harness::{Harness, cvu, later, nap, outside};
 use super::*;
 use crate::ports::LocalFuture;
-use crate::ports::webhooks::{Contents, Parcel, Sent, WebhookSink};
+use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents, WebhookSink};
 
 const ACCOUNTS: u64 = 6;
 const EACH: i64 = 1_000;
@@ -24,16 +24,16 @@ struct Ear {
 }
 
 impl WebhookSink for Ear {
-    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, AttemptResult> {
         self.heard.fetch_add(1, Ordering::Relaxed);
-        if let Contents::Event(event) = parcel.contents
+        if let ParcelContents::Event(event) = parcel.contents
             && let Subject::Voucher(voucher) = &event.subject
         {
             let seen = (event.account.0, voucher.sequence);
             self.seen.lock().unwrap().insert(seen);
         }
         Box::pin(async {
-            Sent {
+            AttemptResult {
                 result: Ok(200),
                 retry_after: None,
                 millis: 1,
@@ -214,7 +214,7 @@ async fn a_realm_that_is_retired_under_load_loses_nothing_and_goes_on() {
 }
 
 #[actix::test]
-async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
+async fn bank_tasks_stop_and_resume_with_their_realm() {
     tokio::time::pause();
     let house = House::new().await;
     let harness = &house.harness;
@@ -262,7 +262,7 @@ async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
         .ledger()
         .notice(REALM.mode(), notice(), "r")
         .await;
-    assert_eq!(heard.unwrap(), crate::engine::money::Heard::Done);
+    assert_eq!(heard.unwrap(), crate::engine::money::NoticeOutcome::Done);
     later(Duration::from_hours(1)).await;
     assert!(house.bank.called().len() > asked, "nobody goes on asking");
     assert_eq!(
@@ -321,7 +321,7 @@ async fn a_supervisor_that_panics_is_replaced_and_the_next_order_works() {
 }
 
 #[actix::test]
-async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
+async fn repeated_failures_of_a_realm_back_off_exponentially() {
     tokio::time::pause();
     let house = House::new().await;
     let harness = &house.harness;

@@ -11,7 +11,7 @@ use super::treasury::{Counted, cvu, filled, first_voucher, opened};
 use super::*;
 use crate::banks::Relation;
 use crate::engine::lists::{
-    AccountFilter, AccountSort, Cursor, ListPage, Part, VoucherFilter, VoucherSort,
+    AccountFilter, AccountSort, ListCursor, ListPage, ScannedPart, VoucherFilter, VoucherSort,
 };
 use crate::engine::treasury::PositionFilter;
 use crate::ports::BankGateway;
@@ -19,7 +19,7 @@ use crate::records::{LEDGER, account_stream, entry};
 
 /// How much a page may scan, in rows: some vouchers, fewer than there are.
 const BOUND: u64 = 300;
-/// The reads of a page beside its scan: heads, sums, the search for a date, and its own rows.
+/// The reads of a page next to its scan: heads, sums, the search for a date, and its own rows.
 const BESIDE: u64 = 100;
 /// The price of an account's row.
 const ACCOUNT: u64 = 5;
@@ -83,7 +83,7 @@ async fn page(
     engine: &Engine,
     list: &str,
     page: ListPage,
-) -> (usize, Option<Cursor>, Option<Part>) {
+) -> (usize, Option<ListCursor>, Option<ScannedPart>) {
     let none = VoucherFilter {
         type_code: Some(TypeCode::parse("NONE").unwrap()),
         ..VoucherFilter::default()
@@ -146,7 +146,7 @@ async fn page(
 }
 
 #[actix::test]
-async fn a_filtered_page_reads_no_more_than_its_bound_and_goes_on_behind_it() {
+async fn a_filtered_page_scans_up_to_its_bound_and_continues_after_it() {
     for accounts in [500, 2000] {
         let (engine, counted) = engine(accounts).await;
         // Loads the account.
@@ -237,7 +237,7 @@ async fn the_search_reads_no_more_however_much_there_is_and_finds_what_is_sorted
 async fn sums_of_a_past_day_are_those_of_all_accounts_and_read_none_of_them() {
     const DAY: u64 = 86_400_000;
     for accounts in [50, 500_u64] {
-        let store = FaultyStore::new(Arc::new(Rows), 1);
+        let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
         store.set_automatic(true);
         let first = first_voucher();
         // The first account belongs to the fourth day, the next ones to earlier days, too.

@@ -16,7 +16,7 @@ use super::harness::{Harness, cvu, origin, outside, sending, within};
 use super::storms::all;
 use super::*;
 use crate::engine::lists::{ListPage, SortOrder as Way};
-use crate::engine::money::{Heard, HoldView, ItemOutcome, TransferFilter};
+use crate::engine::money::{HoldView, ItemOutcome, NoticeOutcome, TransferFilter};
 use crate::ports::Notice;
 
 pub(super) const EVERYTHING: ListPage = ListPage {
@@ -301,7 +301,7 @@ fn arrival(id: &str, account: u64) -> Notice {
     }
 }
 
-async fn hear(harness: &Harness, notice: Notice) -> Result<Heard, Failure> {
+async fn hear(harness: &Harness, notice: Notice) -> Result<NoticeOutcome, Failure> {
     harness
         .engine
         .ledger()
@@ -327,12 +327,21 @@ async fn money_that_arrives_is_credited_once_however_often_the_bank_says_so() {
             async move { hear(&harness, arrival("rail", 1)).await }
         });
         let heard = all(again).await;
-        let done = heard.iter().filter(|h| **h == Ok(Heard::Done)).count();
+        let done = heard
+            .iter()
+            .filter(|h| **h == Ok(NoticeOutcome::Done))
+            .count();
         assert_eq!(done, usize::from(keep == 0));
         assert_eq!(both(&harness, 1).await, (70, 0));
         // The CVU belongs to nobody: the money is kept for a person, once.
-        assert_eq!(hear(&harness, arrival("x", 9)).await, Ok(Heard::Suspended));
-        assert_eq!(hear(&harness, arrival("x", 9)).await, Ok(Heard::Known));
+        assert_eq!(
+            hear(&harness, arrival("x", 9)).await,
+            Ok(NoticeOutcome::Suspended)
+        );
+        assert_eq!(
+            hear(&harness, arrival("x", 9)).await,
+            Ok(NoticeOutcome::Known)
+        );
         harness.verified().await;
     }
 }
@@ -353,7 +362,7 @@ async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie
     };
     let origin = origin("t");
     let lie = Notice::Settled { origin, transfer };
-    assert_eq!(hear(&harness, lie).await, Ok(Heard::Known));
+    assert_eq!(hear(&harness, lie).await, Ok(NoticeOutcome::Known));
     assert_eq!(both(&harness, 1).await, (900, 0));
     let today = harness.clock.peek().business_day();
     let found = harness
@@ -383,12 +392,12 @@ async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
         amount: Amount::from_centavos(100).unwrap(),
         reason: "none".into(),
     };
-    assert_eq!(hear(&harness, back).await, Ok(Heard::Ignored));
+    assert_eq!(hear(&harness, back).await, Ok(NoticeOutcome::Ignored));
     assert_eq!(both(&harness, 1).await, (900, 0));
 }
 
 /// A key for a batch whose answer tells how many items were done.
-fn counted(key: &str) -> Asker<Vec<ItemOutcome>> {
+fn counted(key: &str) -> Requester<Vec<ItemOutcome>> {
     let render = |outcome: Result<&Vec<ItemOutcome>, &Failure>| {
         let done = outcome.map_or(0, |items| items.iter().flatten().count());
         Rendered {
@@ -397,7 +406,7 @@ fn counted(key: &str) -> Asker<Vec<ItemOutcome>> {
             again: false,
         }
     };
-    Asker {
+    Requester {
         keyed: Some(Keyed {
             scope: Scope {
                 key: key.into(),

@@ -16,8 +16,8 @@ use super::harness::{Blown, Harness, HarnessClock, cvu, later, outside};
 use super::*;
 use crate::engine::cases::Case;
 use crate::engine::money::{TransferFilter, TransferView};
-use crate::ports::obedient::{Call, ObedientBank, done};
-use crate::ports::{BankMovement, BankReply, LocalFuture, Notice, TransferOrder, Way};
+use crate::ports::fake_bank::{FakeBank, FakeCall, done};
+use crate::ports::{BankMovement, BankReply, LocalFuture, MovementWay, Notice, TransferOrder};
 
 const EACH: i64 = 1_000;
 /// The money that arrives, in centavos.
@@ -57,10 +57,10 @@ impl Clumsy {
     }
 }
 
-impl ObedientBank for Clumsy {
+impl FakeBank for Clumsy {
     fn answer<'a, T: 'a>(
         &'a self,
-        (operation, _): Call,
+        (operation, _): FakeCall,
         work: impl FnOnce() -> Result<T, BankError> + 'a,
     ) -> LocalFuture<'a, BankReply<T>> {
         Box::pin(async move {
@@ -216,7 +216,7 @@ fn listed(account: u64, clock: &HarnessClock) -> BankMovement {
         coelsa_id: Some("rail".into()),
         origin: None,
         reversal: false,
-        way: Way::In,
+        way: MovementWay::In,
         cvu: cvu(account).as_str().to_owned(),
         counterparty: Counterparty::default(),
         amount: Amount::from_centavos(ARRIVES).unwrap(),

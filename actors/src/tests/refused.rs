@@ -7,7 +7,7 @@ use super::*;
 use crate::engine::money::ItemOutcome;
 
 #[actix::test]
-async fn what_was_decided_on_a_change_is_written_with_it_or_not_at_all() {
+async fn a_decision_on_a_pending_change_is_written_with_it_or_not_at_all() {
     let world = World::new().await;
     value(world.open(None, None).await);
     value(world.post("IN", 100, "first").await);
@@ -130,12 +130,17 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
                 adjustment(1, "NEW", 10, "credit"),
                 adjustment(1, "OUT", 1_000, "debit"),
             ];
-            let asker = Asker {
+            let responder = Requester {
                 keyed: Some(kept_batch()),
                 request_id: "r".into(),
                 admitted: None,
             };
-            Box::pin(world.engine.ledger().batch(REALM, items, mode(true), asker))
+            Box::pin(
+                world
+                    .engine
+                    .ledger()
+                    .batch(REALM, items, mode(true), responder),
+            )
         };
         let answered = |again: bool, answer: Answered<Vec<ItemOutcome>>| match answer {
             Ok(Given::Kept {

@@ -11,7 +11,7 @@ use caudal_storage::Row;
 use super::full_store::FullStore;
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
-use crate::records::rest::{self, Left, Profile, Stand};
+use crate::records::rest::{self, Profile, Stand, WrittenPart};
 use crate::records::{keys, reads};
 
 const ACCOUNTS: u64 = 4;
@@ -44,7 +44,7 @@ fn same(store: &dyn caudal_storage::Store, account: u64) -> u64 {
     let quick = reads::load(store, REALM, AccountNo(account)).unwrap();
     let (full, quick) = (full.unwrap(), quick.unwrap());
     assert_eq!(quick.account, full.account);
-    assert_eq!(full.left, Left::default());
+    assert_eq!(full.left, WrittenPart::default());
     assert_eq!(full.replayed, full.account.sequence);
     full.replayed - quick.replayed
 }
@@ -140,7 +140,7 @@ async fn an_account_is_the_same_by_its_row_and_by_its_streams() {
 }
 
 #[actix::test]
-async fn what_is_not_durable_is_never_at_rest() {
+async fn an_account_with_pending_commits_writes_no_snapshot() {
     let bank = Arc::<TestBank>::default();
     let harness = Harness::new(3, 1, 1_000, bank.clone()).await;
     let target = || Target::Account(AccountNo(1));

@@ -13,7 +13,7 @@ use caudal_storage::{
 };
 
 use super::*;
-use crate::records::projection::RowsUnder;
+use crate::records::projection::ProjectionUnder;
 use crate::records::{self, REALM as REALM_KIND};
 
 const JOURNAL: &str = include_str!("golden/journal.txt");
@@ -161,7 +161,7 @@ fn taken_up(store: &FaultyStore, realm: RealmId) -> Vec<(u64, u16)> {
 
 #[actix::test]
 async fn the_golden_journal_gives_the_ids_that_it_always_gave() {
-    let store = rebuilt(&commits(JOURNAL), Rows).unwrap();
+    let store = rebuilt(&commits(JOURNAL), ServiceProjection).unwrap();
     let engine = over(&store, ONE.newest());
     let all = described(&events(&engine, GOLDEN).await);
     let golden: Vec<_> = EVENTS.lines().collect();
@@ -169,7 +169,7 @@ async fn the_golden_journal_gives_the_ids_that_it_always_gave() {
     assert_eq!(all[..golden.len()], golden);
     assert_eq!(taken_up(&store, GOLDEN), [], "the first set is never named");
     // The control: the first set, edited in place, gives other numbers.
-    let edited = rebuilt(&commits(JOURNAL), RowsUnder(RuleSets::new(&[LATER]))).unwrap();
+    let edited = rebuilt(&commits(JOURNAL), ProjectionUnder(RuleSets::new(&[LATER]))).unwrap();
     let edited = described(&events(&over(&edited, 1), GOLDEN).await);
     assert_ne!(edited[..golden.len().min(edited.len())], golden);
 }
@@ -177,7 +177,7 @@ async fn the_golden_journal_gives_the_ids_that_it_always_gave() {
 #[actix::test]
 async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() {
     let golden: Vec<_> = EVENTS.lines().collect();
-    let store = rebuilt(&commits(JOURNAL), RowsUnder(TWO)).unwrap();
+    let store = rebuilt(&commits(JOURNAL), ProjectionUnder(TWO)).unwrap();
     let engine = over(&store, TWO.newest());
     let cause = registration();
     let alias = Alias::parse("una.primera").ok();
@@ -226,7 +226,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     // Every later start and rebuild gives the same, also under a program that knows more sets.
     let entries = journal(store.as_ref());
     for sets in [TWO, THREE] {
-        let again = rebuilt(&entries, RowsUnder(sets)).unwrap();
+        let again = rebuilt(&entries, ProjectionUnder(sets)).unwrap();
         let (report, _) = verify::under(sets, again.as_ref(), &mut |_| {}).unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
         let found = events(&over(&again, 2), GOLDEN).await;
@@ -234,7 +234,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         assert_eq!(taken_up(&again, GOLDEN).len(), 1);
     }
     // An older program does not guess.
-    let why = rebuilt(&entries, RowsUnder(ONE)).unwrap_err();
+    let why = rebuilt(&entries, ProjectionUnder(ONE)).unwrap_err();
     assert!(why.to_string().contains("a newer version wrote"), "{why}");
 }
 
@@ -244,7 +244,7 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
     let golden: Vec<_> = EVENTS.lines().map(str::to_owned).collect();
     let mut published = Vec::new();
     for (history, later) in [(1, YEARS), (2, YEARS + 5_000)] {
-        let store = rebuilt(&commits(JOURNAL), Rows).unwrap();
+        let store = rebuilt(&commits(JOURNAL), ServiceProjection).unwrap();
         let engine = over_from(&store, RuleSets::ALL.newest(), later);
         let alias = Alias::parse(&format!("historia.{history}")).ok();
         let opened = engine
@@ -281,7 +281,7 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
         assert_eq!(all[..golden.len()], golden);
         drop(engine);
         // The same after a rebuild.
-        let again = rebuilt(&journal(store.as_ref()), Rows).unwrap();
+        let again = rebuilt(&journal(store.as_ref()), ServiceProjection).unwrap();
         assert_eq!(
             described(&events(&over_from(&again, 2, later), GOLDEN).await),
             all

@@ -10,7 +10,7 @@ use super::full_store::FullStore;
 use super::harness::{Harness, later};
 use super::*;
 use crate::ports::LocalFuture;
-use crate::ports::webhooks::{Contents, Parcel, Sent, WebhookSink};
+use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents, WebhookSink};
 
 /// How an event was sent: the address, and the secrets.
 type How = (String, Vec<Vec<u8>>);
@@ -20,12 +20,12 @@ type How = (String, Vec<Vec<u8>>);
 struct Sink(Mutex<Vec<(How, u64)>>);
 
 impl WebhookSink for Sink {
-    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
-        if let Contents::Event(event) = parcel.contents {
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, AttemptResult> {
+        if let ParcelContents::Event(event) = parcel.contents {
             let sent = ((parcel.url, parcel.secrets), event.id.number);
             self.0.lock().unwrap().push(sent);
         }
-        let sent = Sent {
+        let sent = AttemptResult {
             result: Ok(200),
             retry_after: None,
             millis: 1,

@@ -34,7 +34,7 @@ async fn disks(harness: &Harness, accounts: u64) -> i64 {
 }
 
 #[actix::test]
-async fn as_many_as_the_mailbox_holds_are_all_answered() {
+async fn a_full_mailbox_answers_every_message() {
     let harness = Harness::new(1, 1, 0, bank()).await;
     let posts = (0..1000).map(|n| {
         let harness = Rc::clone(&harness);
@@ -156,7 +156,7 @@ async fn exactly_what_a_limit_lets_pass_passes() {
 }
 
 #[actix::test]
-async fn an_actor_whose_desk_is_lent_does_not_go() {
+async fn an_actor_that_lent_its_state_is_not_passivated() {
     let harness = Harness::new(1, 2, 1_000, bank()).await;
     let target = Target::Account(AccountNo(1));
     for turns in 0..12 {

@@ -136,7 +136,7 @@ async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no
 }
 
 #[actix::test]
-async fn what_is_refused_undone_or_only_asked_takes_nothing() {
+async fn refusals_rollbacks_and_dry_runs_use_no_limit() {
     let harness = harness().await;
     let items = |count: i64, each: i64, id: &str| -> Vec<_> {
         let item = |n| adjustment(1 + n % ACCOUNTS, "OUT", each, &format!("{id}-{n}"));

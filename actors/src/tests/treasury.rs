@@ -91,6 +91,7 @@ fn external(id: String) -> ExternalId {
 
 /// Posts, holds, steps and transfers until it is told to stop. Refusals are fine, too.
 async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
+    let ledger = engine.ledger();
     let mut n = 0_u64;
     while !stop.get() {
         n += 1;
@@ -109,25 +110,15 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
         match n % 6 {
             0 => {
                 let order = adjustment(account, "OUT", amount.centavos(), id.as_str());
-                drop(engine.ledger().post(REALM, order, plain()).await);
+                drop(ledger.post(REALM, order, plain()).await);
             }
             1 | 2 => {
                 let order = to(cvu(other).as_str());
-                drop(
-                    engine
-                        .ledger()
-                        .transfer(REALM, target, order, false, plain())
-                        .await,
-                );
+                drop(ledger.transfer(REALM, target, order, false, plain()).await);
             }
             3 => {
                 let order = to("2850590940090418135201");
-                drop(
-                    engine
-                        .ledger()
-                        .transfer(REALM, target, order, false, plain())
-                        .await,
-                );
+                drop(ledger.transfer(REALM, target, order, false, plain()).await);
             }
             4 => {
                 let order = OpenHold {
@@ -136,9 +127,7 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     description: None,
                     expires_at: None,
                 };
-                let held = engine
-                    .ledger()
-                    .open_hold(REALM, target, order, false, plain());
+                let held = ledger.open_hold(REALM, target, order, false, plain());
                 let Ok(Given::Value(held)) = held.await else {
                     continue;
                 };
@@ -150,15 +139,14 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     HoldStep::Release
                 };
                 drop(
-                    engine
-                        .ledger()
+                    ledger
                         .step_hold(REALM, id, step, None, false, plain())
                         .await,
                 );
             }
             _ => {
                 let order = adjustment(account, "IN", 1000, id.as_str());
-                drop(engine.ledger().post(REALM, order, plain()).await);
+                drop(ledger.post(REALM, order, plain()).await);
             }
         }
     }
@@ -413,7 +401,7 @@ pub(super) fn first_voucher() -> Voucher {
 
 /// A store where this many accounts have a voucher each.
 pub(super) fn filled(accounts: u64) -> Arc<FaultyStore> {
-    let store = FaultyStore::new(Arc::new(Rows), 1);
+    let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
     store.set_automatic(true);
     let mut voucher = first_voucher();
     let numbers: Vec<u64> = (1..=accounts).collect();

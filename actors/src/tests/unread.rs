@@ -11,7 +11,7 @@ use super::harness::{Harness, later};
 use super::*;
 use crate::courier::endpoint::Endpoint;
 use crate::ports::LocalFuture;
-use crate::ports::webhooks::{Contents, Parcel, Sent, WebhookSink};
+use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents, WebhookSink};
 use crate::records::reads;
 
 const ACCOUNTS: u64 = 5;
@@ -21,12 +21,12 @@ const ACCOUNTS: u64 = 5;
 struct Taker(Mutex<Vec<u64>>);
 
 impl WebhookSink for Taker {
-    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
-        if let Contents::Event(event) = parcel.contents {
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, AttemptResult> {
+        if let ParcelContents::Event(event) = parcel.contents {
             self.0.lock().unwrap().push(event.id.number);
         }
         Box::pin(async {
-            Sent {
+            AttemptResult {
                 result: Ok(200),
                 retry_after: None,
                 millis: 1,

@@ -17,10 +17,10 @@ use super::harness::{Harness, nap, outside};
 use super::rules::{journal, rebuilt};
 use super::*;
 use crate::records::keys::{self, Sorted};
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 use crate::records::rest::{self, Profile, Stand};
 use crate::records::{LEDGER, decode, encode, reads};
-use crate::verify::Watch;
+use crate::verify::OpeningReplay;
 
 type Journal = Vec<(CommitNo, Entry)>;
 
@@ -51,7 +51,7 @@ async fn story() -> Arc<FaultyStore> {
 
 /// A store of its own with the same entries and rows, which nobody writes to.
 fn copy(store: &FaultyStore) -> Arc<FaultyStore> {
-    let copy = rebuilt(&journal(store), Rows).unwrap();
+    let copy = rebuilt(&journal(store), ServiceProjection).unwrap();
     copy.note(vec![at_rest(store)]);
     copy
 }
@@ -66,7 +66,8 @@ fn at_rest(store: &dyn Index) -> Row {
 
 /// The same on a disk, in runs, whose filters are used for each row.
 fn on_disk(store: &FaultyStore, path: &Path) -> Arc<DurableStore> {
-    let open = || DurableStore::open(path, StoreOptions::small(), Arc::new(Rows)).unwrap();
+    let open =
+        || DurableStore::open(path, StoreOptions::small(), Arc::new(ServiceProjection)).unwrap();
     let made = open();
     for commit in journal(store).chunk_by(|(one, _), (other, _)| one == other) {
         let entries = commit.iter().map(|(_, entry)| entry.clone()).collect();
@@ -107,7 +108,7 @@ fn found(store: &dyn Index) -> Result<Vec<String>, StoreError> {
 
 /// The findings in a store that is built from a journal.
 fn found_in(journal: &Journal) -> Vec<String> {
-    found(rebuilt(journal, Rows).unwrap().as_ref()).unwrap()
+    found(rebuilt(journal, ServiceProjection).unwrap().as_ref()).unwrap()
 }
 
 fn names(wrong: &[String], what: &str) {
@@ -193,20 +194,20 @@ fn damaged_row_by_row(store: &dyn Store) {
     assert_eq!(found(store).unwrap(), Vec::<String>::new());
 }
 
-/// [`Rows`] of a program that accepts any row at rest.
+/// [`ServiceProjection`] of a program that accepts any row at rest.
 struct Trusting;
 
 impl Projection for Trusting {
     fn version(&self) -> u32 {
-        Rows.version()
+        ServiceProjection.version()
     }
 
     fn single(&self) -> &[u8] {
-        Rows.single()
+        ServiceProjection.single()
     }
 
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
-        Rows.rest_key(stream)
+        ServiceProjection.rest_key(stream)
     }
 
     fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
@@ -219,11 +220,11 @@ impl Projection for Trusting {
         position: Position,
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError> {
-        Rows.project(entry, position, index)
+        ServiceProjection.project(entry, position, index)
     }
 
     fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
-        Rows.knows(entry)
+        ServiceProjection.knows(entry)
     }
 }
 
@@ -271,7 +272,7 @@ async fn a_row_at_rest_that_is_ahead_or_of_another_time_or_profile_is_found() {
 #[actix::test]
 async fn a_row_that_no_entry_made_is_told_where_nobody_writes() {
     let store = story().await;
-    let movement = Place {
+    let movement = VoucherPlace {
         account: AccountNo(1),
         sequence: 2,
     };
@@ -302,7 +303,7 @@ async fn a_row_that_no_entry_made_is_told_where_nobody_writes() {
 }
 
 #[actix::test]
-async fn what_cannot_be_read_takes_nothing_from_what_was_found() {
+async fn an_unreadable_item_does_not_hide_the_others() {
     let store = story().await;
     let broken = Row {
         key: keys::directory_of(REALM, AccountNo(2)),
@@ -323,12 +324,18 @@ async fn what_cannot_be_read_takes_nothing_from_what_was_found() {
 #[actix::test]
 async fn an_index_that_is_made_while_it_is_watched_is_made_alike() {
     let Row { key, value } = at_rest(story().await.as_ref());
-    let watch = Watch::new(0);
+    let watch = OpeningReplay::new(0);
     assert_eq!(
         (watch.version(), watch.scoped(), watch.single()),
-        (Rows.version(), Rows.scoped(), Rows.single())
+        (
+            ServiceProjection.version(),
+            ServiceProjection.scoped(),
+            ServiceProjection.single()
+        )
     );
-    let said = Rows.rests(&key, &value.clone().unwrap()).unwrap();
+    let said = ServiceProjection
+        .rests(&key, &value.clone().unwrap())
+        .unwrap();
     assert_eq!(watch.rests(&key, &value.unwrap()), Some(said));
     assert_eq!(watch.rest_key(said.0), Some(key));
 }
@@ -395,7 +402,7 @@ async fn a_store_that_was_watched_is_verified_alike_whatever_was_seen_of_it() {
     let journal = journal(store.as_ref());
     let whole = verify::store(store.as_ref(), &mut |_| {}).unwrap();
     let seen = |entries: &[(CommitNo, Entry)]| {
-        let watch = Watch::new(0);
+        let watch = OpeningReplay::new(0);
         for (commit, entry) in entries {
             let mut entry = entry.clone();
             watch.recall(*commit, &mut entry);

@@ -136,7 +136,7 @@ impl Store for Minded {
 impl One {
     fn new() -> Self {
         let reading = Arc::<Mutex<Reading>>::default();
-        let within = FaultyStore::new(Arc::new(Rows), 1);
+        let within = FaultyStore::new(Arc::new(ServiceProjection), 1);
         within.set_automatic(true);
         let store = Minded {
             within,
@@ -156,7 +156,7 @@ impl One {
         });
         let outside = Outside {
             banks,
-            sink: Arc::new(crate::ports::webhooks::Nobody),
+            sink: Arc::new(crate::ports::webhooks::NoSink),
             held: tokio::sync::watch::channel(false).1,
         };
         let options = EngineOptions {
@@ -203,7 +203,7 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
 }
 
 #[actix::test]
-async fn a_node_that_wakes_comes_to_rest_only_when_that_has_ended() {
+async fn a_node_steps_down_only_after_its_takeover_has_finished() {
     let one = One::new();
     let node = one.node();
     node.lifecycle().wake().await.unwrap();

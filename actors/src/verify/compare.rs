@@ -21,11 +21,11 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
 use caudal_storage::{Index, Pair, Scale, StoreError, Tally};
 
-use super::walk::Rows;
+use super::replay::RowSums;
 use super::{At, Report};
-use crate::records::account_sets::{Recent, Standing};
+use crate::records::account_sets::{AccountFlags, Recent};
 use crate::records::keys::{self, Marked, Sorted};
-use crate::records::projection::{self, Listed, Place};
+use crate::records::projection::{self, Listed, VoucherPlace};
 use crate::records::{decode, reads};
 
 /// How many rows are read at once.
@@ -40,7 +40,7 @@ pub(super) const fn is_in_full(at: At) -> bool {
 
 /// The result of a piece of work.
 #[derive(Default)]
-pub(super) struct Part {
+pub(super) struct WorkResult {
     /// The certain differences, and the counts.
     pub report: Report,
     /// Accounts that differ from the journal, or did so when they were read.
@@ -66,7 +66,7 @@ pub(super) struct Places {
     cuits: Tally,
 }
 
-impl Part {
+impl WorkResult {
     fn joins(&mut self, other: Self) {
         self.report.adds(other.report);
         self.accounts.extend(other.accounts);
@@ -88,20 +88,20 @@ impl Part {
 }
 
 /// Ends a piece of work when it returns `false`; its result then means nothing.
-pub(super) type Step<'s> = &'s mut dyn FnMut() -> bool;
+pub(super) type WorkStep<'s> = &'s mut dyn FnMut() -> bool;
 
-type Done = Result<Part, StoreError>;
+type Done = Result<WorkResult, StoreError>;
 
 /// A piece of work.
 pub(super) struct Work<'w> {
     /// Roughly how many rows and entries it reads.
     reads: u64,
-    run: Box<dyn FnOnce(Step<'_>) -> Done + Send + 'w>,
+    run: Box<dyn FnOnce(WorkStep<'_>) -> Done + Send + 'w>,
 }
 
 impl<'w> Work<'w> {
     /// A piece of work that reads about this many rows and entries.
-    pub(super) fn of(reads: u64, run: impl FnOnce(Step<'_>) -> Done + Send + 'w) -> Self {
+    pub(super) fn of(reads: u64, run: impl FnOnce(WorkStep<'_>) -> Done + Send + 'w) -> Self {
         Self {
             reads,
             run: Box::new(run),
@@ -110,9 +110,9 @@ impl<'w> Work<'w> {
 }
 
 /// The threads that work.
-pub(super) enum Hands<'h> {
+pub(super) enum Workers<'h> {
     /// Only this thread, which asks before each step whether to go on.
-    One(Step<'h>),
+    One(WorkStep<'h>),
     /// This thread and another one.
     Two,
 }
@@ -120,21 +120,21 @@ pub(super) enum Hands<'h> {
 /// Keeps the result of a piece of work. If it met wrong bytes it has failed, but the results of the others count.
 fn kept(came: Done) -> Done {
     match came {
-        Err(why @ (StoreError::Corrupt(_) | StoreError::Invalid(_))) => Ok(Part {
+        Err(why @ (StoreError::Corrupt(_) | StoreError::Invalid(_))) => Ok(WorkResult {
             failed: Some(why),
-            ..Part::default()
+            ..WorkResult::default()
         }),
         came => came,
     }
 }
 
-impl Hands<'_> {
+impl Workers<'_> {
     /// Does all of some work. The findings have the order of the work.
     ///
     /// # Errors
-    /// The first failure of a piece of work, except for wrong bytes ([`Part::failed`]).
-    pub(super) fn all(&mut self, work: Vec<Work<'_>>) -> Result<Part, StoreError> {
-        let mut all = Part::default();
+    /// The first failure of a piece of work, except for wrong bytes ([`WorkResult::failed`]).
+    pub(super) fn all(&mut self, work: Vec<Work<'_>>) -> Result<WorkResult, StoreError> {
+        let mut all = WorkResult::default();
         match self {
             Self::One(step) => {
                 for piece in work {
@@ -184,7 +184,7 @@ fn shared(work: Vec<Work<'_>>) -> Vec<Done> {
 fn rows(
     store: &dyn Index,
     (mut from, to): (Vec<u8>, Vec<u8>),
-    step: Step<'_>,
+    step: WorkStep<'_>,
     take: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<(), StoreError> {
     loop {
@@ -212,10 +212,10 @@ fn under(prefix: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
 /// store may have been written to since.
 pub(super) fn movements(
     store: &dyn Index,
-    (realm, right, scale): (RealmId, &Rows, &Scale),
+    (realm, right, scale): (RealmId, &RowSums, &Scale),
     known: Option<&(dyn Fn(At) -> Option<u64> + Sync)>,
-    step: Step<'_>,
-) -> Result<Part, StoreError> {
+    step: WorkStep<'_>,
+) -> Result<WorkResult, StoreError> {
     let (mut external, mut lines, mut marks) =
         (Tally::default(), Tally::default(), Tally::default());
     rows(
@@ -223,12 +223,12 @@ pub(super) fn movements(
         under(keys::externals(realm)),
         step,
         &mut |key, row| {
-            let is_later = |place: &Place| {
+            let is_later = |place: &VoucherPlace| {
                 known.is_some_and(|known| {
                     known((realm, place.account)).is_none_or(|last| place.sequence > last)
                 })
             };
-            if !Place::from_bytes(row).is_ok_and(|place| is_later(&place)) {
+            if !VoucherPlace::from_bytes(row).is_ok_and(|place| is_later(&place)) {
                 external.add(scale, key, row);
             }
         },
@@ -251,14 +251,14 @@ pub(super) fn movements(
         }
     })?;
     let good = (external, lines, marks) == (right.external, right.lines, right.marks);
-    Ok(Part {
+    Ok(WorkResult {
         movements: (!good).then_some(realm).into_iter().collect(),
-        ..Part::default()
+        ..WorkResult::default()
     })
 }
 
 /// The journal's state of an account.
-pub(super) struct Known<'h> {
+pub(super) struct ReplayedAccount<'h> {
     /// The account.
     pub at: At,
     /// The state of its movements.
@@ -302,11 +302,11 @@ impl Directory {
 /// Whether accounts, in their order, match the journal.
 pub(super) fn accounts(
     store: &dyn Index,
-    all: Vec<Known<'_>>,
+    all: Vec<ReplayedAccount<'_>>,
     scale: &Scale,
-    step: Step<'_>,
-) -> Result<Part, StoreError> {
-    let mut part = Part::default();
+    step: WorkStep<'_>,
+) -> Result<WorkResult, StoreError> {
+    let mut part = WorkResult::default();
     let mut directory = Directory {
         realm: None,
         page: VecDeque::new(),
@@ -314,7 +314,9 @@ pub(super) fn accounts(
     let mut sets = Recent::default();
     // mostly all accounts have left rows at rest or, if the index was just made, none has
     let looks = match (all.first(), all.last()) {
-        (Some(Known { at: first, .. }), Some(Known { at: last, .. })) if first.0 == last.0 => {
+        (Some(ReplayedAccount { at: first, .. }), Some(ReplayedAccount { at: last, .. }))
+            if first.0 == last.0 =>
+        {
             reads::any_at_rest(store, first.0, first.1, last.1)?
         }
         _ => true,
@@ -334,7 +336,7 @@ pub(super) fn accounts(
             part.accounts.insert(at);
             continue;
         };
-        if made == (Made::AtRest { alike: false }) {
+        if made == (AccountSources::AtRest { alike: false }) {
             part.rests.insert(at);
         }
         let right = projection::listed(&account);
@@ -347,7 +349,7 @@ pub(super) fn accounts(
             let asked_code = None;
             Listed { asked_code, ..row } == right
         });
-        let standing = Standing {
+        let standing = AccountFlags {
             status: right.status,
             enabled: right.enabled,
             funded: account.balance.total() != Money::ZERO,
@@ -366,7 +368,7 @@ pub(super) fn accounts(
 
 /// The sources of an account.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum AccountSources {
     /// Its rows at rest, and the later entries of its streams; and whether the profile matches the journal, as far as
     /// that is known.
     AtRest { alike: bool },
@@ -377,22 +379,22 @@ enum Made {
 /// An account as it is loaded; `looks` tells whether it may have left rows at rest.
 fn loaded(
     store: &dyn Index,
-    known: Known<'_>,
+    known: ReplayedAccount<'_>,
     looks: bool,
-) -> Result<Option<(Account, Made)>, StoreError> {
-    let Known {
+) -> Result<Option<(Account, AccountSources)>, StoreError> {
+    let ReplayedAccount {
         at: (realm, number),
         history,
         mut profile,
     } = known;
     if let Some(account) = reads::standing(store, realm, &mut profile, history, number, looks)? {
-        return Ok(Some((*account, Made::OfJournal)));
+        return Ok(Some((*account, AccountSources::OfJournal)));
     }
     let Some(loaded) = reads::load(store, realm, number)? else {
         return Ok(None);
     };
     let alike = profile.is_none_or(|profile| alike(*profile, &loaded.account));
-    Ok(Some((*loaded.account, Made::AtRest { alike })))
+    Ok(Some((*loaded.account, AccountSources::AtRest { alike })))
 }
 
 /// Whether a loaded account has this profile.
@@ -419,7 +421,7 @@ fn in_full(
     store: &dyn Index,
     (realm, number): At,
     account: &Account,
-    made: Made,
+    made: AccountSources,
     history: &History,
 ) -> Result<bool, StoreError> {
     let full = match reads::load_in_full(store, realm, number) {
@@ -429,7 +431,7 @@ fn in_full(
     };
     Ok(full.is_some_and(|full| {
         let mut account = account.clone();
-        if made == Made::OfJournal {
+        if made == AccountSources::OfJournal {
             account.usage = full.usage;
         }
         is_at(&full, history) && account == full
@@ -457,8 +459,8 @@ impl Places {
         store: &dyn Index,
         (realm, last): At,
         scale: &Scale,
-        step: Step<'_>,
-    ) -> Result<Part, StoreError> {
+        step: WorkStep<'_>,
+    ) -> Result<WorkResult, StoreError> {
         let mut there = Self::default();
         rows(store, under(keys::orders(realm)), step, &mut |key, _| {
             if !keys::account_of(key).is_ok_and(|number| number > last) {
@@ -470,9 +472,9 @@ impl Places {
                 there.cuits.add(scale, key, &[]);
             }
         })?;
-        Ok(Part {
+        Ok(WorkResult {
             there: BTreeMap::from([(realm, there)]),
-            ..Part::default()
+            ..WorkResult::default()
         })
     }
 }

@@ -8,10 +8,10 @@ use caudal_ledger::money::Money;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, StoreError};
 
-use crate::records::account_sets::Standing;
+use crate::records::account_sets::AccountFlags;
 use crate::records::keys::{Marked, Sorted};
 use crate::records::marks::{self, BLOCK, Marks};
-use crate::records::projection::{self, Line, Listed};
+use crate::records::projection::{self, InternalLine, Listed};
 use crate::records::{account_sets, keys, reads};
 
 /// How many lines each realm has: lines have the order of the journal.
@@ -34,7 +34,7 @@ impl Lines {
         *count += 1;
         *open = open.and(Marks::of(voucher));
         let row = store.get(&keys::internal(realm, *count))?;
-        let mut right = row == Some(Line::of(account, voucher).to_bytes());
+        let mut right = row == Some(InternalLine::of(account, voucher).to_bytes());
         if marks::is_last(*count) {
             let block = count.div_euclid(BLOCK);
             let row = store.get(&keys::marks(realm, Marked::Internal, block))?;
@@ -60,7 +60,7 @@ pub(super) fn differences(
     if row.as_ref() != Some(&right) {
         wrong.push("the directory says otherwise");
     }
-    let standing = Standing {
+    let standing = AccountFlags {
         status: right.status,
         enabled: right.enabled,
         funded: account.balance.total() != Money::ZERO,

@@ -27,7 +27,7 @@ const PART_BYTES: usize = 128 << 10;
 const PARTS: usize = 8;
 
 /// An entry as it was read.
-pub(super) enum Seen<'a> {
+pub(super) enum ReadEntry<'a> {
     /// A movement.
     Voucher(Box<Voucher>),
     /// A movement that cannot be read, and why.
@@ -36,7 +36,7 @@ pub(super) enum Seen<'a> {
     Entry(Cow<'a, Entry>),
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ReadEntry<'a> {
     /// Classifies an entry.
     pub(super) fn of(entry: &'a Entry) -> Self {
         if entry.stream.kind != LEDGER {
@@ -48,18 +48,18 @@ impl<'a> Seen<'a> {
         }
     }
 
-    fn into_owned(self) -> Seen<'static> {
+    fn into_owned(self) -> ReadEntry<'static> {
         match self {
-            Self::Voucher(voucher) => Seen::Voucher(voucher),
-            Self::Broken(why) => Seen::Broken(why),
-            Self::Entry(entry) => Seen::Entry(Cow::Owned(entry.into_owned())),
+            Self::Voucher(voucher) => ReadEntry::Voucher(voucher),
+            Self::Broken(why) => ReadEntry::Broken(why),
+            Self::Entry(entry) => ReadEntry::Entry(Cow::Owned(entry.into_owned())),
         }
     }
 }
 
 /// The part of a journal that is read.
 #[derive(Clone, Copy)]
-pub(super) struct Reach {
+pub(super) struct JournalRange {
     /// From this commit on.
     pub from: CommitNo,
     /// Up to this commit, which the index has: the journal of a running service is ahead of the index for a moment.
@@ -68,7 +68,7 @@ pub(super) struct Reach {
     pub stands: bool,
 }
 
-impl Reach {
+impl JournalRange {
     /// Everything that the index of a store has by now; `stands` tells that it gets no more meanwhile.
     pub(super) fn all(store: &dyn Index, stands: bool) -> Self {
         Self {
@@ -84,7 +84,7 @@ fn at(entry: &Entry) -> At {
 }
 
 /// Takes an entry in its turn.
-pub(super) type Take<'t> = &'t mut dyn FnMut(CommitNo, At, Seen<'_>);
+pub(super) type TakeEntry<'t> = &'t mut dyn FnMut(CommitNo, At, ReadEntry<'_>);
 
 /// Gives each entry to `take`. `step` is called before each, and ends the replay if it returns `false`. Returns the
 /// number of the last commit.
@@ -93,15 +93,15 @@ pub(super) type Take<'t> = &'t mut dyn FnMut(CommitNo, At, Seen<'_>);
 /// When the store cannot be read.
 pub(super) fn one(
     store: &dyn Index,
-    reach: Reach,
+    reach: JournalRange,
     step: &mut dyn FnMut() -> bool,
-    take: Take<'_>,
+    take: TakeEntry<'_>,
 ) -> Result<CommitNo, StoreError> {
     let last = store.replay(reach.from, &mut |commit, entry| {
         if commit > reach.to || !step() {
             return false;
         }
-        take(commit, at(entry), Seen::of(entry));
+        take(commit, at(entry), ReadEntry::of(entry));
         true
     })?;
     Ok(last.min(reach.to))
@@ -111,7 +111,11 @@ pub(super) fn one(
 ///
 /// # Errors
 /// As [`one`].
-pub(super) fn two(store: &dyn Index, reach: Reach, take: Take<'_>) -> Result<CommitNo, StoreError> {
+pub(super) fn two(
+    store: &dyn Index,
+    reach: JournalRange,
+    take: TakeEntry<'_>,
+) -> Result<CommitNo, StoreError> {
     let (sender, parts) = sync_channel(PARTS);
     thread::scope(|scope| {
         let reader = thread::Builder::new().name("caudal-verify-read".to_owned());
@@ -131,21 +135,25 @@ pub(super) fn two(store: &dyn Index, reach: Reach, take: Take<'_>) -> Result<Com
     })
 }
 
-type Part = Vec<(CommitNo, At, Seen<'static>)>;
+type DecodedPart = Vec<(CommitNo, At, ReadEntry<'static>)>;
 
-fn fill(store: &dyn Index, reach: Reach, sender: SyncSender<Part>) -> Result<CommitNo, StoreError> {
-    let (mut part, mut bytes) = (Part::with_capacity(PART), 0);
+fn fill(
+    store: &dyn Index,
+    reach: JournalRange,
+    sender: SyncSender<DecodedPart>,
+) -> Result<CommitNo, StoreError> {
+    let (mut part, mut bytes) = (DecodedPart::with_capacity(PART), 0);
     let read = store.replay(reach.from, &mut |commit, entry| {
         if commit > reach.to {
             return false;
         }
-        part.push((commit, at(entry), Seen::of(entry).into_owned()));
+        part.push((commit, at(entry), ReadEntry::of(entry).into_owned()));
         bytes += entry.body.len();
         if part.len() < PART && bytes < PART_BYTES {
             return true;
         }
         bytes = 0;
-        let full = std::mem::replace(&mut part, Part::with_capacity(PART));
+        let full = std::mem::replace(&mut part, DecodedPart::with_capacity(PART));
         sender.send(full).is_ok()
     });
     // The receiver stays until the last part.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caudal_ledger::people::approvals::{ApprovalFact, Approvals};
-use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
+use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditOutcome};
 use caudal_ledger::people::{People, PeopleFact};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, Index, SortOrder, StoreError};
@@ -99,18 +99,18 @@ impl Recount {
             ..
         } = entry;
         match outcome {
-            Outcome::Begun => {
+            AuditOutcome::Begun => {
                 self.begun.insert(seq, (operator, action));
                 None
             }
-            Outcome::Done { of, .. } | Outcome::Failed { of, .. } => {
+            AuditOutcome::Done { of, .. } | AuditOutcome::Failed { of, .. } => {
                 let good = self
                     .begun
                     .remove(&of)
                     .is_some_and(|it| it == (operator, action));
                 (!good).then(|| format!("ends entry {of}, which does not begin it"))
             }
-            Outcome::Looked | Outcome::Denied | Outcome::Asked { .. } => None,
+            AuditOutcome::Looked | AuditOutcome::Denied | AuditOutcome::Asked { .. } => None,
         }
     }
 
@@ -161,7 +161,7 @@ mod tests {
 
     const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
 
-    fn noted(seq: u64, operator: &str, outcome: Outcome) -> Entry {
+    fn noted(seq: u64, operator: &str, outcome: AuditOutcome) -> Entry {
         let fact = AuditFact::Noted(AuditEntry {
             operator: operator.to_owned(),
             role: Role::Operator,
@@ -177,24 +177,27 @@ mod tests {
 
     #[test]
     fn gaps_and_ends_without_a_beginning_are_found() {
-        let done = |of| Outcome::Done { of, status: 204 };
+        let done = |of| AuditOutcome::Done { of, status: 204 };
         let mut good = Recount::default();
-        for entry in [noted(1, "ana", Outcome::Begun), noted(2, "ana", done(1))] {
+        for entry in [
+            noted(1, "ana", AuditOutcome::Begun),
+            noted(2, "ana", done(1)),
+        ] {
             assert_eq!(good.entry(&entry), None);
         }
         for bad in [
-            noted(4, "ana", Outcome::Looked),
-            noted(2, "ana", Outcome::Looked),
+            noted(4, "ana", AuditOutcome::Looked),
+            noted(2, "ana", AuditOutcome::Looked),
             noted(3, "ana", done(1)),
             noted(3, "ana", done(7)),
         ] {
             let mut recount = Recount::default();
-            recount.entry(&noted(1, "ana", Outcome::Begun));
+            recount.entry(&noted(1, "ana", AuditOutcome::Begun));
             recount.entry(&noted(2, "ana", done(1)));
             assert!(recount.entry(&bad).is_some(), "{bad:?}");
         }
         let mut another = Recount::default();
-        another.entry(&noted(1, "ana", Outcome::Begun));
+        another.entry(&noted(1, "ana", AuditOutcome::Begun));
         assert!(another.entry(&noted(2, "eva", done(1))).is_some());
     }
 

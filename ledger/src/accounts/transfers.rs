@@ -181,24 +181,24 @@ impl Account {
     pub fn settle_transfer(
         &self,
         number: u64,
-        said: &BankTransfer,
+        answer: &BankTransfer,
         context: &Context<'_>,
     ) -> Result<Movements, Rejection> {
         let open = self.transfers.get(&number);
         let Some(transfer) = open.filter(|transfer| transfer.dispute.is_none()) else {
             return Ok(Movements::default());
         };
-        if !transfer.differs(&said.moved).is_empty() {
+        if !transfer.differs(&answer.moved).is_empty() {
             let fact = TransferFact::Disputed(Dispute {
-                bank_id: said.bank_id.clone(),
-                coelsa_id: said.coelsa_id.clone(),
-                word: said.word.clone(),
-                moved: said.moved.clone(),
+                bank_id: answer.bank_id.clone(),
+                coelsa_id: answer.coelsa_id.clone(),
+                word: answer.word.clone(),
+                moved: answer.moved.clone(),
             });
             return Ok(Movements::of(number, fact, Vec::new()));
         }
-        let bank_id = Some(said.bank_id.clone()).filter(|id| !id.is_empty());
-        let coelsa_id = said.coelsa_id.clone();
+        let bank_id = Some(answer.bank_id.clone()).filter(|id| !id.is_empty());
+        let coelsa_id = answer.coelsa_id.clone();
         // The bank's ids are recorded even if nothing else changes.
         let advanced = |status| {
             let same = transfer.status == status
@@ -215,7 +215,7 @@ impl Account {
                 Movements::of(number, fact, Vec::new())
             }
         };
-        match &said.word {
+        match &answer.word {
             BankWord::InProgress => Ok(advanced(TransferStatus::InProgress)),
             BankWord::Lost => Ok(advanced(TransferStatus::Audit)),
             BankWord::Completed => {

@@ -26,18 +26,18 @@ fn ended(account: AccountNo, event: u64, status: u16, when: u64) -> Ended {
     }
 }
 
-fn main(progress: &mut Progress) -> &mut Course {
-    progress.course(0).unwrap()
+fn main(progress: &mut Progress) -> &mut Cursor {
+    progress.cursor(0).unwrap()
 }
 
 /// A progress that has looked at events 1 (of A), 2 (of B), 3 (of A).
 fn looked() -> Progress {
     let mut progress = Progress::new(0);
-    let course = main(&mut progress);
-    assert!(course.look(1, A, true, at(0)));
-    assert!(course.look(2, B, true, at(0)));
-    assert!(!course.look(3, A, true, at(0)), "it waits behind the first");
-    assert!(!course.look(4, B, false, at(0)), "it is not wanted");
+    let cursor = main(&mut progress);
+    assert!(cursor.look(1, A, true, at(0)));
+    assert!(cursor.look(2, B, true, at(0)));
+    assert!(!cursor.look(3, A, true, at(0)), "it waits behind the first");
+    assert!(!cursor.look(4, B, false, at(0)), "it is not wanted");
     progress
 }
 
@@ -175,26 +175,26 @@ fn a_receiver_may_ask_to_be_left_alone_for_a_day_at_most() {
 }
 
 #[test]
-fn a_course_waits_for_lanes_that_move_but_not_for_those_that_wait() {
+fn a_cursor_waits_for_accounts_being_sent_but_not_for_those_in_backoff() {
     let mut progress = looked();
-    let course = main(&mut progress);
-    assert_eq!(course.room(|_| false), AHEAD_MAX);
+    let cursor = main(&mut progress);
+    assert_eq!(cursor.room(|_| false), AHEAD_MAX);
     // All of A before event 1 has ended, event 1 is under way, and the next number is 5.
-    assert_eq!(course.room(|account| account == A), AHEAD_MAX - 5);
-    course.next = 2 * AHEAD_MAX;
-    assert_eq!(course.room(|account| account == A), 0);
-    assert_eq!(course.room(|_| false), AHEAD_MAX);
+    assert_eq!(cursor.room(|account| account == A), AHEAD_MAX - 5);
+    cursor.next = 2 * AHEAD_MAX;
+    assert_eq!(cursor.room(|account| account == A), 0);
+    assert_eq!(cursor.room(|_| false), AHEAD_MAX);
     for number in 0..300 {
-        course.look(number, AccountNo(number + 10), true, at(0));
-        if course.lanes.len() == LANES_MAX {
+        cursor.look(number, AccountNo(number + 10), true, at(0));
+        if cursor.lanes.len() == LANES_MAX {
             break;
         }
     }
-    assert_eq!((course.lanes.len(), course.room(|_| false)), (LANES_MAX, 0));
+    assert_eq!((cursor.lanes.len(), cursor.room(|_| false)), (LANES_MAX, 0));
 }
 
 #[test]
-fn a_redelivery_is_a_course_of_its_own_and_ends() {
+fn a_redelivery_has_its_own_cursor_and_ends() {
     let mut progress = looked();
     progress.replay(&Replay {
         number: 4,
@@ -203,20 +203,20 @@ fn a_redelivery_is_a_course_of_its_own_and_ends() {
         every_kind: true,
     });
     assert_eq!(progress.taken, 4);
-    let course = progress.course(4).unwrap();
-    assert_eq!(course.room(|_| false), 2);
-    assert!(course.look(1, A, true, at(0)) && course.look(2, B, true, at(0)));
-    assert_eq!(course.room(|_| false), 0);
+    let cursor = progress.cursor(4).unwrap();
+    assert_eq!(cursor.room(|_| false), 2);
+    assert!(cursor.look(1, A, true, at(0)) && cursor.look(2, B, true, at(0)));
+    assert_eq!(cursor.room(|_| false), 0);
     for (account, event) in [(B, 2), (A, 1)] {
-        assert!(!progress.course(4).unwrap().has_ended());
+        assert!(!progress.cursor(4).unwrap().has_ended());
         let of_replay = Ended {
             replay: 4,
             ..ended(account, event, 200, 1)
         };
         progress.settle(of_replay, 1, &usual(), at(2)).unwrap();
-        progress.course(4).unwrap().found(account, None, at(2));
+        progress.cursor(4).unwrap().found(account, None, at(2));
     }
-    assert!(progress.course(4).unwrap().has_ended());
+    assert!(progress.cursor(4).unwrap().has_ended());
     assert_eq!(
         main(&mut progress).lanes.len(),
         2,
@@ -237,7 +237,7 @@ fn a_redelivery_of_an_event_that_waits_lets_its_account_go_on() {
             to: 1,
             every_kind: true,
         });
-        assert!(progress.course(4).unwrap().look(1, A, true, at(20)));
+        assert!(progress.cursor(4).unwrap().look(1, A, true, at(20)));
         let of_replay = Ended {
             replay: 4,
             ..ended(A, 1, 200, 20)

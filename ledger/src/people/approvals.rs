@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_wait_at_a_time_and_so_many_are_kept() {
+    fn waiting_and_decided_approvals_are_bounded() {
         let mut approvals = Approvals::default();
         for number in 1..=2 * KEPT_MAX {
             done(&mut approvals, ask("ana"));

@@ -23,7 +23,7 @@ pub const REQUEST_ID_MAX: usize = 80;
 
 /// The result of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum AuditOutcome {
     /// It is about to be done.
     Begun,
     /// It was done.
@@ -51,7 +51,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl AuditOutcome {
     /// All result words.
     pub const WORDS: [&'static str; 6] = ["begun", "done", "failed", "looked", "denied", "asked"];
 
@@ -84,7 +84,7 @@ pub struct AuditEntry {
     /// The id of the request.
     pub request_id: String,
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: AuditOutcome,
     /// How many looks, checks and denials of the operator since the entry before this one have no entry of their own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
@@ -160,7 +160,7 @@ mod tests {
             subject: "ñ".repeat(SUBJECT_MAX + 1),
             reason: "\u{1f30a}".repeat(REASON_MAX + 7),
             request_id: String::new(),
-            outcome: Outcome::Looked,
+            outcome: AuditOutcome::Looked,
             omitted: 0,
         };
         let cut = entry.clone().bounded();

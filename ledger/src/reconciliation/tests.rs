@@ -102,7 +102,7 @@ fn transfers_by_state_and_word() {
 }
 
 #[test]
-fn what_a_person_ended_is_decided_and_a_contradiction_is_told() {
+fn a_manual_decision_is_final_and_a_contradiction_is_reported() {
     let (yes, no) = (decided(Verdict::Completed), decided(Verdict::Rejected));
     for (ours, right) in [
         (&yes, [false, true, false, false]),
@@ -164,7 +164,7 @@ fn money_that_arrived_by_amount_and_cvu() {
 
 #[test]
 fn what_is_pending_is_in_no_sum() {
-    let mut tally = Tally::default();
+    let mut tally = ReconciliationTotals::default();
     let done = BankWord::Completed;
     let listed = Listed {
         word: &done,

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_policies_each_part_is_the_stricter_one() {
+    fn the_stricter_part_of_two_policies_applies() {
         let above = |centavos: i64| FourEyes {
             decisions_above: Some(Money::from_centavos(centavos)),
             ..FourEyes::default()

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_number_beyond_the_last_one() {
+    fn numbers_beyond_the_last_one_are_refused() {
         let mut platform = Platform::default();
         let create = |platform: &Platform| {
             let new = NewTenant::plain("next");

@@ -164,7 +164,7 @@ mod tests {
     use crate::voucher_types::SystemType;
 
     #[test]
-    fn on_disk_direction_and_owner_stand_apart() {
+    fn direction_and_owner_are_separate_fields_on_disk() {
         let toll = VoucherType {
             code: TypeCode::parse("TOLL").unwrap(),
             origin: Origin::Custom(Sense::Debit),

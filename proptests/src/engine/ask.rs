@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use caudal_actors::accounts::BatchMode;
-use caudal_actors::engine::money::{Heard, HoldView};
-use caudal_actors::engine::{Asker, Engine};
+use caudal_actors::engine::money::{HoldView, NoticeOutcome};
+use caudal_actors::engine::{Engine, Requester};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::{BankError, Notice};
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
@@ -27,8 +27,8 @@ use super::{Order, strays};
 pub(super) const REALM: RealmId = RealmId(1);
 pub(super) const TENANT: &str = "tnt_1";
 
-pub(super) fn asker<T>() -> Asker<T> {
-    Asker {
+pub(super) fn requester<T>() -> Requester<T> {
+    Requester {
         keyed: None,
         request_id: "story".to_owned(),
         admitted: None,
@@ -126,7 +126,7 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
             };
             let held = engine
                 .ledger()
-                .open_hold(REALM, target(of), order, false, asker());
+                .open_hold(REALM, target(of), order, false, requester());
             let held = given(held.await)?.into_inner();
             done(held.hold.id(REALM, held.account).to_string())
         }
@@ -149,7 +149,7 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
                 atomic: true,
                 dry_run: false,
             };
-            let outcomes = given(engine.ledger().batch(REALM, items, mode, asker()).await)?;
+            let outcomes = given(engine.ledger().batch(REALM, items, mode, requester()).await)?;
             let mut ids = Vec::new();
             for outcome in outcomes {
                 let posted = outcome?.into_inner();
@@ -188,14 +188,14 @@ pub(super) async fn hear(engine: &Engine, notice: Notice) -> Result<(), Failure>
         .notice(REALM.mode(), notice.clone(), "story")
         .await?;
     match heard {
-        Heard::Done | Heard::Known => Ok(()),
-        Heard::Suspended if matches!(notice, Notice::Reversed { .. }) => Ok(()),
-        Heard::Suspended | Heard::Ignored => panic!("{heard:?}: {notice:?}"),
+        NoticeOutcome::Done | NoticeOutcome::Known => Ok(()),
+        NoticeOutcome::Suspended if matches!(notice, Notice::Reversed { .. }) => Ok(()),
+        NoticeOutcome::Suspended | NoticeOutcome::Ignored => panic!("{heard:?}: {notice:?}"),
     }
 }
 
 async fn post(engine: &Engine, order: Adjustment) -> Result<Outcome, Failure> {
-    let posted = given(engine.ledger().post(REALM, order, asker()).await)?.into_inner();
+    let posted = given(engine.ledger().post(REALM, order, requester()).await)?.into_inner();
     let id = posted.voucher.id(REALM, posted.account);
     Ok(Outcome::Done(id.to_string()))
 }
@@ -216,7 +216,7 @@ async fn send(
     };
     let sent = engine
         .ledger()
-        .transfer(REALM, target(from), order, false, asker());
+        .transfer(REALM, target(from), order, false, requester());
     let sent = given(sent.await)?.into_inner();
     Ok(Outcome::Done(sent.transfer.sequence.to_string()))
 }
@@ -225,7 +225,7 @@ async fn send(
 async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome, Failure> {
     let changed = engine
         .ledger()
-        .change(REALM, target(of), order, None, asker());
+        .change(REALM, target(of), order, None, requester());
     match given(changed.await) {
         Ok(_) | Err(Failure::Rejected(Rejection::AccountNotSuspended)) => Ok(Outcome::Untold),
         Err(why) => Err(why),
@@ -265,7 +265,7 @@ async fn step(
         path: "/story".to_owned(),
         fields: BTreeMap::new(),
     };
-    let asker = Asker {
+    let requester = Requester {
         keyed: Some(Keyed {
             scope,
             render: Box::new(render),
@@ -273,9 +273,10 @@ async fn step(
         request_id: "story".to_owned(),
         admitted: None,
     };
-    let stepped = engine
-        .ledger()
-        .step_hold(REALM, asked.hold.unwrap(), step, part, false, asker);
+    let stepped =
+        engine
+            .ledger()
+            .step_hold(REALM, asked.hold.unwrap(), step, part, false, requester);
     match stepped.await? {
         Given::Kept {
             status: 200, body, ..

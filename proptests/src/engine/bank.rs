@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use caudal_actors::ports::obedient::{COLLECTOR, ObedientBank};
-use caudal_actors::ports::{BankError, BankMovement, Notice, ReturnOrder, TransferOrder, Way};
+use caudal_actors::ports::fake_bank::{COLLECTOR, FakeBank};
+use caudal_actors::ports::{
+    BankError, BankMovement, MovementWay, Notice, ReturnOrder, TransferOrder,
+};
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::BankRefusal;
 use caudal_ledger::ids::OriginId;
@@ -52,7 +54,7 @@ impl Arrival {
             coelsa_id: Some(self.coelsa_id()),
             origin: None,
             reversal: false,
-            way: Way::In,
+            way: MovementWay::In,
             cvu: self.cvu.as_str().to_owned(),
             counterparty: self.from.clone(),
             amount: self.amount,
@@ -185,7 +187,7 @@ impl Sent {
             coelsa_id: reported.coelsa_id,
             origin: Some(self.what.origin()),
             reversal: false,
-            way: Way::Out,
+            way: MovementWay::Out,
             cvu: self.what.from(),
             counterparty: self.what.counterparty(),
             amount: self.what.amount(),
@@ -195,7 +197,7 @@ impl Sent {
         let back = BankMovement {
             coelsa_id: Some(self.coelsa_id("BACK")),
             reversal: true,
-            way: Way::In,
+            way: MovementWay::In,
             amount: self.back(),
             ..out.clone()
         };
@@ -455,7 +457,7 @@ impl Bank {
     }
 }
 
-impl ObedientBank for Bank {
+impl FakeBank for Bank {
     fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
         let at = self.clock.peek();
         self.books().take(&What::Transfer(order.clone()), at)

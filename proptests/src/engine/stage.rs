@@ -11,9 +11,9 @@ use caudal_actors::engine::money::{TransferFilter, TransferView};
 use caudal_actors::engine::{Engine, Outside};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder};
-use caudal_actors::ports::webhooks::Nobody;
-use caudal_actors::ports::{BankGateway, Clock as _, Way as BankWay};
-use caudal_actors::records::projection::Rows;
+use caudal_actors::ports::webhooks::NoSink;
+use caudal_actors::ports::{BankGateway, Clock as _, MovementWay as BankWay};
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_actors::times::Times;
 use caudal_actors::verify;
 use caudal_ledger::accounts::Holder;
@@ -35,7 +35,7 @@ use caudal_storage::{FaultyStore, StoreError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::ask::{self, Asked, REALM, TENANT, adjustment, asker, given, origin, target};
+use super::ask::{self, Asked, REALM, TENANT, adjustment, given, origin, requester, target};
 use super::bank::{Bank, Stray};
 use super::book::{Book, Outcome};
 use super::clock::StillClock;
@@ -71,7 +71,7 @@ fn start(
     let bank: Arc<dyn BankGateway> = Arc::<Bank>::clone(bank);
     let outside = Outside {
         banks: Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
-        sink: Arc::new(Nobody),
+        sink: Arc::new(NoSink),
         held: held.subscribe(),
     };
     let clock = Arc::<StillClock>::clone(clock);
@@ -133,7 +133,7 @@ fn tenant() -> NewTenant {
 
 impl Stage {
     async fn new(pace: Pace) -> Self {
-        let store = FaultyStore::new(Arc::new(Rows), 1);
+        let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
         store.set_automatic(true);
         let clock = Arc::new(StillClock::new());
         let bank = Arc::new(Bank::new(Arc::clone(&clock)));
@@ -149,17 +149,17 @@ impl Stage {
                 description: None,
                 category: None,
             };
-            given(engine.ledger().create_type(REALM, order, asker()).await).unwrap();
+            given(engine.ledger().create_type(REALM, order, requester()).await).unwrap();
         }
         let mut cvus = Vec::new();
         for number in 1..=ACCOUNTS {
             let opened = engine
                 .ledger()
-                .register(REALM, registration(), true, None, asker());
+                .register(REALM, registration(), true, None, requester());
             cvus.push(given(opened.await).unwrap().account.cvu.unwrap());
             let id = ExternalId::parse(&format!("funds-{number}")).unwrap();
             let funds = adjustment(number, "IN", FUNDS, id);
-            given(engine.ledger().post(REALM, funds, asker()).await).unwrap();
+            given(engine.ledger().post(REALM, funds, requester()).await).unwrap();
         }
         Self {
             pace,

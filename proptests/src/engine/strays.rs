@@ -3,7 +3,7 @@
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::cases::Case;
 use caudal_actors::failure::Failure;
-use caudal_actors::ports::obedient::PSP;
+use caudal_actors::ports::fake_bank::PSP;
 use caudal_ledger::cases::{CaseKind, Decision, Parked, ParkedState};
 use caudal_ledger::clients::DRAWS;
 use caudal_ledger::cvu::Cvu;

@@ -106,7 +106,7 @@ impl Projection for Cents {
 }
 
 /// The rows that these entries should have; those of positions are empty, since only the engine
-/// knows where an entry lies.
+/// knows where an entry is stored.
 pub fn rows<'a>(entries: impl Iterator<Item = &'a Entry>) -> Rows {
     let mut balances: BTreeMap<StreamId, i64> = BTreeMap::new();
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();

@@ -182,7 +182,7 @@ impl Durable {
             table_bytes: 2 << 10,
             merge_fan_in: 2,
             // some runs have files of their own, and most have not
-            apart_keys: 64,
+            file_keys: 64,
             heads_max: 3,
             group_commits: 3,
             group_bytes: 8 << 10,

@@ -19,7 +19,7 @@ struct Example {
     answer: Option<serde_json::Value>,
 }
 
-/// Puts each example beside its schema.
+/// Puts each example next to its schema.
 #[expect(
     clippy::expect_used,
     reason = "the file is compiled in, and a test reads it"

@@ -25,7 +25,7 @@ macro_rules! named {
 }
 
 /// Writes the parameters that the code names, under these names.
-pub fn declare(document: &mut OpenApi) {
+pub(super) fn declare(document: &mut OpenApi) {
     keep_declared(document);
     let components = document.components.get_or_insert_default();
     let named = named![

@@ -24,12 +24,12 @@ use caudal_http::persons::cuit;
 use caudal_http::problems::{BankProblems, Problems};
 use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, asker, give, json, plain};
+use caudal_http::respond::{self, give, json, plain, requester};
 use caudal_http::rows;
 use caudal_http::sheets::columns::ACCOUNTS;
 use caudal_http::text;
 use caudal_http::words::{Mistake, Refusal};
-use caudal_http::{caller::Caller, errors::ApiError};
+use caudal_http::{caller::Caller, errors::HandlerResult};
 use caudal_ledger::accounts::{Account, Holder, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::{Cuit, PersonType};
@@ -49,8 +49,6 @@ const METADATA_KEY_MAX: usize = 64;
 const METADATA_VALUE_MAX: usize = 500;
 /// The longest id that a tenant gives an account, in characters.
 const CODE_MAX: usize = 64;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 request! {
     /// A new account.
@@ -129,11 +127,11 @@ declared! {
     responses((status = 201, body = AccountBody), BankProblems)
 )]
 #[post("/v1/accounts")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
     if respond::idempotency_key(&request)?.is_none() {
         return Err(Refusal::NoIdempotencyKey.into());
     }
-    let asker = asker(&request, &caller, &body, |view: &AccountView| {
+    let requester = requester(&request, &caller, &body, |view: &AccountView| {
         (StatusCode::CREATED, text::json(&AccountBody::from(view)))
     })?;
     let sent = CreateAccount::read(body, &caller)?;
@@ -156,7 +154,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     let answered = caller
         .engine()
         .ledger()
-        .register(caller.realm(), registration, true, sent.alias, asker)
+        .register(caller.realm(), registration, true, sent.alias, requester)
         .await;
     give(answered, |view| account(StatusCode::CREATED, &view))
 }
@@ -222,7 +220,7 @@ params! {
     responses((status = 200, content((AccountsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/accounts")]
-pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
     let whole = rows::whole(&request, &mut query);
     let sent = AccountParams::take(&mut query);
     let filter = AccountFilter {
@@ -265,7 +263,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[get("/v1/accounts/{cvu}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let view = caller
         .engine()
         .queries()
@@ -279,7 +277,7 @@ async fn change(
     caller: &Caller,
     path: &web::Path<String>,
     order: ProfileOrder,
-) -> Answer {
+) -> HandlerResult {
     let if_match = respond::if_match(request);
     let target = target(path)?;
     let answered = caller
@@ -297,15 +295,15 @@ async fn change_by_post(
     path: &web::Path<String>,
     body: &Body,
     order: ProfileOrder,
-) -> Answer {
-    let asker = asker(request, caller, body, |view: &AccountView| {
+) -> HandlerResult {
+    let requester = requester(request, caller, body, |view: &AccountView| {
         (StatusCode::OK, text::json(&AccountBody::from(view)))
     })?;
     let (target, if_match) = (target(path)?, respond::if_match(request));
     let answered = caller
         .engine()
         .ledger()
-        .change(caller.realm(), target, order, if_match, asker)
+        .change(caller.realm(), target, order, if_match, requester)
         .await;
     give(answered, |view| account(StatusCode::OK, &view))
 }
@@ -321,7 +319,11 @@ async fn change_by_post(
     responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[delete("/v1/accounts/{cvu}")]
-pub(crate) async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn close(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+) -> HandlerResult {
     change(&request, &caller, &path, ProfileOrder::Close).await
 }
 
@@ -354,7 +356,7 @@ pub(crate) async fn suspend(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let kept = body.clone_fields();
     let SuspendAccount { reason, code } = SuspendAccount::read(body)?;
     let code = code.unwrap_or(SuspensionCode::Other);
@@ -376,7 +378,7 @@ pub(crate) async fn reactivate(
     request: HttpRequest,
     caller: Caller,
     path: web::Path<String>,
-) -> Answer {
+) -> HandlerResult {
     change_by_post(
         &request,
         &caller,
@@ -413,7 +415,7 @@ pub(crate) async fn set_alias(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let SetAlias { alias } = SetAlias::read(body)?;
     change(&request, &caller, &path, ProfileOrder::SetAlias(alias)).await
 }

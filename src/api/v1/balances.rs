@@ -1,12 +1,12 @@
 //! Balances of the native family, present and past.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use caudal_http::bodies::accounts::BalanceBody;
 use caudal_http::bodies::texts::{Day, Instant, Pesos};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{PastDay, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -17,8 +17,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::target;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A balance of the past.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -57,7 +55,7 @@ pub(crate) struct HistoricalBalance {
     responses((status = 200, body = BalanceBody), Problems)
 )]
 #[get("/v1/accounts/{cvu}/balance")]
-pub(crate) async fn current(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn current(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let view = caller
         .engine()
         .queries()
@@ -90,12 +88,20 @@ params! {
     responses((status = 200, body = HistoricalBalance), Problems)
 )]
 #[get("/v1/accounts/{cvu}/balance/historical")]
-pub(crate) async fn historical(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+pub(crate) async fn historical(
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> HandlerResult {
     past(&caller, &path, query).await
 }
 
 /// Answers with the past balance that a query asks for.
-pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
+pub(super) async fn past(
+    caller: &Caller,
+    path: &web::Path<String>,
+    mut query: Query,
+) -> HandlerResult {
     let target = target(path)?;
     let now = caller.engine().now();
     let PastDay { date: day } = PastDay::take(&mut query, now.business_day());

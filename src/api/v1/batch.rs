@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
+use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::accounts::BatchMode;
-use caudal_actors::accounts::Placed;
 use caudal_actors::engine::money::ItemOutcome;
 use caudal_actors::failure::Failure;
 use caudal_actors::in_flight;
@@ -24,7 +24,7 @@ use caudal_http::bodies::counterparty::CounterpartyBody;
 use caudal_http::bodies::vouchers::VoucherBody;
 use caudal_http::bodies::words::BatchStatusWord;
 use caudal_http::body::Fingerprint;
-use caudal_http::bytes::Json;
+use caudal_http::bytes::JsonBytes;
 use caudal_http::caller::{Caller, too_many};
 use caudal_http::catalogue::ErrorCode;
 use caudal_http::current::{self, Language};
@@ -34,7 +34,7 @@ use caudal_http::params::params;
 use caudal_http::pool::{INLINE_BYTES, INLINE_ITEMS, give_way};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
-use caudal_http::respond::{IDEMPOTENCY_KEY, asker_for, give, raw};
+use caudal_http::respond::{IDEMPOTENCY_KEY, give, raw, requester_for};
 use caudal_http::text;
 use caudal_http::words::{Refusal, Say as _};
 use caudal_ledger::ids::RealmId;
@@ -44,7 +44,7 @@ use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use items::Sent;
+use items::SentBatch;
 
 /// The largest body of a batch, in bytes.
 pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
@@ -123,7 +123,7 @@ pub(crate) struct BatchSummary {
 }
 
 /// The facts about a batch before its items are posted.
-struct Plan {
+struct BatchPlan {
     realm: RealmId,
     atomic: bool,
     total: usize,
@@ -134,7 +134,7 @@ struct Plan {
 
 /// The outcome of a batch, ready to be written.
 struct Report<'a> {
-    plan: &'a Plan,
+    plan: &'a BatchPlan,
     /// Of the readable items, in their order: all of them, or none when none was tried.
     outcomes: &'a [ItemOutcome],
 }
@@ -208,11 +208,11 @@ impl Serialize for Report<'_> {
 
 /// One result, as the answer shows it.
 #[derive(Serialize)]
-struct Row<'a> {
+struct ResultRow<'a> {
     index: usize,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    voucher: Option<Written<'a>>,
+    voucher: Option<WrittenVoucher<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<BatchError<'a>>,
 }
@@ -244,7 +244,7 @@ impl Serialize for Results<'_> {
                     }
                 },
             };
-            rows.serialize_element(&Row {
+            rows.serialize_element(&ResultRow {
                 index,
                 status: "rejected",
                 voucher: None,
@@ -259,26 +259,26 @@ impl Serialize for Results<'_> {
 fn written<'a>(
     realm: RealmId,
     index: usize,
-    outcome: &'a Outcome<Placed>,
+    outcome: &'a Outcome<AccountVoucher>,
     at: &'a str,
     refused: bool,
-) -> Row<'a> {
+) -> ResultRow<'a> {
     let (status, placed) = match outcome {
         Outcome::Recorded(_) if refused => return not_posted(index),
         Outcome::Recorded(placed) => ("recorded", placed),
         Outcome::Replayed(placed) => ("replayed", placed),
     };
-    Row {
+    ResultRow {
         index,
         status,
-        voucher: Some(Written { realm, placed, at }),
+        voucher: Some(WrittenVoucher { realm, placed, at }),
         error: None,
     }
 }
 
 /// The result of a good item in a batch that is refused because of other items.
-const fn not_posted<'a>(index: usize) -> Row<'a> {
-    Row {
+const fn not_posted<'a>(index: usize) -> ResultRow<'a> {
+    ResultRow {
         index,
         status: "not_posted",
         voucher: None,
@@ -287,9 +287,9 @@ const fn not_posted<'a>(index: usize) -> Row<'a> {
 }
 
 /// A voucher that is written without being copied: the same text as that of a [`VoucherBody`].
-struct Written<'a> {
+struct WrittenVoucher<'a> {
     realm: RealmId,
-    placed: &'a Placed,
+    placed: &'a AccountVoucher,
     /// When the voucher was posted.
     at: &'a str,
 }
@@ -302,7 +302,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(&mut self, outcome: &Outcome<Placed>) -> &str {
+    fn of(&mut self, outcome: &Outcome<AccountVoucher>) -> &str {
         let (Outcome::Recorded(placed) | Outcome::Replayed(placed)) = outcome;
         let at = placed.voucher.at;
         if self.at != Some(at) {
@@ -322,9 +322,9 @@ impl<T: Display> Serialize for Text<T> {
     }
 }
 
-impl Serialize for Written<'_> {
+impl Serialize for WrittenVoucher<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Placed { account, voucher } = self.placed;
+        let AccountVoucher { account, voucher } = self.placed;
         let id = voucher.id(self.realm, *account);
         let mut body = serializer.serialize_struct("Voucher", 16)?;
         body.serialize_field("id", &Text(id))?;
@@ -379,16 +379,16 @@ pub(crate) async fn post(
     request: HttpRequest,
     caller: Caller,
     query: Query,
-    body: Json<BATCH_BYTES_MAX>,
+    body: JsonBytes<BATCH_BYTES_MAX>,
 ) -> Result<HttpResponse, ApiError> {
     let BatchParams { dry_run } = BatchParams::read(query)?;
     let (sent, fingerprint) = read(&request, &caller, body.0).await?;
-    let Sent {
+    let SentBatch {
         atomic,
         orders,
         unreadable,
     } = sent?;
-    let plan = Arc::new(Plan {
+    let plan = Arc::new(BatchPlan {
         realm: caller.realm(),
         atomic,
         total: orders.len().saturating_add(unreadable.len()),
@@ -403,7 +403,7 @@ pub(crate) async fn post(
         return Ok(raw(status, text));
     }
     let shown = Arc::clone(&plan);
-    let asker = asker_for(
+    let requester = requester_for(
         &request,
         &caller,
         || fingerprint.unwrap_or_else(|| Ok(Fingerprint::default())),
@@ -415,7 +415,10 @@ pub(crate) async fn post(
     )?;
     let engine = caller.engine();
     let mode = BatchMode { atomic, dry_run };
-    let answered = engine.ledger().batch(plan.realm, orders, mode, asker).await;
+    let answered = engine
+        .ledger()
+        .batch(plan.realm, orders, mode, requester)
+        .await;
     show(&caller, plan, answered).await
 }
 
@@ -427,7 +430,7 @@ async fn read(
     body: web::Bytes,
 ) -> Result<
     (
-        Result<Sent, ApiError>,
+        Result<SentBatch, ApiError>,
         Option<Result<Fingerprint, ApiError>>,
     ),
     ApiError,
@@ -441,7 +444,7 @@ async fn read(
         (items::read(&body), fingerprint)
     };
     Ok(if long {
-        caller.door.pool.work(caller.realm(), work).await?
+        caller.app.pool.work(caller.realm(), work).await?
     } else {
         work()
     })
@@ -450,7 +453,7 @@ async fn read(
 /// Writes the outcome of a batch; a long one off the thread that serves.
 async fn show(
     caller: &Caller,
-    plan: Arc<Plan>,
+    plan: Arc<BatchPlan>,
     answered: Answered<Vec<ItemOutcome>>,
 ) -> Result<HttpResponse, ApiError> {
     let outcomes = match answered {
@@ -465,7 +468,7 @@ async fn show(
     let (status, text) = if long {
         // The batch is done, but a client that gets no answer does not learn that.
 
-        let written = caller.door.pool.work(caller.realm(), work).await;
+        let written = caller.app.pool.work(caller.realm(), work).await;
         written.map_err(|_| Failure::OutcomeUnknown)?
     } else {
         work()

@@ -3,13 +3,13 @@
 pub(crate) mod stream;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, get};
+use actix_web::{HttpRequest, get};
 use caudal_actors::engine::Engine;
-use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
+use caudal_actors::engine::lists::{ListCursor, ListPage, Listing};
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::events::{EventBody, event};
 use caudal_http::caller::Caller;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{Limit, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::{LIMIT_DEFAULT, Query, place};
@@ -21,8 +21,6 @@ use caudal_ledger::events::{Event, EventId, EventKinds};
 use caudal_ledger::ids::RealmId;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A page of events.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -97,7 +95,7 @@ fn walk(
         let next = found.seen.filter(|_| found.more);
         Ok(Listing {
             items: found.items,
-            next: next.map(|id| Cursor::from(id.number)),
+            next: next.map(|id| ListCursor::from(id.number)),
             ..Listing::default()
         })
     }
@@ -109,7 +107,7 @@ fn walk(
 /// of the last page, or the id of the last event, and go on from there after any outage: events are
 /// kept for good.
 ///
-/// As CSV or NDJSON all of them are one answer, which breaks off after 1000000: go on with `after`.
+/// As CSV or NDJSON all of them are one response, which ends after 1000000: continue with `after`.
 #[utoipa::path(
     operation_id = "listEvents",
     tag = "Events",
@@ -121,7 +119,7 @@ fn walk(
     responses((status = 200, content((EventsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems),
 )]
 #[get("/v1/events")]
-pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
     let last = caller.engine().queries().last_event(realm)?;

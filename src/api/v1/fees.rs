@@ -135,7 +135,7 @@ params! {
     responses((status = 200, body = FeePreview), Problems)
 )]
 #[get("/v1/fees/preview")]
-pub async fn preview(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn preview(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
     let PreviewParams { cvu, amount, code } = PreviewParams::read(query)?;
     let target = Target::Cvu(cvu);
     let quote = caller

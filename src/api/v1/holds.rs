@@ -1,7 +1,7 @@
 //! Holds of the native family: money set apart, then confirmed or released in parts.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::money::HoldView;
 use caudal_http::bodies::holds::{HoldBody, hold};
@@ -10,7 +10,7 @@ use caudal_http::body::read::{amount, instant, line, text};
 use caudal_http::body::{Body, OptionalBody};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, HoldInPath};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::params::{DryRun, PageParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -26,8 +26,6 @@ use caudal_ledger::time::Timestamp;
 
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 request! {
     /// A hold.
@@ -76,11 +74,11 @@ pub(crate) async fn open(
     path: web::Path<String>,
     query: Query,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let realm = caller.realm();
     let target = target(&path)?;
     let DryRun { dry_run } = DryRun::read(query)?;
-    let (asker, answer) =
+    let (requester, answer) =
         respond::making(&request, &caller, &body, dry_run, move |view: &HoldView| {
             hold(realm, view)
         })?;
@@ -95,7 +93,7 @@ pub(crate) async fn open(
     answer.give_made(
         engine
             .ledger()
-            .open_hold(realm, target, order, dry_run, asker)
+            .open_hold(realm, target, order, dry_run, requester)
             .await,
     )
 }
@@ -129,7 +127,7 @@ pub(crate) async fn list(
     caller: Caller,
     path: web::Path<String>,
     mut query: Query,
-) -> Answer {
+) -> HandlerResult {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
     let HoldParams { status } = HoldParams::take(&mut query);
@@ -167,7 +165,7 @@ pub(crate) async fn list(
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[get("/v1/holds/{id}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = HoldInPath::read(&path)?;
     let view = caller.engine().queries().hold(caller.realm(), id).await?;
     Ok(json(StatusCode::OK, &hold(caller.realm(), &view)))
@@ -180,17 +178,17 @@ async fn step(
     query: Query,
     body: Body,
     step: HoldStep,
-) -> Answer {
+) -> HandlerResult {
     let realm = caller.realm();
     let id = HoldInPath::read(path)?;
     let DryRun { dry_run } = DryRun::read(query)?;
     let render = move |view: &HoldView| hold(realm, view);
-    let (asker, answer) = respond::order(request, caller, &body, StatusCode::OK, render)?;
+    let (requester, answer) = respond::order(request, caller, &body, StatusCode::OK, render)?;
     let HoldStepBody { amount } = HoldStepBody::read(body)?;
     let engine = caller.engine();
     let stepped = engine
         .ledger()
-        .step_hold(realm, id, step, amount, dry_run, asker);
+        .step_hold(realm, id, step, amount, dry_run, requester);
     answer.give(stepped.await)
 }
 
@@ -216,7 +214,7 @@ pub(crate) async fn confirm(
     path: web::Path<String>,
     query: Query,
     OptionalBody(body): OptionalBody,
-) -> Answer {
+) -> HandlerResult {
     step(&request, &caller, &path, query, body, HoldStep::Confirm).await
 }
 
@@ -241,6 +239,6 @@ pub(crate) async fn release(
     path: web::Path<String>,
     query: Query,
     OptionalBody(body): OptionalBody,
-) -> Answer {
+) -> HandlerResult {
     step(&request, &caller, &path, query, body, HoldStep::Release).await
 }

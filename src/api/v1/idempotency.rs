@@ -65,7 +65,10 @@ declared! {
     responses((status = 200, body = KeyReport), Problems)
 )]
 #[get("/v1/idempotency/{key}")]
-pub async fn read(caller: Caller, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn read(
+    caller: Caller,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
     let key = KeyInPath::read(&path)?;
     let answers = caller
         .engine()

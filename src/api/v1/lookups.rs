@@ -1,12 +1,12 @@
 //! The holder of a CBU, a CVU or an alias, according to the bank.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get, web};
-use caudal_actors::ports::Found;
+use actix_web::{get, web};
+use caudal_actors::ports::KeyHolder;
 use caudal_http::bodies::accounts::HolderBody;
 use caudal_http::bodies::words::{KeyKindWord, PersonTypeWord};
 use caudal_http::caller::Caller;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::problems::BankProblems;
 use caudal_http::respond::json;
 use caudal_ledger::accounts::Holder;
@@ -18,8 +18,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use caudal_http::declared::{declared, field};
-type Answer = Result<HttpResponse, ApiError>;
-
 /// A bank or a PSP.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub(crate) struct Entity {
@@ -58,8 +56,8 @@ pub(crate) struct Lookup {
     pub active: bool,
 }
 
-impl From<Found> for Lookup {
-    fn from(found: Found) -> Self {
+impl From<KeyHolder> for Lookup {
+    fn from(found: KeyHolder) -> Self {
         let holders = found.holders.into_iter().map(|(cuit, name, human)| Holder {
             cuit,
             name,
@@ -99,7 +97,7 @@ declared! {
         => Alias: field(Alias::parse);
 }
 
-async fn ask(caller: &Caller, whom: Destination) -> Answer {
+async fn ask(caller: &Caller, whom: Destination) -> HandlerResult {
     let engine = caller.engine();
     let found = engine
         .queries()
@@ -118,7 +116,7 @@ async fn ask(caller: &Caller, whom: Destination) -> Answer {
     responses((status = 200, body = Lookup), BankProblems)
 )]
 #[get("/v1/lookup/cbu/{cbu}")]
-pub(crate) async fn by_cbu(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn by_cbu(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let key = CbuInPath::read(&path)?;
     ask(&caller, Destination::Key(key)).await
 }
@@ -134,7 +132,7 @@ pub(crate) async fn by_cbu(caller: Caller, path: web::Path<String>) -> Answer {
     responses((status = 200, body = Lookup), BankProblems)
 )]
 #[get("/v1/lookup/alias/{alias}")]
-pub(crate) async fn by_alias(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn by_alias(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let alias = AliasInPath::read(&path)?;
     ask(&caller, Destination::Alias(alias)).await
 }

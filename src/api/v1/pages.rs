@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use caudal_actors::engine::lists::{ListPage, Listing, Part};
+use caudal_actors::engine::lists::{ListPage, Listing, ScannedPart};
 use caudal_http::cursors;
 use caudal_http::respond::{json, paged};
 use serde::Serialize;
@@ -17,8 +17,8 @@ pub(crate) struct Looked {
     pub until: Option<String>,
 }
 
-impl From<Part> for Looked {
-    fn from(part: Part) -> Self {
+impl From<ScannedPart> for Looked {
+    fn from(part: ScannedPart) -> Self {
         Self {
             rows: part.rows,
             until: part.until.map(|at| at.to_string()),

@@ -1,11 +1,11 @@
-//! Reconciliation: the bank's movements of a day, or of some days, beside those of the ledger.
+//! Reconciliation: the bank's movements of a day, or of some days, next to those of the ledger.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get};
 use caudal_actors::engine::Engine;
-use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
+use caudal_actors::engine::lists::{ListCursor, ListPage, Listing};
 use caudal_actors::engine::reconciliation::{
-    Comparison, Counted, Mark, RANGE_DAYS_MAX, Reconciled, Wanted,
+    Comparison, RANGE_DAYS_MAX, RangeQuery, RangeTotals, Reconciled, RowKey,
 };
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::reconciliation::{ReconciledItem, ReconciliationSummary, item, summary};
@@ -27,7 +27,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Days of the bank beside the ledger's.
+/// Days of the bank next to the ledger's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub(crate) struct Reconciliation {
     /// The business day; absent where several were asked for.
@@ -50,7 +50,7 @@ pub(crate) struct Reconciliation {
     pub summary: ReconciliationSummary,
 }
 
-fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation {
+fn render(realm: RealmId, wanted: &RangeQuery, found: &Comparison) -> Reconciliation {
     let items = found.items.iter();
     Reconciliation {
         fecha: (wanted.from == wanted.to).then(|| wanted.from.into()),
@@ -72,24 +72,24 @@ const WALK: &str = "r2:";
 
 /// Where a walk continues, its range, and the counts of its first page.
 #[derive(Debug, Serialize, Deserialize)]
-struct Walk {
+struct WalkCursor {
     from: String,
     to: String,
     result: Option<String>,
     day: String,
     at: u64,
     id: String,
-    counted: Counted,
+    counted: RangeTotals,
 }
 
-impl Walk {
-    fn mark(&self) -> Option<Mark> {
+impl WalkCursor {
+    fn mark(&self) -> Option<RowKey> {
         let at = Timestamp::from_millis(self.at);
         Some((BusinessDay::parse(&self.day)?, at, self.id.clone()))
     }
 
     /// The counts of the first page, if they are over the same rows.
-    fn counted(&self, wanted: &Wanted) -> Option<Counted> {
+    fn counted(&self, wanted: &RangeQuery) -> Option<RangeTotals> {
         let days = [&self.from, &self.to].map(|day| BusinessDay::parse(day));
         let result = wanted.result.map(Agreement::as_str);
         let same = days == [Some(wanted.from), Some(wanted.to)] && self.result.as_deref() == result;
@@ -98,8 +98,8 @@ impl Walk {
 }
 
 /// The opaque form of the place where the list continues.
-fn cursor(wanted: &Wanted, (day, at, id): &Mark, counted: Counted) -> Option<String> {
-    let walk = Walk {
+fn cursor(wanted: &RangeQuery, (day, at, id): &RowKey, counted: RangeTotals) -> Option<String> {
+    let walk = WalkCursor {
         from: wanted.from.to_string(),
         to: wanted.to.to_string(),
         result: wanted.result.map(|result| result.as_str().to_owned()),
@@ -113,10 +113,10 @@ fn cursor(wanted: &Wanted, (day, at, id): &Mark, counted: Counted) -> Option<Str
 }
 
 /// Reads a cursor: the place, and its walk.
-fn walk(text: &str) -> Option<(Mark, Walk)> {
+fn walk(text: &str) -> Option<(RowKey, WalkCursor)> {
     let bytes = cursors::open(text)?;
     let text = std::str::from_utf8(&bytes).ok()?;
-    let walk: Walk = serde_json::from_str(text.strip_prefix(WALK)?).ok()?;
+    let walk: WalkCursor = serde_json::from_str(text.strip_prefix(WALK)?).ok()?;
     Some((walk.mark()?, walk))
 }
 
@@ -151,7 +151,7 @@ fn days(
 }
 
 /// Reads where the list goes on; nothing is the first page.
-fn begin(text: &str) -> Result<Option<(Mark, Walk)>, Mistake> {
+fn begin(text: &str) -> Result<Option<(RowKey, WalkCursor)>, Mistake> {
     match text {
         "" => Ok(None),
         text => walk(text).map(Some).ok_or(Mistake::NotACursor),
@@ -178,22 +178,22 @@ params! {
         /// rows of the page; when absent, a single day is answered whole, a range by pages of 50
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
-        /// A value of `X-Next-Cursor`.
-        cursor: Option<Option<(Mark, Walk)>> = read("cursor", begin) as Option<String>;
+        /// A value of `X-Next-ListCursor`.
+        cursor: Option<Option<(RowKey, WalkCursor)>> = read("cursor", begin) as Option<String>;
     }
 }
 
 /// Reads a range as a list with a page for each day, so that each day is compared once and only one is in memory.
 fn by_days(
     realm: RealmId,
-    wanted: Wanted,
+    wanted: RangeQuery,
     request_id: String,
 ) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<(BusinessDay, Reconciled)>, Failure> {
     async move |engine: &Engine, page: ListPage| {
         let day = page.cursor.map_or(wanted.from, |cursor| {
             Timestamp::from_millis(cursor.number).business_day()
         });
-        let of_day = Wanted {
+        let of_day = RangeQuery {
             from: day,
             to: day,
             ..wanted.clone()
@@ -205,7 +205,7 @@ fn by_days(
         let next = Some(day.next()).filter(|next| *next <= wanted.to);
         Ok(Listing {
             items: found.items,
-            next: next.map(|day| Cursor::from(day.start().millis())),
+            next: next.map(|day| ListCursor::from(day.start().millis())),
             ..Listing::default()
         })
     }
@@ -239,7 +239,7 @@ pub(crate) async fn of_days(
     let whole = from == to && after.is_none();
     let limit = sent.limit.or_else(|| (!whole).then_some(LIMIT_DEFAULT));
     let (after, walk) = after.unzip();
-    let mut wanted = Wanted {
+    let mut wanted = RangeQuery {
         from,
         to,
         result: sent.result,

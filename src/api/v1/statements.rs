@@ -1,19 +1,17 @@
 //! Statements of an account, in the form that `Accept` asks for.
 
-use actix_web::{HttpRequest, HttpResponse, get, web};
+use actix_web::{HttpRequest, get, web};
 use caudal_http::accept::preferred;
 use caudal_http::bodies::statements::StatementBody;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
-use caudal_http::statements::Format;
+use caudal_http::statements::StatementFormat;
 use caudal_http::statements::response::{IfNoneMatch, Source, StatementParams};
 
 use super::target;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// Gives the statement of an account for whole days: opening balance, movements, closing balance.
 ///
@@ -50,12 +48,12 @@ pub(crate) async fn read(
     caller: Caller,
     path: web::Path<String>,
     query: Query,
-) -> Answer {
+) -> HandlerResult {
     let target = target(&path)?;
     let today = caller.engine().now().business_day();
     let period = StatementParams::read(query, today)?.into();
-    let forms = Format::ALL.map(|format| (format.media(), format));
-    let format = preferred(&request, &forms).unwrap_or(Format::Json);
-    let source = Source::new(&caller.door, caller.realm());
+    let forms = StatementFormat::ALL.map(|format| (format.media(), format));
+    let format = preferred(&request, &forms).unwrap_or(StatementFormat::Json);
+    let source = Source::new(&caller.app, caller.realm());
     source.give(&request, target, (period, format)).await
 }

@@ -1,7 +1,7 @@
 //! Transfers of the native family: at once to an account of the realm, through the bank to any other.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::Listing;
 use caudal_actors::engine::money::{TransferFilter, TransferView};
@@ -13,7 +13,7 @@ use caudal_http::body::Body;
 use caudal_http::body::read::{amount, line, text};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, id};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::params::{DryRun, PageParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -40,8 +40,6 @@ use super::pages::page;
 
 /// The longest description, in characters: the bank takes no more.
 pub(crate) const DESCRIPTION_MAX: usize = 100;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A transfer with the calls to the bank that were made for it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -152,10 +150,15 @@ request! {
     responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/transfers")]
-pub async fn send(request: HttpRequest, caller: Caller, query: Query, body: Body) -> Answer {
+pub(crate) async fn send(
+    request: HttpRequest,
+    caller: Caller,
+    query: Query,
+    body: Body,
+) -> HandlerResult {
     let realm = caller.realm();
     let DryRun { dry_run } = DryRun::read(query)?;
-    let (asker, answer) = respond::making(
+    let (requester, answer) = respond::making(
         &request,
         &caller,
         &body,
@@ -175,7 +178,7 @@ pub async fn send(request: HttpRequest, caller: Caller, query: Query, body: Body
     answer.give_made(
         engine
             .ledger()
-            .transfer(realm, from, order, dry_run, asker)
+            .transfer(realm, from, order, dry_run, requester)
             .await,
     )
 }
@@ -217,7 +220,7 @@ params! {
     responses((status = 200, content((TransfersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/transfers")]
-pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
     let sent = TransferParams::take(&mut query);
@@ -274,7 +277,7 @@ declared! {
     responses((status = 200, body = TransferDetail), Problems)
 )]
 #[get("/v1/transfers/{id}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = TransferInPath::read(&path)?;
     let (view, calls) = caller
         .engine()

@@ -14,7 +14,7 @@ use caudal_http::bodies::vouchers::Movement;
 use caudal_http::bodies::words::AccountStatusWord;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{AsOf, ClientText, PageParams, PastDay, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -30,8 +30,6 @@ use utoipa::ToSchema;
 use super::balances::HistoricalBalance;
 use super::pages::page;
 use super::{balances, target, vouchers};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// What a client has.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -161,7 +159,7 @@ params! {
     }
 }
 
-/// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
+/// Takes a snapshot: what belongs to clients, at one cut through all accounts, next to what the
 /// collector account has. When the bank is away the ledger's side is served all the same. Of a past day
 /// there is the ledger's side at its end, read from the movements of every account.
 ///
@@ -174,7 +172,7 @@ params! {
     responses((status = 200, content((Treasury = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/treasury")]
-pub async fn take(request: HttpRequest, caller: Caller, query: Query) -> Answer {
+pub(crate) async fn take(request: HttpRequest, caller: Caller, query: Query) -> HandlerResult {
     let (engine, realm) = (caller.engine(), caller.realm());
     let sent = TreasuryParams::read(query, engine.now().business_day())?;
     if let Some(day) = sent.date {
@@ -216,7 +214,7 @@ params! {
     responses((status = 200, content((Positions = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/treasury/positions")]
-pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
     let whole = rows::whole(&request, &mut query);
     let PositionParams { min, max } = PositionParams::take(&mut query);
     let text = ClientText::take(&mut query).q;
@@ -257,7 +255,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     responses((status = 200, body = PositionBody), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let target = target(&path)?;
     let position = caller
         .engine()
@@ -287,7 +285,7 @@ pub(crate) async fn movements(
     caller: Caller,
     path: web::Path<String>,
     query: Query,
-) -> Answer {
+) -> HandlerResult {
     vouchers::history(&request, &caller, &path, query).await
 }
 
@@ -305,6 +303,10 @@ pub(crate) async fn movements(
     responses((status = 200, body = HistoricalBalance), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}/balance/historical")]
-pub(crate) async fn historical(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+pub(crate) async fn historical(
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> HandlerResult {
     balances::past(&caller, &path, query).await
 }

@@ -7,19 +7,17 @@ use caudal_http::body::{Body, read as read_body};
 use caudal_http::caller::Caller;
 use caudal_http::choice::{SenseWord, one_of};
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
 use caudal_http::respond::{self, array, give, json, plain};
-use caudal_http::whole::WholeParams;
+use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
 
 /// The longest name of a type, in characters.
 const NAME_MAX: usize = 80;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A number that is unique to a type: for built-in ones, which come first, their place.
 pub(crate) fn type_number(place: u64, found: &VoucherType) -> u64 {
@@ -36,7 +34,7 @@ pub(crate) fn type_number(place: u64, found: &VoucherType) -> u64 {
     responses((status = 200, body = Vec<VoucherTypeBody>), Problems)
 )]
 #[get("/v1/voucher-types")]
-pub(crate) async fn list(caller: Caller, query: Query) -> Answer {
+pub(crate) async fn list(caller: Caller, query: Query) -> HandlerResult {
     let page = WholeParams::alone(query)?;
     let types = caller
         .engine()
@@ -92,10 +90,11 @@ request! {
     responses((status = 201, body = VoucherTypeBody), Problems)
 )]
 #[post("/v1/voucher-types")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
     let tenant = caller.identity.tenant.clone();
     let render = move |made: &VoucherType| voucher_type(&tenant, made);
-    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
+    let (requester, answer) =
+        respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
     let sent = NewVoucherType::read(body)?;
     let order = CreateVoucherType {
         code: sent.code,
@@ -108,7 +107,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         caller
             .engine()
             .ledger()
-            .create_type(caller.realm(), order, asker)
+            .create_type(caller.realm(), order, requester)
             .await,
     )
 }
@@ -125,7 +124,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     responses((status = 200, body = VoucherTypeBody), Problems)
 )]
 #[patch("/v1/voucher-types/{code}")]
-pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
+pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> HandlerResult {
     let code = declared::TypeInPath::read(&path)?;
     let ToggleVoucherType { active } = ToggleVoucherType::read(body)?;
     let answered = caller
@@ -152,7 +151,7 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/v1/voucher-types/{code}")]
-pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let answered = caller
         .engine()
         .ledger()

@@ -1,8 +1,8 @@
 //! Vouchers of the native family: adjustments, movements, the realm's list.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
-use caudal_actors::accounts::Placed;
+use actix_web::{HttpRequest, get, post, web};
+use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{Listing, VoucherFilter, VoucherSort};
 use caudal_actors::failure::Failure;
@@ -13,7 +13,7 @@ use caudal_http::body::Body;
 use caudal_http::body::read::{amount, line, text};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::params::{DryRun, PageParams, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -42,8 +42,6 @@ use super::target;
 /// The longest description, in characters.
 pub(super) const DESCRIPTION_MAX: usize = 200;
 
-type Answer = Result<HttpResponse, ApiError>;
-
 page! {
     /// A page of vouchers over all CVUs.
     pub(crate) VouchersPage as VouchersPage {
@@ -58,10 +56,10 @@ const SORTS: [(&str, VoucherSort); 2] = [
 ];
 
 /// A filter for the vouchers of one direction, or of one type.
-type Kind = (Option<Direction>, Option<TypeCode>);
+type KindFilter = (Option<Direction>, Option<TypeCode>);
 
 /// Reads a direction or the code of a type.
-fn kind(text: &str) -> Result<Kind, Mistake> {
+fn kind(text: &str) -> Result<KindFilter, Mistake> {
     match text.parse::<Direction>() {
         Ok(direction) => Ok((Some(direction), None)),
         Err(()) => TypeCode::parse(text)
@@ -74,7 +72,7 @@ params! {
     /// Filters of an account's history.
     part pub struct MovementParams {
         /// A direction or the code of a voucher type.
-        kind: Option<Kind> = read("type", kind) as Option<String>;
+        kind: Option<KindFilter> = read("type", kind) as Option<String>;
         /// Only vouchers that belong to one of these.
         reference_type: Option<ReferenceType> =
             choice("referenceType", &ReferenceType::ALL.map(|kind| (kind.as_str(), kind)))
@@ -92,7 +90,7 @@ params! {
 }
 
 /// A voucher as a row, with the number of its account.
-fn shown(realm: RealmId, placed: &Placed) -> Value {
+fn shown(realm: RealmId, placed: &AccountVoucher) -> Value {
     let mut body = json!(voucher(realm, placed));
     if let Some(body) = body.as_object_mut() {
         body.insert("walletAccountId".to_owned(), placed.account.0.into());
@@ -106,7 +104,7 @@ pub(super) async fn history(
     caller: &Caller,
     path: &web::Path<String>,
     mut query: Query,
-) -> Answer {
+) -> HandlerResult {
     let whole = rows::whole(request, &mut query);
     let sent = MovementParams::take(&mut query);
     let period = PeriodParams::take(&mut query);
@@ -134,7 +132,7 @@ pub(super) async fn history(
                 .movements(realm, target, filter, sort, page)
                 .await
         };
-        let show = move |placed: &Placed| shown(realm, placed);
+        let show = move |placed: &AccountVoucher| shown(realm, placed);
         return rows::stream(caller, style, VOUCHERS, page, fetch, show).await;
     }
     let listing = caller
@@ -164,7 +162,7 @@ pub(crate) async fn list(
     caller: Caller,
     path: web::Path<String>,
     query: Query,
-) -> Answer {
+) -> HandlerResult {
     history(&request, &caller, &path, query).await
 }
 
@@ -183,7 +181,7 @@ pub(crate) async fn movements(
     caller: Caller,
     path: web::Path<String>,
     query: Query,
-) -> Answer {
+) -> HandlerResult {
     history(&request, &caller, &path, query).await
 }
 
@@ -227,14 +225,17 @@ pub(crate) async fn post(
     path: web::Path<String>,
     query: Query,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let realm = caller.realm();
     let target = target(&path)?;
     let DryRun { dry_run } = DryRun::read(query)?;
-    let (asker, answer) =
-        respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
-            voucher(realm, placed)
-        })?;
+    let (requester, answer) = respond::making(
+        &request,
+        &caller,
+        &body,
+        dry_run,
+        move |placed: &AccountVoucher| voucher(realm, placed),
+    )?;
     let sent = CreateComprobante::read(body)?;
     let order = Adjustment {
         target,
@@ -245,7 +246,7 @@ pub(crate) async fn post(
         external_date: None,
         dry_run,
     };
-    answer.give_made(caller.engine().ledger().post(realm, order, asker).await)
+    answer.give_made(caller.engine().ledger().post(realm, order, requester).await)
 }
 
 params! {
@@ -259,7 +260,7 @@ params! {
         /// only of this CVU
         cvu: Option<Cvu> = read("cvu", Cvu::parse) as Option<String>;
         /// a direction or the code of a voucher type
-        tipo: Option<Kind> = read("tipo", kind) as Option<String>;
+        tipo: Option<KindFilter> = read("tipo", kind) as Option<String>;
         /// at least this amount
         importe_min: Option<i64> = centavos("importeMin") as Option<String>;
         /// at most this amount
@@ -288,7 +289,11 @@ params! {
     responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/comprobantes/internal")]
-pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn internal(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+) -> HandlerResult {
     let whole = rows::whole(&request, &mut query);
     let sent = InternalParams::take(&mut query);
     let (direction, type_code) = sent.tipo.unwrap_or_default();
@@ -324,7 +329,7 @@ pub(crate) async fn internal(request: HttpRequest, caller: Caller, mut query: Qu
         }
     };
     if let Some(style) = whole {
-        let show = move |placed: &Placed| shown(realm, placed);
+        let show = move |placed: &AccountVoucher| shown(realm, placed);
         return rows::stream(&caller, style, VOUCHERS, page, fetch, show).await;
     }
     let listing = fetch(caller.engine(), page).await?;
@@ -358,7 +363,11 @@ params! {
     responses((status = 200, body = VoucherBody), Problems)
 )]
 #[get("/v1/comprobantes/by-external/{idExterno}")]
-pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+pub(crate) async fn by_external(
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> HandlerResult {
     let DirectionParams { direction } = DirectionParams::read(query)?;
     let id = declared::IdExternoInPath::read(&path)?;
     let placed = caller
@@ -382,7 +391,7 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) 
     responses((status = 200, body = VoucherBody), Problems)
 )]
 #[get("/v1/comprobantes/{id}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = declared::VoucherInPath::read(&path)?;
     let placed = caller
         .engine()

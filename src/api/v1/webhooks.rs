@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
-use caudal_actors::engine::lists::{Cursor, ListPage, SortOrder};
+use caudal_actors::engine::lists::{ListCursor, ListPage, SortOrder};
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::webhooks::{
@@ -20,7 +20,7 @@ use caudal_http::caller::Caller;
 use caudal_http::choice::{WebhookFormatWord, one_of};
 use caudal_http::cursors;
 use caudal_http::declared::{self, WebhookInPath, declared, id};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{PageParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::{LIMIT_MAX, ORDERS};
@@ -29,7 +29,7 @@ use caudal_http::rate::seconds;
 use caudal_http::request::request;
 use caudal_http::respond::{self, array, give, json, plain};
 use caudal_http::webhooks::guard::{self, UrlError};
-use caudal_http::whole::WholeParams;
+use caudal_http::whole_list::WholeParams;
 use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::deliveries::{Ending, Progress};
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
@@ -52,8 +52,6 @@ const OVERLAP_MAX: u64 = 7 * OVERLAP;
 pub const TEST_BURST: NonZeroU32 = NonZeroU32::new(10).unwrap();
 /// How long after a burst one more may be made.
 pub const TEST_EVERY: Duration = Duration::from_secs(1);
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A webhook as an order left it, with how far it has come where that is known.
 fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> WebhookBody {
@@ -102,7 +100,7 @@ fn types(raw: &str) -> Result<Vec<String>, Mistake> {
 
 /// Reads a URL, and checks that the service may send to it.
 fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
-    let reach = caller.door.hooks.reach.clone();
+    let reach = caller.app.hooks.reach.clone();
     move |text| {
         let checked = guard::parse(text, &reach);
         checked.map(|url| url.to_string())
@@ -119,7 +117,7 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
     responses((status = 200, body = Vec<WebhookBody>), Problems)
 )]
 #[get("/v1/webhooks")]
-pub(crate) async fn list(caller: Caller, query: Query) -> Answer {
+pub(crate) async fn list(caller: Caller, query: Query) -> HandlerResult {
     let page = WholeParams::alone(query)?;
     let realm = caller.realm();
     let found = caller.engine().queries().webhooks(realm).await?;
@@ -187,9 +185,9 @@ request! {
     responses((status = 201, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
     let secret = NewSecret::make(&caller)?;
-    let asker = secret.asker(StatusCode::CREATED, &request, &caller, &body, None)?;
+    let requester = secret.requester(StatusCode::CREATED, &request, &caller, &body, None)?;
     let sent = CreateWebhook::read(body, &caller)?;
     caller.may_read_events(sent.types.as_deref())?;
     let order = WebhookOrder::Create {
@@ -202,7 +200,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     let made = caller
         .engine()
         .operators()
-        .order_webhook(caller.realm(), 0, order, asker)
+        .order_webhook(caller.realm(), 0, order, requester)
         .await;
     secret.give(StatusCode::CREATED, &caller, made, None)
 }
@@ -217,7 +215,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     responses((status = 200, body = WebhookBody), Problems)
 )]
 #[get("/v1/webhooks/{id}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let realm = caller.realm();
     let view = caller
         .engine()
@@ -239,7 +237,7 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     responses((status = 200, body = WebhookBody), Problems)
 )]
 #[patch("/v1/webhooks/{id}")]
-pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
+pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) -> HandlerResult {
     let number = number(&caller, &path)?;
     let sent = ChangeWebhook::read(body, &caller)?;
     if sent.url.is_some() || sent.types.is_some() {
@@ -283,14 +281,14 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/v1/webhooks/{id}")]
-pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let number = number(&caller, &path)?;
     let order = WebhookOrder::Remove;
-    let asker = plain(&caller);
+    let requester = plain(&caller);
     let removed = caller
         .engine()
         .operators()
-        .order_webhook(caller.realm(), number, order, asker)
+        .order_webhook(caller.realm(), number, order, requester)
         .await;
     give(removed, |_| HttpResponse::NoContent().finish())
 }
@@ -324,7 +322,7 @@ pub(crate) async fn rotate(
     caller: Caller,
     path: web::Path<String>,
     OptionalBody(body): OptionalBody,
-) -> Answer {
+) -> HandlerResult {
     let number = number(&caller, &path)?;
     let secret = NewSecret::make(&caller)?;
     // A new secret does not change how far the webhook has come.
@@ -334,7 +332,7 @@ pub(crate) async fn rotate(
         .webhook(caller.realm(), number)
         .await
         .ok();
-    let asker = secret.asker(StatusCode::OK, &request, &caller, &body, known.clone())?;
+    let requester = secret.requester(StatusCode::OK, &request, &caller, &body, known.clone())?;
     let sent = RotateSecret::read(body)?;
     let overlap = sent.overlap_seconds.unwrap_or(OVERLAP);
     let order = WebhookOrder::Rotate {
@@ -344,7 +342,7 @@ pub(crate) async fn rotate(
     let rotated = caller
         .engine()
         .operators()
-        .order_webhook(caller.realm(), number, order, asker)
+        .order_webhook(caller.realm(), number, order, requester)
         .await;
     secret.give(StatusCode::OK, &caller, rotated, known)
 }
@@ -368,11 +366,11 @@ pub(crate) async fn test(
     caller: Caller,
     path: web::Path<String>,
     OptionalBody(body): OptionalBody,
-) -> Answer {
+) -> HandlerResult {
     let number = number(&caller, &path)?;
-    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::OK, tested)?;
+    let (requester, answer) = respond::order(&request, &caller, &body, StatusCode::OK, tested)?;
     body.fields().done()?;
-    let allowed = caller.door.hooks.tests.take(&caller.realm());
+    let allowed = caller.app.hooks.tests.take(&caller.realm());
     allowed.map_err(|wait| {
         let (burst, every) = (TEST_BURST.get(), TEST_EVERY.as_secs());
         ApiError::from(Refusal::TestRate {
@@ -385,7 +383,7 @@ pub(crate) async fn test(
     let tried = caller
         .engine()
         .operators()
-        .try_webhook(caller.realm(), number, id, asker);
+        .try_webhook(caller.realm(), number, id, requester);
     answer.give(tried.await)
 }
 
@@ -405,15 +403,15 @@ params! {
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
-        /// A value of `X-Next-Cursor`.
-        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
+        /// A value of `X-Next-ListCursor`.
+        cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }
 
 /// Lists what became of events at a webhook, the newest first.
 ///
 /// An event is listed once it was tried. With `status` only part of the list is looked at for each
-/// page, so a page may be short and still have an `X-Next-Cursor`.
+/// page, so a page may be short and still have an `X-Next-ListCursor`.
 #[utoipa::path(
     operation_id = "listWebhookDeliveries",
     tag = "Webhooks",
@@ -424,7 +422,11 @@ params! {
     responses((status = 200, body = DeliveriesPage), Problems)
 )]
 #[get("/v1/webhooks/{id}/deliveries")]
-pub async fn deliveries(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+pub(crate) async fn deliveries(
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> HandlerResult {
     let number = number(&caller, &path)?;
     let sent = DeliveryParams::read(query)?;
     let page = ListPage::from(PageParams {
@@ -456,7 +458,7 @@ declared! {
         => DeliveryId: id(DeliveryId::parse, Rejection::DeliveryNotFound);
 }
 
-/// Sends one event to its webhook once more, beside the others.
+/// Sends one event to its webhook once more, next to the others.
 ///
 /// With the same `webhook-id` as before, so that a receiver that has it already can tell.
 #[utoipa::path(
@@ -474,7 +476,7 @@ pub(crate) async fn redeliver(
     caller: Caller,
     path: web::Path<String>,
     OptionalBody(body): OptionalBody,
-) -> Answer {
+) -> HandlerResult {
     let realm = caller.realm();
     let id = DeliveryInPath::read(&path)?;
     if id.webhook.realm != realm {
@@ -507,7 +509,7 @@ fn event(realm: RealmId, last: u64, id: &str) -> Result<EventId, Mistake> {
     found.ok_or(Mistake::NoEvent)
 }
 
-/// Sends a range of events to a webhook once more, beside the others: those of its types.
+/// Sends a range of events to a webhook once more, next to the others: those of its types.
 ///
 /// `from` and `to` are ids of events, both included; without `to` up to the last event of now.
 #[utoipa::path(
@@ -526,7 +528,7 @@ pub(crate) async fn redeliver_range(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let number = number(&caller, &path)?;
     let realm = caller.realm();
     let last = caller.engine().queries().last_event(realm)?;
@@ -553,14 +555,14 @@ async fn again(
     number: u64,
     (from, to): (EventId, EventId),
     every_kind: bool,
-) -> Answer {
+) -> HandlerResult {
     let realm = caller.realm();
     let shown = RedeliveryBody {
         from: from.to_string(),
         to: to.to_string(),
     };
     let render = move |_: &Webhook| shown.clone();
-    let (asker, answer) = respond::order(request, caller, &body, StatusCode::ACCEPTED, render)?;
+    let (requester, answer) = respond::order(request, caller, &body, StatusCode::ACCEPTED, render)?;
     let order = WebhookOrder::Replay {
         from: from.number,
         to: to.number,
@@ -569,6 +571,6 @@ async fn again(
     let ordered = caller
         .engine()
         .operators()
-        .order_webhook(realm, number, order, asker);
+        .order_webhook(realm, number, order, requester);
     answer.give(ordered.await)
 }

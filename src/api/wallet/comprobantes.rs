@@ -3,8 +3,8 @@
 pub(crate) mod filtros;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
-use caudal_actors::accounts::Placed;
+use actix_web::{HttpRequest, get, post, web};
+use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::counterparty::Contraparte;
 use caudal_http::bodies::nombres;
@@ -13,7 +13,7 @@ use caudal_http::bodies::words::{SentidoWord, SignoWord};
 use caudal_http::body::{Body, Fields, read as read_body};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{DryRun, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -38,8 +38,6 @@ use super::importe::Importe;
 const REFERENCIA_MAX: usize = 50;
 /// The mistake of a voucher without a type.
 const UNNAMED: Mistake = Mistake::RequiredOr { other: "codigo" };
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A voucher that was posted, with what the account has after it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -96,11 +94,11 @@ pub(crate) struct ComprobanteBody {
     pub contraparte: Option<Contraparte>,
 }
 
-fn id(realm: RealmId, placed: &Placed) -> String {
+fn id(realm: RealmId, placed: &AccountVoucher) -> String {
     placed.voucher.id(realm, placed.account).to_string()
 }
 
-fn posted(realm: RealmId, placed: &Placed) -> ComprobanteCreado {
+fn posted(realm: RealmId, placed: &AccountVoucher) -> ComprobanteCreado {
     let after = placed.voucher.after;
     ComprobanteCreado {
         id: id(realm, placed),
@@ -124,7 +122,7 @@ pub(crate) const fn signo(direction: Direction) -> i8 {
 /// Renders a voucher, given the types of its realm.
 pub(crate) fn comprobante(
     realm: RealmId,
-    placed: &Placed,
+    placed: &AccountVoucher,
     types: &VoucherTypes,
 ) -> ComprobanteBody {
     let voucher: &Voucher = &placed.voucher;
@@ -163,17 +161,25 @@ pub(crate) fn comprobante(
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]
 #[post("/wallet/v1/Comprobante")]
-pub async fn post(request: HttpRequest, caller: Caller, query: Query, body: Body) -> Answer {
+pub(crate) async fn post(
+    request: HttpRequest,
+    caller: Caller,
+    query: Query,
+    body: Body,
+) -> HandlerResult {
     let realm = caller.realm();
     let DryRun { dry_run } = DryRun::read(query)?;
-    let (asker, answer) =
-        respond::making(&request, &caller, &body, dry_run, move |placed: &Placed| {
-            posted(realm, placed)
-        })?;
+    let (requester, answer) = respond::making(
+        &request,
+        &caller,
+        &body,
+        dry_run,
+        move |placed: &AccountVoucher| posted(realm, placed),
+    )?;
     let sent = CreateWalletComprobante::read(body)?;
     let order = adjustment(sent, &caller, dry_run).await?;
     answer.give_made(campos::as_sent(
-        caller.engine().ledger().post(realm, order, asker).await,
+        caller.engine().ledger().post(realm, order, requester).await,
     ))
 }
 
@@ -261,7 +267,7 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
     responses((status = 200, body = ComprobanteBody), Problems)
 )]
 #[get("/wallet/v1/Comprobante/{id}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = declared::VoucherInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let placed = engine.queries().voucher(realm, id).await?;
@@ -292,7 +298,11 @@ params! {
     responses((status = 200, body = ComprobanteBody), Problems)
 )]
 #[get("/wallet/v1/ComprobanteByIdExterno/{idExterno}")]
-pub async fn by_external(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
+pub(crate) async fn by_external(
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> HandlerResult {
     let SentidoParams { sentido } = SentidoParams::read(query)?;
     let id = declared::IdExternoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());

@@ -1,10 +1,10 @@
 //! The holder of a CBU, a CVU or an alias, according to the bank, for clients of a walletentidad.
 
+use actix_web::get;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get};
-use caudal_actors::ports::Found;
+use caudal_actors::ports::KeyHolder;
 use caudal_http::caller::Caller;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::params;
 use caudal_http::problems::BankProblems;
 use caudal_http::query::Query;
@@ -16,9 +16,7 @@ use caudal_ledger::transfers::Destination;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-type Answer = Result<HttpResponse, ApiError>;
-
-/// A holder beside the first.
+/// A holder next to the first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cotitular {
@@ -58,8 +56,8 @@ pub(crate) struct CuentaExterna {
     pub cotitulares: Vec<Cotitular>,
 }
 
-impl From<Found> for CuentaExterna {
-    fn from(found: Found) -> Self {
+impl From<KeyHolder> for CuentaExterna {
+    fn from(found: KeyHolder) -> Self {
         let mut holders = found.holders.into_iter();
         let first = holders.next();
         let (cuit, name) = first
@@ -121,7 +119,7 @@ params! {
     responses((status = 200, body = CuentaExterna), BankProblems)
 )]
 #[get("/wallet/v1/CuentaCVUByCbuCvuOrAlias")]
-pub async fn by_key_or_alias(caller: Caller, query: Query) -> Answer {
+pub(crate) async fn by_key_or_alias(caller: Caller, query: Query) -> HandlerResult {
     let sent = ConsultaParams::read(query)?;
     let (key, alias) = (sent.key.flatten(), sent.alias.flatten());
     let whom = key.map(Destination::Key);

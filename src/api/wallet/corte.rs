@@ -94,7 +94,7 @@ params! {
 
 impl PastDay {
     /// The day, if there is one.
-    pub fn day(&self) -> Option<BusinessDay> {
+    pub(crate) fn day(&self) -> Option<BusinessDay> {
         self.date.or(self.fecha)
     }
 }

@@ -1,7 +1,7 @@
 //! Requests about a wallet account: all its particulars when it is made, and changes afterwards.
 
 use caudal_http::body::read::{line, text};
-use caudal_http::body::{Fields, Sent};
+use caudal_http::body::{Fields, Patch};
 use caudal_http::caller::Caller;
 use caudal_http::request::request;
 use caudal_http::shapes::CodeDto;
@@ -20,29 +20,29 @@ const CODE_MAX: usize = 64;
 request! {
     /// An address. Town and province come as code or as id, as text or as number.
     lenient_part pub struct DomicilioRequest as DomicilioDto {
-        calle: Sent<String> = nullable("calle", line(kyc::LINE_MAX)) as Option<String>;
-        numero: Sent<String> = nullable("numero", code(kyc::DOOR_MAX)) as Option<CodeDto>;
-        piso: Sent<String> = nullable("piso", code(kyc::DOOR_MAX))
+        calle: Patch<String> = nullable("calle", line(kyc::LINE_MAX)) as Option<String>;
+        numero: Patch<String> = nullable("numero", code(kyc::DOOR_MAX)) as Option<CodeDto>;
+        piso: Patch<String> = nullable("piso", code(kyc::DOOR_MAX))
             as Option<CodeDto>;
-        departamento: Sent<String> = nullable("departamento", code(kyc::DOOR_MAX))
+        departamento: Patch<String> = nullable("departamento", code(kyc::DOOR_MAX))
             as Option<CodeDto>;
-        localidad_codigo: Sent<String> = nullable("localidadCodigo", code(kyc::CODE_MAX))
+        localidad_codigo: Patch<String> = nullable("localidadCodigo", code(kyc::CODE_MAX))
             as Option<CodeDto>;
-        provincia_codigo: Sent<String> = nullable("provinciaCodigo", code(kyc::CODE_MAX))
+        provincia_codigo: Patch<String> = nullable("provinciaCodigo", code(kyc::CODE_MAX))
             as Option<CodeDto>;
-        localidad_id: Sent<String> = nullable("localidadId", code(kyc::CODE_MAX)) as Option<CodeDto>;
-        provincia_id: Sent<String> = nullable("provinciaId", code(kyc::CODE_MAX)) as Option<CodeDto>;
-        cp: Sent<String> = nullable("cp", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
-        cpa: Sent<String> = nullable("cpa", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
-        localidad_nombre: Sent<String> =
+        localidad_id: Patch<String> = nullable("localidadId", code(kyc::CODE_MAX)) as Option<CodeDto>;
+        provincia_id: Patch<String> = nullable("provinciaId", code(kyc::CODE_MAX)) as Option<CodeDto>;
+        cp: Patch<String> = nullable("cp", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
+        cpa: Patch<String> = nullable("cpa", code(kyc::POSTAL_CODE_MAX)) as Option<CodeDto>;
+        localidad_nombre: Patch<String> =
             nullable("localidadNombre", line(kyc::LINE_MAX)) as Option<String>;
-        provincia_nombre: Sent<String> =
+        provincia_nombre: Patch<String> =
             nullable("provinciaNombre", line(kyc::LINE_MAX)) as Option<String>;
     }
 }
 
 /// Of two fields for the same value, the first that has one; cleared when neither has one and one is null.
-fn either<T>(first: Sent<T>, second: Sent<T>) -> Sent<T> {
+fn either<T>(first: Patch<T>, second: Patch<T>) -> Patch<T> {
     match (first, second) {
         (Some(Some(value)), _) | (_, Some(Some(value))) => Some(Some(value)),
         (first, second) => first.or(second),
@@ -51,7 +51,7 @@ fn either<T>(first: Sent<T>, second: Sent<T>) -> Sent<T> {
 
 impl DomicilioRequest {
     /// Its fields in the order of [`Address`].
-    fn sent(self) -> [Sent<String>; 10] {
+    fn sent(self) -> [Patch<String>; 10] {
         [
             self.calle,
             self.numero,
@@ -68,7 +68,10 @@ impl DomicilioRequest {
 }
 
 /// The parts of an address that a request clears, and those that it sets, under both of its names.
-fn address(own: Sent<DomicilioRequest>, other: Sent<DomicilioRequest>) -> (AddressMarks, Address) {
+fn address(
+    own: Patch<DomicilioRequest>,
+    other: Patch<DomicilioRequest>,
+) -> (AddressMarks, Address) {
     let nothing = (AddressMarks::default(), Address::default());
     let (own, other) = match (own, other) {
         (None, None) => return nothing,
@@ -96,7 +99,7 @@ fn address(own: Sent<DomicilioRequest>, other: Sent<DomicilioRequest>) -> (Addre
         city_name,
         province_name,
     ] = sent;
-    let gone = |sent: &Sent<String>| matches!(sent, Some(None));
+    let gone = |sent: &Patch<String>| matches!(sent, Some(None));
     let marks = AddressMarks {
         street: gone(&street),
         number: gone(&number),
@@ -143,42 +146,42 @@ macro_rules! cuenta {
                 $(=> |$fields| $check;)?
                 $(#[$doc])+
                 cuit_cuil: $cuit = $how("cuitCuil", $read) as $json { example = "20267565393" };
-                nombre: Sent<String> = nullable("nombre", line(NAME_MAX))
+                nombre: Patch<String> = nullable("nombre", line(NAME_MAX))
                     as Option<String> { max_length = 100 };
-                apellido: Sent<String> = nullable("apellido", line(NAME_MAX))
+                apellido: Patch<String> = nullable("apellido", line(NAME_MAX))
                     as Option<String> { max_length = 100 };
-                razon_social: Sent<String> = nullable("razonSocial", line(NAME_MAX))
+                razon_social: Patch<String> = nullable("razonSocial", line(NAME_MAX))
                     as Option<String> { max_length = 100 };
-                email: Sent<String> = nullable("email", text(kyc::email)) as Option<String>;
-                celular: Sent<String> = nullable("celular", code_as(kyc::phone))
+                email: Patch<String> = nullable("email", text(kyc::email)) as Option<String>;
+                celular: Patch<String> = nullable("celular", code_as(kyc::phone))
                     as Option<String>;
-                actividad_afip: Sent<String> = nullable("actividadAfip", activity)
+                actividad_afip: Patch<String> = nullable("actividadAfip", activity)
                     as Option<String> { pattern = "^[0-9]{6}$" };
-                es_pep: Sent<bool> = nullable("esPep", boolean) as Option<bool>;
-                es_uif: Sent<bool> = nullable("esUif", boolean) as Option<bool>;
-                es_fatca: Sent<bool> = nullable("esFatca", boolean) as Option<bool>;
+                es_pep: Patch<bool> = nullable("esPep", boolean) as Option<bool>;
+                es_uif: Patch<bool> = nullable("esUif", boolean) as Option<bool>;
+                es_fatca: Patch<bool> = nullable("esFatca", boolean) as Option<bool>;
                 /// The same as `esFatca`, which wins.
-                es_facta: Sent<bool> = nullable("esFacta", boolean) as Option<bool>;
-                nacionalidad: Sent<String> = nullable("nacionalidad", text(kyc::country))
+                es_facta: Patch<bool> = nullable("esFacta", boolean) as Option<bool>;
+                nacionalidad: Patch<String> = nullable("nacionalidad", text(kyc::country))
                     as Option<String> { pattern = "^[A-Za-z]{2}$" };
                 /// The tenant's own code, unique in the realm.
-                codigo: Sent<String> = nullable("codigo", code(CODE_MAX))
+                codigo: Patch<String> = nullable("codigo", code(CODE_MAX))
                     as Option<String> { max_length = 64 };
                 $(#[$enabled])*
                 habilitado: Option<bool> = optional("habilitado", boolean) as Option<bool>;
-                domicilio: Sent<DomicilioRequest> =
+                domicilio: Patch<DomicilioRequest> =
                     nullable_object("domicilio", DomicilioRequest::take) as Option<DomicilioRequest>;
                 /// The same as `domicilio`, which wins field by field.
-                datos_domicilio: Sent<DomicilioRequest> =
+                datos_domicilio: Patch<DomicilioRequest> =
                     nullable_object("datosDomicilio", DomicilioRequest::take) as Option<DomicilioRequest>;
                 /// `YYYY-MM-DD` or `DD-MM-YYYY`.
-                fecha_nacimiento: Sent<String> = nullable("fechaNacimiento", born($caller))
+                fecha_nacimiento: Patch<String> = nullable("fechaNacimiento", born($caller))
                     as Option<String> { format = Date };
-                ocupacion: Sent<String> = nullable("ocupacion", line(kyc::LINE_MAX))
+                ocupacion: Patch<String> = nullable("ocupacion", line(kyc::LINE_MAX))
                     as Option<String>;
-                estado_civil: Sent<String> = nullable("estadoCivil", line(kyc::WORD_MAX))
+                estado_civil: Patch<String> = nullable("estadoCivil", line(kyc::WORD_MAX))
                     as Option<String>;
-                dni: Sent<String> = nullable("dni", dni) as Option<String>;
+                dni: Patch<String> = nullable("dni", dni) as Option<String>;
             }
         }
 
@@ -186,7 +189,7 @@ macro_rules! cuenta {
             fn from(sent: $name) -> Self {
                 let (no_address, address) = address(sent.domicilio, sent.datos_domicilio);
                 let fatca = either(sent.es_fatca, sent.es_facta);
-                fn gone<T>(sent: &Sent<T>) -> bool {
+                fn gone<T>(sent: &Patch<T>) -> bool {
                     matches!(sent, Some(None))
                 }
                 let cleared = Cleared {

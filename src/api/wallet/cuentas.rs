@@ -14,13 +14,13 @@ use caudal_http::bodies::words::among;
 use caudal_http::body::Body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{PaginaParams, params};
 use caudal_http::problems::{BankProblems, Problems};
 use caudal_http::query::Query;
 use caudal_http::request::request;
 use caudal_http::respond::{self, give, json, plain};
-use caudal_http::whole::WholeParams;
+use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::accounts::{Holder, ProfileOrder};
 use caudal_ledger::cuit::Cuit;
@@ -31,8 +31,6 @@ use serde::Serialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A wallet account that was made (CreateWalletAccountResponse).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -67,14 +65,15 @@ impl From<&AccountView> for CuentaCreada {
     responses((status = 201, body = CuentaCreada), Problems)
 )]
 #[post("/wallet/v1/Cuenta")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer {
+pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
     let render = |view: &AccountView| CuentaCreada::from(view);
-    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
+    let (requester, answer) =
+        respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
     let registration = registration(CreateWalletAccount::read(body, &caller)?)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let made = engine
         .ledger()
-        .register(realm, registration, false, None, asker);
+        .register(realm, registration, false, None, requester);
     answer.give(made.await)
 }
 
@@ -121,7 +120,7 @@ pub(crate) async fn change(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let number = CuentaInPath::read(&path)?;
     let sent = UpdateWalletAccount::read(body, &caller)?;
     let order = ProfileOrder::ChangeParticulars(sent.into());
@@ -133,7 +132,7 @@ async fn changed(
     caller: &Caller,
     number: AccountNo,
     order: ProfileOrder,
-) -> Answer {
+) -> HandlerResult {
     let (target, if_match) = (Target::Account(number), respond::if_match(request));
     let answered = caller
         .engine()
@@ -167,7 +166,7 @@ pub(crate) async fn enable(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let number = CuentaInPath::read(&path)?;
     let Habilitado { habilitado } = Habilitado::read(body)?;
     let order = ProfileOrder::SetEnabled(habilitado);
@@ -185,7 +184,7 @@ pub(crate) async fn enable(
     responses((status = 200, body = CuentaBody), Problems)
 )]
 #[get("/wallet/v1/Cuenta/{id}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let target = Target::Account(CuentaInPath::read(&path)?);
     let view = caller
         .engine()
@@ -260,7 +259,7 @@ params! {
     responses((status = 200, body = CuentasPage), Problems)
 )]
 #[get("/wallet/v1/Cuentas")]
-pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn list(caller: Caller, mut query: Query) -> HandlerResult {
     let sent = CuentaParams::take(&mut query);
     let filter = AccountFilter {
         text: sent.q,
@@ -303,7 +302,7 @@ params! {
     responses((status = 200, body = Vec<CuentaBody>), Problems)
 )]
 #[get("/wallet/v1/CuentaByCuit")]
-pub(crate) async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn by_cuit(caller: Caller, mut query: Query) -> HandlerResult {
     let page = WholeParams::take(&mut query);
     let CuitParams { cuit } = CuitParams::read(query)?;
     let found = caller

@@ -8,10 +8,10 @@ use caudal_http::body::Body;
 use caudal_http::body::read::{line, text as read_text};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, field};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::problems::BankProblems;
 use caudal_http::request::request;
-use caudal_http::respond::{asker, give, if_match, json, plain};
+use caudal_http::respond::{give, if_match, json, plain, requester};
 use caudal_http::text;
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
@@ -22,8 +22,6 @@ use utoipa::ToSchema;
 
 use super::cuenta_body::{cvu_id, cvu_name};
 use super::{campos, number};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The longest name of a CVU, in characters.
 const NAME_MAX: usize = 100;
@@ -95,9 +93,13 @@ request! {
     responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already, or has again"), BankProblems)
 )]
 #[post("/wallet/v1/CVU")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {
+pub(crate) async fn create(
+    request: HttpRequest,
+    caller: Caller,
+    request_body: Body,
+) -> HandlerResult {
     let realm = caller.realm();
-    let asker = asker(
+    let requester = requester(
         &request,
         &caller,
         &request_body,
@@ -109,7 +111,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, request_body: B
     let answered = caller
         .engine()
         .ledger()
-        .get_cvu(realm, number, name, automatic_alias, asker)
+        .get_cvu(realm, number, name, automatic_alias, requester)
         .await;
     give(answered, |view| json(status(&view), &body(realm, &view)))
 }
@@ -158,7 +160,7 @@ pub(crate) async fn assign_alias(
     caller: Caller,
     path: web::Path<String>,
     request_body: Body,
-) -> Answer {
+) -> HandlerResult {
     let id = RecordOrCuentaInPath::read(&path)?;
     let sent = AsignarAlias::read(request_body)?;
     let named = match sent.id_es_cuenta {
@@ -194,7 +196,11 @@ pub(crate) async fn assign_alias(
     responses((status = 204, description = "closed"), BankProblems)
 )]
 #[delete("/wallet/v1/CVU/{id}")]
-pub(crate) async fn close(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn close(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+) -> HandlerResult {
     let named = account(&caller, RecordInPath::read(&path)?)?;
     let answered = caller
         .engine()

@@ -2,7 +2,7 @@
 //! the balance.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::EnrolmentView;
 use caudal_actors::engine::remuneration::RemunerationView;
 use caudal_actors::realms::Target;
@@ -11,10 +11,10 @@ use caudal_http::bodies::words::EstadoWord;
 use caudal_http::body::{Body, read as read_body};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::problems::{BankProblems, Problems};
 use caudal_http::request::request;
-use caudal_http::respond::{asker_of, give, json, mark_replayed};
+use caudal_http::respond::{give, json, mark_replayed, requester_of};
 use caudal_http::text;
 use caudal_http::words::Mistake;
 use caudal_ledger::cvu::Cvu;
@@ -25,8 +25,6 @@ use utoipa::ToSchema;
 
 use super::campos;
 use super::importe::{Exacto, Importe};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The word for how far an enrolment has come.
 const fn estado(state: Option<EnrolmentState>) -> &'static str {
@@ -171,8 +169,12 @@ request! {
     responses((status = 201, body = RemuneracionAlta), BankProblems)
 )]
 #[post("/wallet/v1/Remuneracion/Alta")]
-pub(crate) async fn enrol(request: HttpRequest, caller: Caller, request_body: Body) -> Answer {
-    let asker = asker_of(
+pub(crate) async fn enrol(
+    request: HttpRequest,
+    caller: Caller,
+    request_body: Body,
+) -> HandlerResult {
+    let requester = requester_of(
         &request,
         &caller,
         &request_body,
@@ -191,7 +193,7 @@ pub(crate) async fn enrol(request: HttpRequest, caller: Caller, request_body: Bo
         fund: sent.fondo,
     };
     let (engine, realm) = (caller.engine(), caller.realm());
-    let answered = engine.ledger().enrol(realm, target, order, asker).await;
+    let answered = engine.ledger().enrol(realm, target, order, requester).await;
     give(answered, |view| {
         let mut answer = json(StatusCode::CREATED, &RemuneracionAlta::from(&view));
         if view.again {
@@ -231,7 +233,7 @@ async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, Ap
     responses((status = 200, body = RemuneracionEstado), Problems)
 )]
 #[get("/wallet/v1/Remuneracion/Estado/{cvu}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let cvu = declared::CvuInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let target = Target::Cvu(cvu);

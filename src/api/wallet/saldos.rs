@@ -1,14 +1,14 @@
 //! Balances of the wallet family: of all accounts and of one at present, of one in the past.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use caudal_actors::accounts::BalanceView;
 use caudal_actors::engine::lists::{AccountFilter, ListPage, Listing};
 use caudal_actors::engine::treasury::{Position, PositionFilter};
 use caudal_actors::realms::Target;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::PaginaParams;
 use caudal_http::problems::Problems;
 use caudal_http::query::{LIMIT_MAX, Query};
@@ -26,8 +26,6 @@ use super::importe::Importe;
 use super::{Pagina, campos};
 use caudal_http::bodies::texts::{Day, Pesos};
 use caudal_http::params::{AsOf, params};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The balance of an account (wallet balance item).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -132,7 +130,7 @@ async fn balances(
     responses((status = 200, body = Saldos), Problems)
 )]
 #[get("/wallet/v1/SaldosActuales")]
-pub(crate) async fn current(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn current(caller: Caller, mut query: Query) -> HandlerResult {
     let page = query.wallet_page_of(LIMIT_MAX);
     let at = corte::instant(&mut query, caller.engine().now());
     query.done()?;
@@ -158,7 +156,11 @@ pub(crate) async fn current(caller: Caller, mut query: Query) -> Answer {
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
 #[get("/wallet/v1/SaldoHistoricoByIdCuenta/{idCuenta}")]
-pub async fn historical(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+pub(crate) async fn historical(
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+) -> HandlerResult {
     let target = Target::Account(IdCuentaInPath::read(&path)?);
     let day = day(&caller, &mut query);
     query.done()?;
@@ -194,7 +196,7 @@ params! {
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
 #[get("/wallet/v1/SaldoHistoricoByIdCuenta")]
-pub(crate) async fn historical_of_account(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn historical_of_account(caller: Caller, mut query: Query) -> HandlerResult {
     let day = day(&caller, &mut query);
     let IdCuentaInQuery { number } = IdCuentaInQuery::read(query)?;
     closing(&caller, Target::Account(AccountNo(number)), day).await
@@ -213,7 +215,7 @@ pub(crate) async fn historical_of_account(caller: Caller, mut query: Query) -> A
     responses((status = 200, body = SaldoHistorico), Problems)
 )]
 #[get("/wallet/v1/SaldoHistoricoByCVU")]
-pub(crate) async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn historical_by_cvu(caller: Caller, mut query: Query) -> HandlerResult {
     let day = day(&caller, &mut query);
     let CvuInQuery { cvu } = CvuInQuery::read(query)?;
     closing(&caller, Target::Cvu(cvu), day).await
@@ -229,7 +231,7 @@ pub(crate) async fn historical_by_cvu(caller: Caller, mut query: Query) -> Answe
     responses((status = 200, body = Saldo), Problems)
 )]
 #[get("/wallet/v1/SaldoActualByIdCuenta/{idCuenta}")]
-pub(crate) async fn current_of_account(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn current_of_account(caller: Caller, path: web::Path<String>) -> HandlerResult {
     now(&caller, Target::Account(IdCuentaInPath::read(&path)?)).await
 }
 
@@ -243,12 +245,12 @@ pub(crate) async fn current_of_account(caller: Caller, path: web::Path<String>) 
     responses((status = 200, body = Saldo), Problems)
 )]
 #[get("/wallet/v1/SaldoActualByCVU/{cvu}")]
-pub(crate) async fn current_by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn current_by_cvu(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let cvu = declared::CvuInPath::read(&path)?;
     now(&caller, Target::Cvu(cvu)).await
 }
 
-async fn now(caller: &Caller, target: Target) -> Answer {
+async fn now(caller: &Caller, target: Target) -> HandlerResult {
     let view = caller
         .engine()
         .queries()
@@ -263,7 +265,7 @@ fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
 }
 
 /// Answers with the balance of an account at the end of a day.
-async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> Answer {
+async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> HandlerResult {
     let other = "date";
     let day = day.ok_or_else(|| ApiError::field("fecha", Mistake::RequiredOr { other }))?;
     let (engine, realm) = (caller.engine(), caller.realm());

@@ -6,7 +6,7 @@ use super::corte;
 use super::corte::Corte;
 use super::corte::PastDay;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use bodies::{
     Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
 };
@@ -15,7 +15,7 @@ use caudal_actors::engine::treasury::PositionFilter;
 use caudal_actors::realms::Target;
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, field};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{AsOf, ClientText, PageParams, PaginaParams, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::{Query, pages};
@@ -24,8 +24,6 @@ use caudal_http::words::Mistake;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 use utoipa_actix_web::service_config::ServiceConfig;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The route table of the treasury.
 pub(crate) fn routes(config: &mut ServiceConfig) {
@@ -44,14 +42,14 @@ fn by_its_cvu(path: &web::Path<String>) -> Result<Target, ApiError> {
 
 /// Takes a snapshot of the treasury.
 ///
-/// What belongs to clients beside what the collector account has at the bank.
+/// What belongs to clients next to what the collector account has at the bank.
 #[utoipa::path(
     operation_id = "walletTesoreria",
     tag = "Wallet: treasury",
     responses((status = 200, body = Tesoreria), Problems)
 )]
 #[get("/wallet/v1/Tesoreria")]
-pub(crate) async fn snapshot(caller: Caller) -> Answer {
+pub(crate) async fn snapshot(caller: Caller) -> HandlerResult {
     let (engine, realm) = (caller.engine(), caller.realm());
     let taken = engine.queries().treasury(realm, &caller.request_id).await?;
     Ok(json(StatusCode::OK, &Tesoreria::from(&taken)))
@@ -73,7 +71,7 @@ pub(crate) async fn snapshot(caller: Caller) -> Answer {
     responses((status = 200, body = SaldosPage), Problems)
 )]
 #[get("/wallet/v1/SaldosClientes")]
-pub(crate) async fn balances(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn balances(caller: Caller, mut query: Query) -> HandlerResult {
     let text = ClientText::take(&mut query).q;
     let page = query.wallet_page();
     let (engine, realm) = (caller.engine(), caller.realm());
@@ -94,7 +92,7 @@ pub(crate) async fn balances(caller: Caller, mut query: Query) -> Answer {
     Ok(paged(&listing, json(StatusCode::OK, &body)))
 }
 
-async fn balance(caller: &Caller, target: Target) -> Answer {
+async fn balance(caller: &Caller, target: Target) -> HandlerResult {
     let position = caller
         .engine()
         .queries()
@@ -113,7 +111,7 @@ async fn balance(caller: &Caller, target: Target) -> Answer {
     responses((status = 200, body = SaldoCliente), Problems)
 )]
 #[get("/wallet/v1/SaldoClienteByCVU/{cvu}")]
-pub(crate) async fn by_cvu(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn by_cvu(caller: Caller, path: web::Path<String>) -> HandlerResult {
     balance(&caller, by_its_cvu(&path)?).await
 }
 
@@ -132,7 +130,7 @@ declared! {
     responses((status = 200, body = SaldoCliente), Problems)
 )]
 #[get("/wallet/v1/SaldoClienteByIdCuenta/{idCuenta}")]
-pub(crate) async fn by_account(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn by_account(caller: Caller, path: web::Path<String>) -> HandlerResult {
     balance(&caller, Target::Account(ClienteInPath::read(&path)?)).await
 }
 
@@ -170,7 +168,7 @@ params! {
     responses((status = 200, body = MovimientosPage), Problems)
 )]
 #[get("/wallet/v1/MovimientosCliente")]
-pub(crate) async fn movements(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn movements(caller: Caller, mut query: Query) -> HandlerResult {
     let client = ClienteParams::take(&mut query);
     let PeriodParams { from, to } = PeriodParams::take(&mut query);
     let page = query.page();
@@ -195,7 +193,7 @@ pub(crate) async fn movements(caller: Caller, mut query: Query) -> Answer {
         .movements(realm, target, filter, sort, page)
         .await?;
     let types = engine.queries().voucher_types(realm).await?;
-    let item = |placed| Movimiento::of(realm, placed, &types, &caller.door.calendar);
+    let item = |placed| Movimiento::of(realm, placed, &types, &caller.app.calendar);
     let body = MovimientosPage {
         total_records: listing.total,
         items: listing.items.iter().map(item).collect(),
@@ -220,7 +218,7 @@ pub(crate) async fn historical(
     caller: Caller,
     path: web::Path<String>,
     mut query: Query,
-) -> Answer {
+) -> HandlerResult {
     let target = by_its_cvu(&path)?;
     let today = caller.engine().now().business_day();
     let asked = PastDay::take(&mut query, today).day();

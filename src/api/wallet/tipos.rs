@@ -12,7 +12,7 @@ use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
 use caudal_http::respond::{self, give, plain};
-use caudal_http::whole::WholeParams;
+use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::rejection::Rejection;
@@ -122,7 +122,10 @@ declared! {
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/wallet/v1/TipoComprobante/{id}")]
-pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(
+    caller: Caller,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
     let id = TipoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let types = engine.queries().voucher_types(realm).await?;
@@ -160,13 +163,14 @@ pub(crate) async fn create(
     body: Body,
 ) -> Result<HttpResponse, ApiError> {
     let render = |made: &VoucherType| TipoCreado::from(made);
-    let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
+    let (requester, answer) =
+        respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
     let order = order(CreateTipoComprobante::read(body)?)?;
     answer.give(
         caller
             .engine()
             .ledger()
-            .create_type(caller.realm(), order, asker)
+            .create_type(caller.realm(), order, requester)
             .await,
     )
 }

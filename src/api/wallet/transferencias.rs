@@ -12,7 +12,7 @@ use caudal_http::body::read as read_body;
 use caudal_http::body::{Body, Fields};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, field, id};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::DryRun;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -32,8 +32,6 @@ use caudal_ledger::transfers::{Concept, Destination, Send};
 use super::campos;
 use crate::v1::transfers::{DESCRIPTION_MAX, concept};
 use bodies::{Operacion, Transferencia};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The mistakes of a transfer without an origin, without a destination, and with two destinations.
 const NO_ORIGIN: Mistake = Mistake::Required;
@@ -132,24 +130,29 @@ fn unnamed() -> Result<ExternalId, ApiError> {
     responses((status = 200, body = Transferencia), Problems)
 )]
 #[post("/wallet/v1/transferir")]
-pub async fn send(request: HttpRequest, caller: Caller, query: Query, body: Body) -> Answer {
+pub(crate) async fn send(
+    request: HttpRequest,
+    caller: Caller,
+    query: Query,
+    body: Body,
+) -> HandlerResult {
     let realm = caller.realm();
     let DryRun { dry_run } = DryRun::read(query)?;
     let render = move |view: &TransferView| Transferencia::of(realm, view);
     let ok = StatusCode::OK;
-    let (asker, answer) = respond::making_as(ok, &request, &caller, &body, dry_run, render)?;
+    let (requester, answer) = respond::making_as(ok, &request, &caller, &body, dry_run, render)?;
     let (from, order) = Transferir::read(body)?.order()?;
     let (engine, from) = (caller.engine(), Target::Cvu(from));
     let answered = engine
         .ledger()
-        .transfer(realm, from, order, dry_run, asker)
+        .transfer(realm, from, order, dry_run, requester)
         .await;
     answer.give_made(campos::as_sent(answered))
 }
 
 /// The id of an operation.
 #[derive(Clone, Copy, Debug)]
-pub enum OperacionId {
+pub(crate) enum OperacionId {
     /// A transfer.
     Sent(TransferId),
     /// The voucher of money that arrived.
@@ -181,7 +184,7 @@ declared! {
     responses((status = 200, body = Operacion), Problems)
 )]
 #[get("/wallet/v1/Operacion/{id}")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let (engine, realm) = (caller.engine(), caller.realm());
     let operation = match OperacionInPath::read(&path)? {
         OperacionId::Received(id) => {
@@ -206,7 +209,7 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     responses((status = 200, body = Operacion), Problems)
 )]
 #[get("/wallet/v1/OperacionByIdExterno/{idExterno}")]
-pub(crate) async fn by_external(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn by_external(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = ExternoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let id = engine.queries().transfer_by_external(realm, id).await?;

@@ -1,6 +1,6 @@
 //! Extracts a realm from a chain of records.
 //!
-//! **Shape.** [`Export::record`] receives every record from the first one on, from a journal or from a depot. The
+//! **Shape.** [`Export::record`] receives every record from the first one on, from a journal or from a backup store. The
 //! platform's facts among them give the realm's number and the tenant's settings.
 //!
 //! **Order.** The file has a temporary name until all of it is on disk, and never replaces another file.
@@ -15,18 +15,20 @@ use caudal_actors::records::{PLATFORM_STREAM, decode, encode};
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::ids::{Mode, RealmId};
 use caudal_ledger::tenants::{Platform, RealmState, Tenant};
-use caudal_storage::log::{LogId, Lying, Sealed};
+use caudal_storage::log::{LogId, Sealed, StoredEntry};
 
-use super::file::{Checked, count, failed, taken};
-use super::format::{self, Ending, FRAME_ENTRIES, HEAD_BYTES, Head, Kind, STREAMS_IN_FRAME};
-use super::tally::{Item, Tally};
+use super::file::{CheckedFile, count, failed, taken};
+use super::format::{
+    self, Ending, FRAME_ENTRIES, FileHead, FrameKind, HEAD_BYTES, STREAMS_IN_FRAME,
+};
+use super::tally::{RealmEntry, RealmTally};
 use crate::BackupError;
 use crate::chain::entries;
 use crate::restore::Until;
 
 /// The realm to export, and how much of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wanted {
+pub struct ExportRequest {
     /// The tenant's id.
     pub tenant: String,
     /// The live or the test realm.
@@ -39,7 +41,7 @@ pub struct Wanted {
 
 /// A file in the making. Dropping it leaves only the incomplete `.half` file.
 pub struct Export {
-    wanted: Wanted,
+    wanted: ExportRequest,
     store: LogId,
     paths: (PathBuf, PathBuf),
     out: BufWriter<File>,
@@ -51,7 +53,7 @@ pub struct Export {
     /// The entries of whole commits for the next frame.
     frame: Vec<u8>,
     frame_entries: usize,
-    tally: Tally,
+    tally: RealmTally,
     reached: (u64, [u8; 32], u64),
     /// Whether there is a record after the requested end.
     cut: bool,
@@ -66,7 +68,7 @@ impl Export {
     ///
     /// # Errors
     /// When the path exists, or the system refuses.
-    pub fn begin(path: &Path, store: LogId, wanted: Wanted) -> Result<Self, BackupError> {
+    pub fn begin(path: &Path, store: LogId, wanted: ExportRequest) -> Result<Self, BackupError> {
         let fail = |why| failed("making", path, why);
         if path.try_exists().map_err(fail)? {
             return refused(taken(path));
@@ -93,7 +95,7 @@ impl Export {
             commit_entries: 0,
             frame: Vec::new(),
             frame_entries: 0,
-            tally: Tally::default(),
+            tally: RealmTally::default(),
             reached: (0, [0; 32], 0),
             cut: false,
         })
@@ -123,7 +125,7 @@ impl Export {
         Ok(true)
     }
 
-    fn fact(&mut self, entry: &Lying<'_>) -> Result<(), BackupError> {
+    fn fact(&mut self, entry: &StoredEntry<'_>) -> Result<(), BackupError> {
         let fact: PlatformFact = decode(entry.body)?;
         self.platform.apply(&fact);
         let tenant = self.platform.tenants.get(&self.wanted.tenant);
@@ -131,14 +133,14 @@ impl Export {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Lying<'_>) -> Result<(), BackupError> {
+    fn entry(&mut self, entry: &StoredEntry<'_>) -> Result<(), BackupError> {
         if entry.stream == PLATFORM_STREAM {
             return self.fact(entry);
         }
         if self.realm != Some(RealmId(entry.stream.realm)) {
             return Ok(());
         }
-        let item = Item::of(entry.stream, (entry.seq, entry.at), entry.body);
+        let item = RealmEntry::of(entry.stream, (entry.seq, entry.at), entry.body);
         let name = |why: String| BackupError::Refused(format!("commit {}: {why}", entry.commit.0));
         self.tally.take(&item).map_err(name)?;
         format::put_item(&mut self.commit, &item).map_err(name)?;
@@ -164,11 +166,11 @@ impl Export {
         if bytes.is_empty() {
             Ok(())
         } else {
-            self.put(Kind::Entries, &bytes)
+            self.put(FrameKind::Entries, &bytes)
         }
     }
 
-    fn put(&mut self, kind: Kind, bytes: &[u8]) -> Result<(), BackupError> {
+    fn put(&mut self, kind: FrameKind, bytes: &[u8]) -> Result<(), BackupError> {
         let frame = format::pack(kind, bytes).map_err(BackupError::Refused)?;
         let written = self.out.write_all(&frame);
         written.map_err(|why| failed("writing", &self.paths.0, why))
@@ -178,8 +180,8 @@ impl Export {
     ///
     /// # Errors
     /// When there is no such realm, the path exists by now, or the system refuses.
-    pub fn finish(mut self) -> Result<Checked, BackupError> {
-        let Wanted { tenant, mode, .. } = self.wanted.clone();
+    pub fn finish(mut self) -> Result<CheckedFile, BackupError> {
+        let ExportRequest { tenant, mode, .. } = self.wanted.clone();
         let (commit, chain, latest) = self.reached;
         if let Until::Commit(wanted) = self.wanted.until
             && wanted > commit
@@ -196,7 +198,7 @@ impl Export {
         };
         let known = Tenant::clone(known);
         let realm = known.realm(mode);
-        let head = Head {
+        let head = FileHead {
             store: self.store,
             tenant,
             mode,
@@ -214,9 +216,9 @@ impl Export {
             streams: count(self.tally.streams.len()),
             digest: self.tally.digest(),
         };
-        self.put(Kind::End, &encode(&ending)?)?;
+        self.put(FrameKind::End, &encode(&ending)?)?;
         let bytes = self.close(&head)?;
-        Checked::of(head, ending, bytes)
+        CheckedFile::of(head, ending, bytes)
     }
 
     fn streams(&mut self) -> Result<(), BackupError> {
@@ -224,19 +226,19 @@ impl Export {
         let mut frame = Vec::new();
         for (nth, (name, reach)) in all.iter().enumerate() {
             if nth > 0 && nth.is_multiple_of(STREAMS_IN_FRAME) {
-                self.put(Kind::Streams, &std::mem::take(&mut frame))?;
+                self.put(FrameKind::Streams, &std::mem::take(&mut frame))?;
             }
             format::put_stream(&mut frame, *name, reach);
         }
         if !frame.is_empty() {
-            self.put(Kind::Streams, &frame)?;
+            self.put(FrameKind::Streams, &frame)?;
         }
         self.tally.streams = all;
         Ok(())
     }
 
     /// Writes the head and gives the file its name; returns its size in bytes.
-    fn close(mut self, head: &Head) -> Result<u64, BackupError> {
+    fn close(mut self, head: &FileHead) -> Result<u64, BackupError> {
         let (half, path) = self.paths;
         let fail = |why| failed("writing", &half, why);
         let head = head.encode().map_err(BackupError::Refused)?;

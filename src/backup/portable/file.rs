@@ -5,14 +5,14 @@ use std::path::Path;
 
 use caudal_ledger::chain::Digest;
 
-use super::format::{Ending, Head};
+use super::format::{Ending, FileHead};
 use crate::BackupError;
 
 /// A file that was read to its end, or was just written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Checked {
+pub struct CheckedFile {
     /// The realm in it.
-    pub head: Head,
+    pub head: FileHead,
     /// Its last frame.
     pub ending: Ending,
     /// The digest that distinguishes it from every other file.
@@ -21,12 +21,12 @@ pub struct Checked {
     pub bytes: u64,
 }
 
-impl Checked {
+impl CheckedFile {
     /// The summary of a file from its parts.
     ///
     /// # Errors
     /// When the tenant's id does not fit in a head.
-    pub fn of(head: Head, ending: Ending, bytes: u64) -> Result<Self, BackupError> {
+    pub fn of(head: FileHead, ending: Ending, bytes: u64) -> Result<Self, BackupError> {
         let name = head.name(ending.digest).map_err(BackupError::Refused)?;
         Ok(Self {
             head,
@@ -53,5 +53,5 @@ pub(super) fn taken(path: &Path) -> String {
 
 /// An error of the system about a file.
 pub(super) fn failed(what: &str, path: &Path, why: io::Error) -> BackupError {
-    BackupError::depot(format!("{what} {}", path.display()), why)
+    BackupError::backup_store(format!("{what} {}", path.display()), why)
 }

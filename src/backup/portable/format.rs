@@ -24,7 +24,7 @@ use caudal_storage::{COMMIT_BYTES_MAX, ENTRY_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use zstd::stream::Decoder;
 
-use super::tally::{Item, Reach, StreamName};
+use super::tally::{RealmEntry, StreamName, StreamReach};
 
 /// The size of the head in bytes.
 pub const HEAD_BYTES: usize = 512;
@@ -34,7 +34,7 @@ pub const TENANT_BYTES_MAX: usize = 256;
 pub const FRAME_BYTES: usize = 1 << 20;
 /// A frame of entries with this many entries takes no further commit.
 pub const FRAME_ENTRIES: usize = 8192;
-/// The most unpacked bytes of a frame: the largest commit, with the data beside its bodies.
+/// The most unpacked bytes of a frame: the largest commit, with the data next to its bodies.
 pub const FRAME_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX;
 /// The most streams in one frame.
 pub const STREAMS_IN_FRAME: usize = 16_384;
@@ -51,7 +51,7 @@ const STREAM_BYTES: usize = 49;
 
 /// The realm of a file, and the point up to which the file has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Head {
+pub struct FileHead {
     /// The id of the store that it was exported from.
     pub store: LogId,
     /// The tenant.
@@ -85,7 +85,7 @@ pub struct Ending {
 
 /// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum FrameKind {
     /// Entries of the realm.
     Entries,
     /// The last sequence and the hash of each stream.
@@ -94,7 +94,7 @@ pub enum Kind {
     End,
 }
 
-impl Kind {
+impl FrameKind {
     const fn byte(self) -> u8 {
         match self {
             Self::Entries => 1,
@@ -114,7 +114,7 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameHead {
     /// The kind of its contents.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// The size of its contents unpacked, in bytes.
     pub bytes: u32,
     /// The size of its contents packed, in bytes.
@@ -122,7 +122,7 @@ pub struct FrameHead {
     crc: u32,
 }
 
-impl Head {
+impl FileHead {
     /// The encoded head.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Head {
             .split_last_chunk::<4>()
             .filter(|_| bytes.len() == HEAD_BYTES)
             .ok_or("the head is cut short")?;
-        let mut c = Cut(body);
+        let mut c = FrameReader(body);
         c.take(MAGIC.len())?;
         if c.u32()? != FORMAT {
             return Err("it was written in a newer format than this program knows".to_owned());
@@ -210,7 +210,7 @@ impl Head {
 ///
 /// # Errors
 /// When it is too large, or the compressor fails, which happens only when memory runs out.
-pub fn pack(kind: Kind, bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub fn pack(kind: FrameKind, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let packed = zstd::bulk::compress(bytes, LEVEL).map_err(|why| why.to_string())?;
     let size = |length: usize| u32::try_from(length).map_err(|_| "a frame is too large".to_owned());
     let mut frame = Vec::with_capacity(FRAME_HEAD + packed.len());
@@ -236,9 +236,9 @@ impl FrameHead {
     /// # Errors
     /// When it is not a head, or the frame is larger than allowed.
     pub fn decode(bytes: &[u8; FRAME_HEAD]) -> Result<Self, String> {
-        let mut c = Cut(bytes);
+        let mut c = FrameReader(bytes);
         let kind = c.u8()?;
-        let kind = Kind::of(kind).ok_or_else(|| format!("no frame has the kind {kind}"))?;
+        let kind = FrameKind::of(kind).ok_or_else(|| format!("no frame has the kind {kind}"))?;
         let (bytes, packed, crc) = (c.u32()?, c.u32()?, c.u32()?);
         if u64::from(bytes.max(packed)) > FRAME_BYTES_MAX {
             return Err("the frame claims to be larger than any may be".to_owned());
@@ -278,7 +278,7 @@ impl FrameHead {
 ///
 /// # Errors
 /// When its body is larger than allowed.
-pub fn put_item(into: &mut Vec<u8>, item: &Item<'_>) -> Result<(), String> {
+pub fn put_item(into: &mut Vec<u8>, item: &RealmEntry<'_>) -> Result<(), String> {
     let length = u32::try_from(item.body.len()).ok();
     let length = length.filter(|_| item.body.len() <= ENTRY_BYTES_MAX);
     let length = length.ok_or("an entry is larger than any may be")?;
@@ -298,13 +298,13 @@ pub fn put_item(into: &mut Vec<u8>, item: &Item<'_>) -> Result<(), String> {
 /// When the frame differs from what was written; the errors of `visit`.
 pub fn items<'a>(
     bytes: &'a [u8],
-    visit: &mut dyn FnMut(Item<'a>) -> Result<(), String>,
+    visit: &mut dyn FnMut(RealmEntry<'a>) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut c = Cut(bytes);
+    let mut c = FrameReader(bytes);
     while !c.0.is_empty() {
         let (kind, number, seq, at) = (c.u8()?, c.u64()?, c.u64()?, c.u64()?);
         let length = usize::try_from(c.u32()?).map_err(|why| why.to_string())?;
-        visit(Item {
+        visit(RealmEntry {
             kind,
             number,
             seq,
@@ -316,7 +316,7 @@ pub fn items<'a>(
 }
 
 /// Appends a stream to others.
-pub fn put_stream(into: &mut Vec<u8>, (kind, number): StreamName, reach: &Reach) {
+pub fn put_stream(into: &mut Vec<u8>, (kind, number): StreamName, reach: &StreamReach) {
     into.reserve(STREAM_BYTES);
     into.push(kind);
     into.extend_from_slice(&number.to_be_bytes());
@@ -330,21 +330,21 @@ pub fn put_stream(into: &mut Vec<u8>, (kind, number): StreamName, reach: &Reach)
 /// When the frame differs from what was written; the errors of `visit`.
 pub fn streams(
     bytes: &[u8],
-    visit: &mut dyn FnMut(StreamName, Reach) -> Result<(), String>,
+    visit: &mut dyn FnMut(StreamName, StreamReach) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut c = Cut(bytes);
+    let mut c = FrameReader(bytes);
     while !c.0.is_empty() {
         let name = (c.u8()?, c.u64()?);
         let (last, hash) = (c.u64()?, c.array()?);
-        visit(name, Reach { last, hash })?;
+        visit(name, StreamReach { last, hash })?;
     }
     Ok(())
 }
 
 /// Bytes, read from the front.
-struct Cut<'a>(&'a [u8]);
+struct FrameReader<'a>(&'a [u8]);
 
-impl<'a> Cut<'a> {
+impl<'a> FrameReader<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or("it is cut short")?;
         self.0 = rest;
@@ -374,8 +374,8 @@ impl<'a> Cut<'a> {
 mod tests {
     use super::*;
 
-    fn head() -> Head {
-        Head {
+    fn head() -> FileHead {
+        FileHead {
             store: [3; 16],
             tenant: "tnt_uno".to_owned(),
             mode: Mode::Test,
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn a_head_of_format_1_is_read_for_ever() {
         let bytes = head().encode().unwrap();
-        assert_eq!(Head::decode(&bytes).unwrap(), head());
+        assert_eq!(FileHead::decode(&bytes).unwrap(), head());
         let hex: String = bytes[..97]
             .iter()
             .map(|byte| format!("{byte:02x}"))
@@ -413,10 +413,10 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(Head::decode(&flipped).is_err(), "{bit}");
+            assert!(FileHead::decode(&flipped).is_err(), "{bit}");
         }
-        assert!((0..HEAD_BYTES).all(|cut| Head::decode(&bytes[..cut]).is_err()));
-        let frame = pack(Kind::Entries, &[7; 3000]).unwrap();
+        assert!((0..HEAD_BYTES).all(|cut| FileHead::decode(&bytes[..cut]).is_err()));
+        let frame = pack(FrameKind::Entries, &[7; 3000]).unwrap();
         let open = |frame: &[u8]| {
             let (head, packed) = frame.split_first_chunk().ok_or("short")?;
             FrameHead::decode(head)?.unpack(head, packed)
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn entries_and_streams_read_back_and_nothing_of_a_cut_one_is_guessed() {
-        let item = Item {
+        let item = RealmEntry {
             kind: 4,
             number: 1 << 40,
             seq: 2,
@@ -452,8 +452,8 @@ mod tests {
         }
         let large = vec![0; ENTRY_BYTES_MAX + 1];
         let body = large.as_slice();
-        assert!(put_item(&mut bytes, &Item { body, ..item }).is_err());
-        let reach = Reach {
+        assert!(put_item(&mut bytes, &RealmEntry { body, ..item }).is_err());
+        let reach = StreamReach {
             last: 9,
             hash: [1; 32],
         };

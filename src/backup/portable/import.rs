@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use caudal_actors::platform::PlatformActor;
-use caudal_actors::records::projection::Rows;
+use caudal_actors::records::projection::ServiceProjection;
 use caudal_actors::records::{PLATFORM_STREAM, Tail};
 use caudal_actors::verify;
 use caudal_ledger::facts::PlatformFact;
@@ -31,10 +31,10 @@ use caudal_storage::{
     Commit, CommitNo, DurableStore, Entry, Fact, Index, Store, StoreError, StoreOptions, StreamId,
 };
 
-use super::file::{Checked, failed};
+use super::file::{CheckedFile, failed};
 use super::format;
-use super::read::Reader;
-use super::tally::{Item, Tally};
+use super::read::FileReader;
+use super::tally::{RealmEntry, RealmTally};
 use crate::BackupError;
 use crate::names::hex;
 
@@ -64,7 +64,7 @@ impl Scratch {
     /// When the file cannot be read, or its entries cannot be projected.
     fn of(
         path: &Path,
-        checked: &Checked,
+        checked: &CheckedFile,
         folder: &Path,
         done: &mut dyn FnMut(u64),
     ) -> Result<Self, BackupError> {
@@ -78,7 +78,7 @@ impl Scratch {
             ..StoreOptions::default()
         };
         let scratch = Self {
-            store: DurableStore::open(folder, options, Arc::new(Rows))?,
+            store: DurableStore::open(folder, options, Arc::new(ServiceProjection))?,
             folder: folder.to_owned(),
         };
         fill(scratch.store.as_ref(), path, checked, done)?;
@@ -89,7 +89,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(why) = self.store.close() {
-            tracing::warn!(%why, "a store that is thrown away did not close well");
+            tracing::warn!(%why, "a discarded store did not close cleanly");
         }
         if let Err(why) = std::fs::remove_dir_all(&self.folder) {
             tracing::warn!(%why, folder = %self.folder.display(), "could not be removed");
@@ -103,7 +103,7 @@ impl Drop for Scratch {
 /// When it cannot be projected, or the projection differs from the journal.
 pub fn rehearse(
     path: &Path,
-    checked: &Checked,
+    checked: &CheckedFile,
     folder: &Path,
     done: &mut dyn FnMut(u64),
 ) -> Result<(), BackupError> {
@@ -125,12 +125,12 @@ pub fn rehearse(
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn tally(store: &dyn Index, realm: RealmId) -> Result<Tally, BackupError> {
-    let mut tally = Tally::default();
+pub fn tally(store: &dyn Index, realm: RealmId) -> Result<RealmTally, BackupError> {
+    let mut tally = RealmTally::default();
     let mut wrong = None;
     store.replay(CommitNo(1), &mut |_, entry| {
         if entry.stream.realm == realm.0 {
-            let item = Item::of(entry.stream, (entry.seq, entry.at), &entry.body);
+            let item = RealmEntry::of(entry.stream, (entry.seq, entry.at), &entry.body);
             wrong = tally.take(&item).err();
         }
         wrong.is_none()
@@ -149,7 +149,7 @@ pub fn tally(store: &dyn Index, realm: RealmId) -> Result<Tally, BackupError> {
 pub fn begin(
     store: &dyn Store,
     path: &Path,
-    checked: &Checked,
+    checked: &CheckedFile,
     now: Timestamp,
 ) -> Result<(), BackupError> {
     let head = &checked.head;
@@ -169,7 +169,7 @@ pub fn begin(
 }
 
 /// Checks that the store's entries are a prefix of a file.
-fn follows(there: &Tally, path: &Path, checked: &Checked) -> Result<(), BackupError> {
+fn follows(there: &RealmTally, path: &Path, checked: &CheckedFile) -> Result<(), BackupError> {
     let other = || {
         BackupError::Refused(format!(
             "what is here of the realm {} is not the beginning of {}: {} entries are here, and another history \
@@ -179,7 +179,7 @@ fn follows(there: &Tally, path: &Path, checked: &Checked) -> Result<(), BackupEr
             there.entries
         ))
     };
-    let (mut reader, mut seen) = (Reader::open(path)?, Tally::default());
+    let (mut reader, mut seen) = (FileReader::open(path)?, RealmTally::default());
     while seen.entries < there.entries {
         let frame = reader.entries()?.ok_or_else(other)?;
         each(&frame, &mut |item| {
@@ -199,7 +199,7 @@ fn follows(there: &Tally, path: &Path, checked: &Checked) -> Result<(), BackupEr
 
 fn each<'a>(
     frame: &'a [u8],
-    visit: &mut dyn FnMut(Item<'a>) -> Result<(), String>,
+    visit: &mut dyn FnMut(RealmEntry<'a>) -> Result<(), String>,
 ) -> Result<(), BackupError> {
     format::items(frame, visit).map_err(BackupError::Refused)
 }
@@ -211,12 +211,12 @@ fn each<'a>(
 pub fn fill(
     store: &dyn Store,
     path: &Path,
-    checked: &Checked,
+    checked: &CheckedFile,
     done: &mut dyn FnMut(u64),
 ) -> Result<(), BackupError> {
     let realm = checked.head.realm;
     let there = tally(store, realm)?.entries;
-    let mut reader = Reader::open(path)?;
+    let mut reader = FileReader::open(path)?;
     if *reader.head() != checked.head {
         return Err(BackupError::Refused(format!(
             "{} is another file than it was a moment ago",
@@ -241,7 +241,7 @@ pub fn fill(
     Ok(())
 }
 
-fn entry(realm: RealmId, item: &Item<'_>) -> Entry {
+fn entry(realm: RealmId, item: &RealmEntry<'_>) -> Entry {
     Entry {
         stream: StreamId {
             realm: realm.0,
@@ -284,10 +284,10 @@ fn append(store: &dyn Store, commit: &Commit) -> Result<(), BackupError> {
 ///
 /// # Errors
 /// The first difference.
-pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), BackupError> {
+pub fn compare(store: &dyn Index, path: &Path, checked: &CheckedFile) -> Result<(), BackupError> {
     let there = tally(store, checked.head.realm)?;
-    let mut reader = Reader::open(path)?;
-    let mut wanted = Tally::default();
+    let mut reader = FileReader::open(path)?;
+    let mut wanted = RealmTally::default();
     while let Some(frame) = reader.entries()? {
         each(&frame, &mut |item| wanted.take(&item))?;
     }
@@ -298,7 +298,7 @@ pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), 
         )))
     };
     if let Some(((kind, number), here, wanted)) = there.differs(&wanted) {
-        let last = |reach: Option<super::tally::Reach>| reach.map_or(0, |reach| reach.last);
+        let last = |reach: Option<super::tally::StreamReach>| reach.map_or(0, |reach| reach.last);
         return differs(format!(
             "stream {kind}/{number} has {} entries here and {} there, or others",
             last(here),
@@ -316,7 +316,7 @@ pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), 
 ///
 /// # Errors
 /// When it is not being filled, or the store takes no writes.
-pub fn end(platform: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), BackupError> {
+pub fn end(platform: &dyn Store, checked: &CheckedFile, now: Timestamp) -> Result<(), BackupError> {
     let head = &checked.head;
     say(platform, now, |platform| {
         Ok(vec![platform.end_import(&head.tenant, head.mode)?])

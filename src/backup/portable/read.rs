@@ -1,6 +1,6 @@
 //! Reads a realm's file, and trusts nothing in it.
 //!
-//! **Shape.** A [`Reader`] returns the entries frame by frame, and checks that each entry follows those before it.
+//! **Shape.** A [`FileReader`] returns the entries frame by frame, and checks that each entry follows those before it.
 //! After the last one it compares what it saw with what the file claims to contain.
 //!
 //! **Failure.** The first error ends the reading, with the offset of its frame. A file without its end was cut short;
@@ -12,21 +12,21 @@ use std::path::Path;
 
 use caudal_actors::records::decode;
 
-use super::file::{Checked, count, failed};
-use super::format::{self, Ending, FRAME_HEAD, FrameHead, HEAD_BYTES, Head, Kind};
-use super::tally::{StreamName, Tally};
+use super::file::{CheckedFile, count, failed};
+use super::format::{self, Ending, FRAME_HEAD, FileHead, FrameHead, FrameKind, HEAD_BYTES};
+use super::tally::{RealmTally, StreamName};
 use crate::BackupError;
 
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// A file that is being read.
-pub struct Reader {
+pub struct FileReader {
     name: String,
     file: BufReader<File>,
     offset: usize,
-    head: Head,
-    tally: Tally,
+    head: FileHead,
+    tally: RealmTally,
     /// The number of streams named so far, and the last one's name.
     named: (u64, Option<StreamName>),
     ending: Option<Ending>,
@@ -36,15 +36,15 @@ pub struct Reader {
 ///
 /// # Errors
 /// The first thing wrong with it.
-pub fn check(path: &Path, done: &mut dyn FnMut(u64)) -> Result<Checked, BackupError> {
-    let mut reader = Reader::open(path)?;
+pub fn check(path: &Path, done: &mut dyn FnMut(u64)) -> Result<CheckedFile, BackupError> {
+    let mut reader = FileReader::open(path)?;
     while reader.entries()?.is_some() {
         done(reader.offset());
     }
     reader.checked()
 }
 
-impl Reader {
+impl FileReader {
     /// Opens a file and reads its head.
     ///
     /// # Errors
@@ -56,20 +56,20 @@ impl Reader {
         let read = (&mut file).take(count(HEAD_BYTES)).read_to_end(&mut head);
         read.map_err(fail)?;
         let name = path.display().to_string();
-        let head = Head::decode(&head).map_err(|why| BackupError::damaged(&name, 0, why))?;
+        let head = FileHead::decode(&head).map_err(|why| BackupError::damaged(&name, 0, why))?;
         Ok(Self {
             name,
             file,
             offset: HEAD_BYTES,
             head,
-            tally: Tally::default(),
+            tally: RealmTally::default(),
             named: (0, None),
             ending: None,
         })
     }
 
     /// The realm in the file.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &FileHead {
         &self.head
     }
 
@@ -88,16 +88,18 @@ impl Reader {
             let at = self.offset;
             let (kind, bytes) = self.frame()?;
             let wrong = match kind {
-                Kind::Entries if self.named.0 > 0 => Err("entries follow the streams".to_owned()),
-                Kind::Entries => {
+                FrameKind::Entries if self.named.0 > 0 => {
+                    Err("entries follow the streams".to_owned())
+                }
+                FrameKind::Entries => {
                     let tally = &mut self.tally;
                     format::items(&bytes, &mut |item| tally.take(&item))
                 }
-                Kind::Streams => self.streams(&bytes),
-                Kind::End => self.end(&bytes),
+                FrameKind::Streams => self.streams(&bytes),
+                FrameKind::End => self.end(&bytes),
             };
             wrong.map_err(|why| self.damaged(at, why))?;
-            if kind == Kind::Entries {
+            if kind == FrameKind::Entries {
                 return Ok(Some(bytes));
             }
         }
@@ -108,10 +110,10 @@ impl Reader {
     ///
     /// # Errors
     /// When it was not read to its end.
-    pub fn checked(self) -> Result<Checked, BackupError> {
+    pub fn checked(self) -> Result<CheckedFile, BackupError> {
         let (offset, name) = (self.offset(), self.name.clone());
         let cut = || BackupError::Refused(format!("{name} was not read to its end"));
-        Checked::of(self.head, self.ending.ok_or_else(cut)?, offset)
+        CheckedFile::of(self.head, self.ending.ok_or_else(cut)?, offset)
     }
 
     fn streams(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -157,7 +159,7 @@ impl Reader {
         Ok(())
     }
 
-    fn frame(&mut self) -> Result<(Kind, Vec<u8>), BackupError> {
+    fn frame(&mut self) -> Result<(FrameKind, Vec<u8>), BackupError> {
         let at = self.offset;
         let head = self.bytes(FRAME_HEAD)?;
         let head: [u8; FRAME_HEAD] = head
@@ -174,7 +176,7 @@ impl Reader {
     fn bytes(&mut self, length: usize) -> Result<Vec<u8>, BackupError> {
         let mut bytes = Vec::new();
         let read = (&mut self.file).take(count(length)).read_to_end(&mut bytes);
-        read.map_err(|why| BackupError::depot(format!("reading {}", self.name), why))?;
+        read.map_err(|why| BackupError::backup_store(format!("reading {}", self.name), why))?;
         if bytes.len() < length {
             let why = "the file ends here, without its end: it was cut short";
             return Err(self.damaged(self.offset + bytes.len(), why.to_owned()));

@@ -12,7 +12,7 @@ pub type StreamName = (u8, u64);
 
 /// How far a stream goes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Reach {
+pub struct StreamReach {
     /// The sequence of its last entry.
     pub last: u64,
     /// The hash over its entries: SHA-256 of the hash before, and sequence, time and body of the entry.
@@ -21,7 +21,7 @@ pub struct Reach {
 
 /// An entry without the number of its realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Item<'a> {
+pub struct RealmEntry<'a> {
     /// The kind of its stream.
     pub kind: u8,
     /// The number of its stream.
@@ -34,7 +34,7 @@ pub struct Item<'a> {
     pub body: &'a [u8],
 }
 
-impl<'a> Item<'a> {
+impl<'a> RealmEntry<'a> {
     /// The entry of a stream, without its realm.
     pub const fn of(stream: StreamId, (seq, at): (u64, u64), body: &'a [u8]) -> Self {
         Self {
@@ -54,15 +54,15 @@ impl<'a> Item<'a> {
 
 /// The entries of a realm, counted in the order of its journal.
 #[derive(Clone)]
-pub struct Tally {
+pub struct RealmTally {
     /// The number of entries.
     pub entries: u64,
     /// How far each stream goes.
-    pub streams: BTreeMap<StreamName, Reach>,
+    pub streams: BTreeMap<StreamName, StreamReach>,
     all: Context,
 }
 
-impl Default for Tally {
+impl Default for RealmTally {
     fn default() -> Self {
         Self {
             entries: 0,
@@ -72,12 +72,12 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl RealmTally {
     /// Counts the next entry.
     ///
     /// # Errors
     /// When it does not follow the last one of its stream; then it is not counted.
-    pub fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
+    pub fn take(&mut self, item: &RealmEntry<'_>) -> Result<(), String> {
         let reach = self.streams.entry(item.stream()).or_default();
         if Some(item.seq) != reach.last.checked_add(1) {
             return Err(format!(
@@ -89,7 +89,7 @@ impl Tally {
         let mut one = Context::new(&SHA256);
         let parts = [reach.hash.as_slice(), &seq, &at, item.body];
         parts.iter().for_each(|part| one.update(part));
-        *reach = Reach {
+        *reach = StreamReach {
             last: item.seq,
             hash: digest(one).0,
         };
@@ -107,7 +107,10 @@ impl Tally {
     }
 
     /// The first stream that differs in another tally, with its state in each.
-    pub fn differs(&self, other: &Self) -> Option<(StreamName, Option<Reach>, Option<Reach>)> {
+    pub fn differs(
+        &self,
+        other: &Self,
+    ) -> Option<(StreamName, Option<StreamReach>, Option<StreamReach>)> {
         let names = self.streams.keys().chain(other.streams.keys());
         let mut both = names.map(|name| {
             let of = |tally: &Self| tally.streams.get(name).copied();
@@ -130,8 +133,8 @@ fn digest(context: Context) -> Digest {
 mod tests {
     use super::*;
 
-    fn item(number: u64, seq: u64, body: &[u8]) -> Item<'_> {
-        Item {
+    fn item(number: u64, seq: u64, body: &[u8]) -> RealmEntry<'_> {
+        RealmEntry {
             kind: 4,
             number,
             seq,
@@ -140,8 +143,8 @@ mod tests {
         }
     }
 
-    fn tally(items: &[Item<'_>]) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(items: &[RealmEntry<'_>]) -> RealmTally {
+        let mut tally = RealmTally::default();
         items.iter().for_each(|item| tally.take(item).unwrap());
         tally
     }

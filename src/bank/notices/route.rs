@@ -20,8 +20,8 @@ use crate::notices::NoticeBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, HttpResponse, web};
-use caudal_actors::banks::Voice;
-use caudal_actors::engine::money::Heard;
+use caudal_actors::banks::NoticeAuthority;
+use caudal_actors::engine::money::NoticeOutcome;
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::{BankGateway as _, Notice, RawNotice, UnreadNotice};
 use caudal_http::bodies::words::HeardWord;
@@ -32,7 +32,7 @@ use caudal_http::errors::ApiError;
 use caudal_http::problems::NoticeProblems;
 use caudal_http::respond::json;
 use caudal_http::words::Refusal;
-use caudal_http::{Door, current};
+use caudal_http::{AppState, current};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -88,22 +88,22 @@ declared! {
 )]
 pub async fn hear(
     request: HttpRequest,
-    door: web::Data<Door>,
+    app: web::Data<AppState>,
     Bytes(body): Bytes<BODY_BYTES_MAX>,
 ) -> Result<HttpResponse, ApiError> {
-    if !door.gate.is_open() {
+    if !app.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
-    let admitted = door.engine.in_flight().notice();
+    let admitted = app.engine.in_flight().notice();
     let _admitted = admitted.map_err(|_| again(Failure::Overloaded))?;
-    let (voice, notice) = received(&request, &door, &body)?;
+    let (authority, notice) = received(&request, &app, &body)?;
     let request_id = current::request().id;
-    let answer = door
+    let answer = app
         .engine
         .ledger()
-        .notice(voice, notice.clone(), &request_id);
+        .notice(authority, notice.clone(), &request_id);
     let heard = answer.await.map_err(again)?;
-    if heard == Heard::Ignored {
+    if heard == NoticeOutcome::Ignored {
         match notice {
             Notice::Created
             | Notice::Other { .. }
@@ -114,37 +114,41 @@ pub async fn hear(
                 tracing::error!(coelsa_id, "money arrived for a CVU of no tenant");
             }
             Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
-                tracing::warn!(%origin, "the bank tells of a transfer that is not ours");
+                tracing::warn!(%origin, "the bank reported a transfer that is not ours");
             }
         }
     }
     let result = match heard {
-        Heard::Done => "done",
-        Heard::Known => "known",
-        Heard::Suspended => "suspended",
-        Heard::Ignored => "ignored",
+        NoticeOutcome::Done => "done",
+        NoticeOutcome::Known => "known",
+        NoticeOutcome::Suspended => "suspended",
+        NoticeOutcome::Ignored => "ignored",
     };
     Ok(json(StatusCode::OK, &HeardBody { result }))
 }
 
 /// Reads a notice if a bank of ours sent it, with the realms for which it counts: on a machine for a first look, one
 /// sandbox is everybody's.
-fn received(request: &HttpRequest, door: &Door, body: &[u8]) -> Result<(Voice, Notice), ApiError> {
+fn received(
+    request: &HttpRequest,
+    app: &AppState,
+    body: &[u8],
+) -> Result<(NoticeAuthority, Notice), ApiError> {
     let header = |name: &str| only(request, &HeaderName::try_from(name).ok()?);
-    let clocks = [door.engine.now(), caudal_http::clock::now()];
+    let clocks = [app.engine.now(), caudal_http::clock::now()];
     let raw = RawNotice::new(&header, body, &clocks);
-    let Some((bank, voice)) = door.engine.queries().sender(&raw) else {
-        if door.strangers.may_report() {
+    let Some((bank, authority)) = app.engine.queries().sender(&raw) else {
+        if app.wrong_keys.may_report() {
             tracing::warn!(peer = ?request.peer_addr(), "a notice without a right signature");
         }
         return Err(Refusal::NoSignature.into());
     };
-    let notice = bank.read_notice(&raw, door.engine.now());
+    let notice = bank.read_notice(&raw, app.engine.now());
     let notice = notice.map_err(|UnreadNotice(why)| {
         tracing::error!(%why, "a signed notice cannot be read");
         Refusal::NoticeNotUnderstood { why }
     })?;
-    Ok((voice, notice))
+    Ok((authority, notice))
 }
 
 /// Makes a failure one after which the bank has to send the notice again.

@@ -99,13 +99,13 @@ pub(super) fn scripted(acts: Vec<Act>) -> (String, mpsc::Receiver<String>) {
 
 /// Like [`scripted`], and returns the gateway's patience for the next act: short if the bank will be silent, and long
 /// if it will answer, however busy the machine is.
-pub(super) fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
+pub(super) fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, CallTimeout) {
     let mut acts = acts.into_iter().peekable();
     let fit = |next: Option<&Act>| match next {
         Some(Act::Wait) => patience::HASTY,
         Some(Act::Say(..) | Act::Bytes(..) | Act::Hang) | None => HANG,
     };
-    let patience = Patience::new(fit(acts.peek()));
+    let patience = CallTimeout::new(fit(acts.peek()));
     let next = patience.clone();
     let (url, calls) = bank(move |_| {
         let act = acts.next().unwrap();

@@ -124,7 +124,7 @@ async fn an_answer_that_never_ends_is_no_answer() {
 }
 
 #[actix_web::test]
-async fn nobody_there_is_said_at_once() {
+async fn an_unreachable_service_is_reported_immediately() {
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

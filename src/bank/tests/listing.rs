@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caudal_actors::ports::{BankMovement, Way};
+use caudal_actors::ports::{BankMovement, MovementWay};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::transfers::{BankWord, Counterparty};
 
@@ -104,7 +104,7 @@ async fn both_ways_and_all_pages() {
         let reply = gateway(&url).movements(day(), ID).await;
         let found = &reply.result.as_ref().unwrap().movements;
         let ids: std::collections::BTreeSet<_> = found.iter().map(|m| &m.bank_id).collect();
-        let sent = found.iter().filter(|m| m.way == Way::Out).count();
+        let sent = found.iter().filter(|m| m.way == MovementWay::Out).count();
         assert_eq!(
             (sent, found.len(), ids.len()),
             (out, out + into, out + into)
@@ -170,7 +170,7 @@ async fn what_a_movement_says() {
         coelsa_id: Some("80V1JXON1874QG39Z64EL7".into()),
         origin: Some(origin()),
         reversal: false,
-        way: Way::Out,
+        way: MovementWay::Out,
         cvu: OURS.into(),
         counterparty: other.clone(),
         amount: caudal_ledger::money::Amount::parse("10.5").unwrap(),
@@ -194,7 +194,7 @@ async fn what_a_movement_says() {
         bank_id: "1-30717449076-1-0".into(),
         coelsa_id: Some("80V1JXON1874QG39Z64EL8".into()),
         origin: None,
-        way: Way::In,
+        way: MovementWay::In,
         counterparty: Counterparty {
             alias: None,
             concept: None,
@@ -325,7 +325,7 @@ async fn a_line_that_cannot_be_read_is_reported_and_every_other_line_counts() {
 }
 
 #[actix_web::test]
-async fn what_people_read_never_decides() {
+async fn display_texts_never_decide() {
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     for (member, value) in [
         ("start_date", "\"yesterday\""),

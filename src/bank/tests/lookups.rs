@@ -27,7 +27,7 @@ fn whom() -> [Destination; 2] {
 
 #[actix_web::test]
 async fn keys_and_aliases_are_looked_up() {
-    let found = Found {
+    let found = KeyHolder {
         key: Cbu::parse(KEY).unwrap(),
         alias: Some("Eva.Perez".into()),
         holders: vec![
@@ -75,7 +75,7 @@ async fn keys_and_aliases_are_looked_up() {
 }
 
 #[actix_web::test]
-async fn what_nobody_asked_for_is_doubt() {
+async fn an_unsolicited_answer_leaves_the_outcome_unknown() {
     let other = json!({"scheme": "CBU", "address": "0110012920000091344977"});
     for (member, value, by_key, by_alias) in [
         ("account_routing", other, false, true),

@@ -8,7 +8,7 @@ use super::transfers::{moved, order, origin, with};
 use super::*;
 
 #[actix_web::test]
-async fn what_is_of_something_else_is_told_as_it_is() {
+async fn an_unrelated_record_is_reported_as_unrelated() {
     let unknown = json!({"cbu": "UNAVAILABLE", "label": ""});
     for (member, value, expected) in [
         (

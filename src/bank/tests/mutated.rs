@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use caudal_actors::ports::{BankMovement, Notice, Way};
+use caudal_actors::ports::{BankMovement, MovementWay, Notice};
 use caudal_ledger::cases::UnreadableLine;
 
 use super::*;
 use crate::notices;
 use crate::text::decoded;
-use crate::transfers::{Lines, judge_page, judge_status};
-use crate::wire::{Answer, Verdict};
+use crate::transfers::{DayLines, judge_page, judge_status};
+use crate::wire::{BankResponse, Verdict};
 
 /// How many answers are mutated.
 const ANSWERS: u64 = 10_000;
@@ -60,13 +60,13 @@ fn day() -> BusinessDay {
 /// The members of a line, each as JSON.
 type Line = Vec<(&'static str, String)>;
 
-fn line(way: Way, number: usize) -> Line {
+fn line(way: MovementWay, number: usize) -> Line {
     let cvu = Cvu::compose(999, u64::try_from(number).unwrap() + 1).unwrap();
     let ours = json!({"cvu": cvu, "cuit": "20055361682"}).to_string();
     let other = "{\"cuit\":\"30717449076\",\"name\":\"Muñoz\"}".to_owned();
     let (ours_name, other_name) = match way {
-        Way::In => ("origin_credit", "origin_debit"),
-        Way::Out => ("origin_debit", "to"),
+        MovementWay::In => ("origin_credit", "origin_debit"),
+        MovementWay::Out => ("origin_debit", "to"),
     };
     let mut line = vec![
         ("id", format!("\"1-30717449076-{number}-0\"")),
@@ -84,7 +84,7 @@ fn line(way: Way, number: usize) -> Line {
         ("start_date", "\"2026-11-21T12:00:00.000Z\"".to_owned()),
         ("business_date", "\"2026-11-21T03:00:00.000Z\"".to_owned()),
     ];
-    if way == Way::Out {
+    if way == MovementWay::Out {
         line.push(("origin_id", format!("\"{}\"", super::transfers::origin(3))));
     }
     line
@@ -108,11 +108,11 @@ enum Fate {
 }
 
 /// Mutates a line of a page; returns it with its fate.
-fn mutated(dice: &mut Dice, way: Way, at: usize) -> (String, Fate) {
+fn mutated(dice: &mut Dice, way: MovementWay, at: usize) -> (String, Fate) {
     let mut this = line(way, at);
     let (ours, other) = match way {
-        Way::In => ("origin_credit", "origin_debit"),
-        Way::Out => ("origin_debit", "to"),
+        MovementWay::In => ("origin_credit", "origin_debit"),
+        MovementWay::Out => ("origin_debit", "to"),
     };
     let set = |this: &mut Line, name: &str, value: &str| {
         let member = this.iter_mut().find(|(known, _)| *known == name).unwrap();
@@ -190,13 +190,13 @@ fn encoded(dice: &mut Dice, text: &str) -> (Vec<u8>, Option<&'static str>) {
     }
 }
 
-fn answer((bytes, kind): (Vec<u8>, Option<&str>)) -> Answer {
+fn answer((bytes, kind): (Vec<u8>, Option<&str>)) -> BankResponse {
     let body = decoded(&bytes, kind);
-    Answer { status: 200, body }
+    BankResponse { status: 200, body }
 }
 
-fn listed(answer: &Answer, way: Way) -> (Vec<BankMovement>, Vec<UnreadableLine>) {
-    let mut lines = Lines::of(day());
+fn listed(answer: &BankResponse, way: MovementWay) -> (Vec<BankMovement>, Vec<UnreadableLine>) {
+    let mut lines = DayLines::of(day());
     let Verdict::Done(page) = judge_page(answer, day(), way) else {
         panic!("{answer:?}");
     };
@@ -210,7 +210,7 @@ fn ten_thousand_mutated_lists() {
     let (mut counted, mut reported) = (0, 0);
     for seed in 0..ANSWERS {
         let mut dice = Dice(seed);
-        let way = dice.of(&[Way::In, Way::Out]);
+        let way = dice.of(&[MovementWay::In, MovementWay::Out]);
         let count = 2 + dice.roll(6);
         let (mut texts, mut right) = (Vec::new(), Vec::new());
         let mut unread = BTreeSet::new();
@@ -265,7 +265,7 @@ fn ten_thousand_mutated_states_and_notices() {
     let origin = super::transfers::origin(3);
     for seed in 0..ANSWERS {
         let mut dice = Dice(seed);
-        let (text, fate) = mutated(&mut dice, Way::Out, 0);
+        let (text, fate) = mutated(&mut dice, MovementWay::Out, 0);
         let state = judge_status(&answer(encoded(&mut dice, &text)), origin);
         match state {
             Verdict::Done(Some(known)) => {
@@ -278,7 +278,7 @@ fn ten_thousand_mutated_states_and_notices() {
             }
             other => panic!("{seed}: {other:?} of {text}"),
         }
-        let (text, fate) = mutated(&mut dice, Way::In, 0);
+        let (text, fate) = mutated(&mut dice, MovementWay::In, 0);
         let details = text
             .replacen("\"origin_credit\"", "\"details\":{\"origin_credit\"", 1)
             .replacen(",\"start_date\"", "},\"start_date\"", 1);

@@ -304,7 +304,7 @@ fn every_notice_reads() {
 }
 
 #[test]
-fn who_sent_money_is_told_as_far_as_it_makes_sense() {
+fn the_sender_is_shown_as_far_as_it_is_valid() {
     let long = "á".repeat(150);
     for (from, expected) in [
         (json!(null), Counterparty::default()),
@@ -417,7 +417,7 @@ fn amounts_and_keys_are_exact() {
 }
 
 #[test]
-fn what_became_of_a_transfer_is_refused_likewise() {
+fn an_invalid_transfer_state_is_refused_likewise() {
     let completed = || settled("transfer.cvu.completed", "COMPLETED");
     refused(vec![
         (completed(), "/data/status", json!("FAILED"), "data.status"),

@@ -8,7 +8,7 @@ pub(super) const HASTY: Duration = Duration::from_millis(250);
 /// For banks that do not answer: an attempt is given up soon, and nothing else ends an operation.
 pub(super) fn hasty(url: &str) -> HttpGateway {
     let config = Config {
-        attempt_timeout: Patience::new(HASTY),
+        attempt_timeout: CallTimeout::new(HASTY),
         ..config(url)
     };
     HttpGateway::new(config).unwrap()

@@ -50,7 +50,7 @@ async fn a_cvu_is_enrolled_once_by_its_reference() {
 }
 
 #[actix_web::test]
-async fn what_makes_no_sense_is_doubt() {
+async fn a_nonsensical_answer_leaves_the_outcome_unknown() {
     let good = || {
         json!({
             "reference": "5-1", "status": "ACTIVE", "fund": "F\u{202e}", "units": "656402.1234",

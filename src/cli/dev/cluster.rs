@@ -13,7 +13,7 @@
 
 mod balancer;
 mod nodes;
-mod tell;
+mod output;
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use caudal_bank::notices::route::PATH;
 use caudal_http::log::LogFormat;
-use caudal_postgres::here::{NoServer, Programs, Server, USER};
+use caudal_postgres::local::{NoServer, Programs, Server, USER};
 use caudal_sandbox::{self as sandbox, Sandbox};
 use caudal_service::calendar;
 use caudal_service::new_secret;
@@ -38,7 +38,7 @@ use super::super::process;
 use super::super::progress::ProgressLine;
 use super::super::terminal::{self, Hangup, Signals, say};
 use balancer::Balancer;
-use nodes::{News, Node, Secrets};
+use nodes::{ClusterSecrets, NodeChange, NodeProcess};
 
 /// The number of nodes.
 const NODES: usize = 3;
@@ -57,7 +57,7 @@ const DRAWN: usize = 12;
 
 /// The folder, the addresses and the restart policy of a cluster.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ClusterPlan {
     /// The folder to keep; `None` for a throw-away one.
     pub data: Option<PathBuf>,
     /// The address of the first node; the others follow ten ports apart, or at free ports if it is 0.
@@ -73,7 +73,7 @@ pub(super) struct Plan {
 /// All processes of the cluster. Fields are dropped in order, so the first ones end first.
 struct Cluster {
     balancer: Option<Balancer>,
-    nodes: Vec<Node>,
+    nodes: Vec<NodeProcess>,
     servers: Vec<Server>,
     /// The index of the server that takes writes.
     primary: usize,
@@ -84,14 +84,14 @@ struct Cluster {
     bank: Option<sandbox::Running>,
     bank_url: String,
     owner: Option<(String, u64)>,
-    secrets: Secrets,
-    tenant: Option<nodes::Tenant>,
+    secrets: ClusterSecrets,
+    tenant: Option<nodes::DemoTenant>,
     restart: bool,
     folder: Folder,
 }
 
 /// Runs the cluster until a signal.
-pub(super) fn run(plan: Plan) -> Result<(), Exit> {
+pub(super) fn run(plan: ClusterPlan) -> Result<(), Exit> {
     terminal::log(LogFormat::Terminal, "warn")?;
     let programs = Programs::find().map_err(Exit::failed)?;
     terminal::wait(async {
@@ -115,7 +115,7 @@ pub(super) fn run(plan: Plan) -> Result<(), Exit> {
 }
 
 impl Cluster {
-    async fn start(plan: Plan, programs: &Programs) -> Result<Self, Exit> {
+    async fn start(plan: ClusterPlan, programs: &Programs) -> Result<Self, Exit> {
         let folder = Folder::new(plan.data, programs)?;
         process::keep_files_private();
         let line = ProgressLine::new("starting PostgreSQL and its standby");
@@ -124,7 +124,7 @@ impl Cluster {
         primary.start(&[]).map_err(failed)?;
         let standby = primary.standby(&dir(2), &server(1)).map_err(failed)?;
         primary.waits_for(ANY, 1).map_err(failed)?;
-        let secrets = Secrets::new()?;
+        let secrets = ClusterSecrets::new()?;
         let bank = bank(&folder.path, plan.bank_listen, &secrets.notices)?;
         let mut cluster = Self {
             balancer: None,
@@ -147,7 +147,7 @@ impl Cluster {
             let listen = fixed(apart(plan.listen, n)?)?;
             *place = listen;
             let admin_listen = apart(plan.admin_listen, n)?;
-            let node = Node::new(&cluster.folder.path, n, listen, admin_listen);
+            let node = NodeProcess::new(&cluster.folder.path, n, listen, admin_listen);
             cluster.nodes.push(node);
             cluster.begin(n)?;
         }
@@ -225,15 +225,15 @@ impl Cluster {
         let news = node.look()?;
         let name = node.name.clone();
         match &news {
-            Some(News::Runs) => {
-                let id = tell::id(node.id());
+            Some(NodeChange::Runs) => {
+                let id = output::id(node.id());
                 say(&format!("{name} runs again: pid {id}, {}", node.url))?;
                 self.trouble = None;
             }
-            Some(News::Ended(how)) if self.restart => {
+            Some(NodeChange::Ended(how)) if self.restart => {
                 say(&format!("{name} ended {how}; it is started again"))?;
             }
-            Some(News::Ended(how)) => {
+            Some(NodeChange::Ended(how)) => {
                 say(&format!("{name} ended {how}; the others go on without it"))?;
             }
             None => {}

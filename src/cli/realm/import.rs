@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use caudal_actors::verify;
 use caudal_backup::BackupError;
-use caudal_backup::portable::file::Checked;
+use caudal_backup::portable::file::CheckedFile;
 use caudal_backup::portable::import;
 use caudal_http::clock;
 use caudal_storage::Store;
@@ -91,7 +91,7 @@ fn verified(store: &dyn Store) -> Result<verify::Report, Exit> {
 }
 
 /// What is to be done before a realm is served.
-fn next(checked: &Checked, data: &Path) -> Result<(), Exit> {
+fn next(checked: &CheckedFile, data: &Path) -> Result<(), Exit> {
     let head = &checked.head;
     if !checked.ending.closed {
         say("It was not closed where it came from: see to it that nobody serves it there.")?;

@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use caudal_backup::BackupError;
-use caudal_backup::chain::{self, Kept};
-use caudal_backup::depot::{self, Depot};
+use caudal_backup::backup_store::{self, BackupStore};
+use caudal_backup::chain::{self, ShippedStore};
 use caudal_backup::names::hex;
 use caudal_backup::object::unpack;
 use caudal_backup::restore;
 use caudal_ledger::time::Timestamp;
-use caudal_postgres::{PostgresLog, Trouble};
+use caudal_postgres::{NoSession, PostgresLog};
 use caudal_service::config::Settings;
 use caudal_service::{self as service, Restoring, StartError};
-use caudal_storage::filling::{Closed, FillError, Filling, may_fill, supersede};
+use caudal_storage::filling::{Closed, FillError, LogFill, may_fill, supersede};
 use caudal_storage::log::{Log, LogId, Sealed, Tail};
 use caudal_storage::{CommitNo, OpenError, Restore, StoreOptions};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ use super::super::progress::ProgressLine;
 use super::super::stopped::Stopped;
 use super::super::terminal::{say, wait};
 use super::super::verify;
-use super::Args;
+use super::RestoreArgs;
 
 /// Whether a place is a database with a log, and no folder.
 pub(super) fn is_log(place: &str) -> bool {
@@ -60,7 +60,7 @@ impl From<FillError> for Exit {
 }
 
 /// The settings of the database at a URL, with the password and the authorities of the service's settings.
-fn database(args: &Args, url: &str) -> Result<caudal_postgres::Settings, Exit> {
+fn database(args: &RestoreArgs, url: &str) -> Result<caudal_postgres::Settings, Exit> {
     let settings = match &args.config {
         Some(file) => Settings::load(file),
         None => Settings::of_database(),
@@ -70,15 +70,15 @@ fn database(args: &Args, url: &str) -> Result<caudal_postgres::Settings, Exit> {
     found.ok_or_else(|| Exit::usage("name the database as postgres://USER@HOST:PORT/DATABASE"))
 }
 
-fn unusable(place: &str, why: &Trouble) -> Exit {
+fn unusable(place: &str, why: &NoSession) -> Exit {
     Exit::failed(format!("the log at {place}: {why}"))
 }
 
 /// Where the records come from.
-enum Source {
+enum LogSource {
     Backup {
-        depot: Arc<dyn Depot>,
-        kept: Kept,
+        backup_store: Arc<dyn BackupStore>,
+        kept: ShippedStore,
         log: LogId,
     },
     Folder {
@@ -91,8 +91,8 @@ enum Source {
     },
 }
 
-impl Source {
-    fn open(args: &Args, from: &str) -> Result<Self, Exit> {
+impl LogSource {
+    fn open(args: &RestoreArgs, from: &str) -> Result<Self, Exit> {
         if is_log(from) {
             let settings = database(args, from)?;
             let place = settings.place();
@@ -109,16 +109,25 @@ impl Source {
         wait(Self::backup(args, from))
     }
 
-    async fn backup(args: &Args, from: &str) -> Result<Self, Exit> {
-        let depot = depot::open(from, false)?;
-        let kept = chain::kept(depot.as_ref(), args.store.as_deref(), args.accept_older).await?;
+    async fn backup(args: &RestoreArgs, from: &str) -> Result<Self, Exit> {
+        let backup_store = backup_store::open(from, false)?;
+        let kept = chain::kept(
+            backup_store.as_ref(),
+            args.store.as_deref(),
+            args.accept_older,
+        )
+        .await?;
         let first = kept.cover.objects.first();
         let name = first.map_or("", |it| it.name.as_str());
-        let object = depot.get(name).await?.ok_or_else(|| {
+        let object = backup_store.get(name).await?.ok_or_else(|| {
             BackupError::Refused(format!("{from} lacks the first records of the store"))
         })?;
         let log = unpack(name, &object)?.log;
-        Ok(Self::Backup { depot, kept, log })
+        Ok(Self::Backup {
+            backup_store,
+            kept,
+            log,
+        })
     }
 
     /// The id with which the chain begins, and the id of the store.
@@ -136,8 +145,8 @@ impl Source {
             Self::Backup { .. } => None,
             Self::Folder { data, .. } => service::place_of(data)?,
             Self::Log { log, place } => {
-                let standing = log.standing().map_err(Exit::failed)?;
-                match Closed::of(&standing) {
+                let cluster_view = log.cluster_view().map_err(Exit::failed)?;
+                match Closed::of(&cluster_view) {
                     Some(Closed::Filling) => {
                         return Err(Exit::usage(format!(
                             "a restore into the log at {place} has not finished, so it may lack records"
@@ -152,15 +161,18 @@ impl Source {
             None => Ok(()),
             Some(other) => Err(Exit::usage(format!(
                 "what --from names is a copy of the log at {other}, or was superseded by it: restore from there. Nothing was \
-                 changed. If that log is gone for good and a folder is to go on in its place, remove the folder's log.place"
+                 changed. If that log is lost permanently and a folder is to go on in its place, remove the folder's log.place"
             ))),
         }
     }
 
     /// Passes every record to `put`, and verifies the chain on the way.
-    fn each(&self, put: &mut dyn FnMut(&Sealed<'_>) -> Result<(), Exit>) -> Result<Told, Exit> {
+    fn each(
+        &self,
+        put: &mut dyn FnMut(&Sealed<'_>) -> Result<(), Exit>,
+    ) -> Result<SourceSummary, Exit> {
         let bar = ProgressLine::bytes("restoring", 0);
-        let mut told = Told::of(Tail::none(&self.ids().0));
+        let mut told = SourceSummary::of(Tail::none(&self.ids().0));
         let mut failed = None;
         let mut visit = |record: &Sealed<'_>| {
             let put = told.takes(record).and_then(|()| put(record));
@@ -169,9 +181,11 @@ impl Source {
             failed.is_none()
         };
         match self {
-            Self::Backup { depot, kept, .. } => wait(async {
+            Self::Backup {
+                backup_store, kept, ..
+            } => wait(async {
                 let mut take = |record: &Sealed<'_>, _| Ok(visit(record));
-                chain::walk(depot.as_ref(), kept, &mut take, &mut |_| {}).await?;
+                chain::walk(backup_store.as_ref(), kept, &mut take, &mut |_| {}).await?;
                 Ok(())
             })?,
             Self::Folder { stopped, .. } => {
@@ -206,8 +220,10 @@ impl Source {
     /// The digest by which a wrong pepper is recognised, if the source has it.
     fn pepper_check(&self) -> Result<Option<Vec<u8>>, Exit> {
         match self {
-            Self::Backup { depot, kept, .. } => wait(async {
-                let found = restore::pepper_check(depot.as_ref(), kept).await;
+            Self::Backup {
+                backup_store, kept, ..
+            } => wait(async {
+                let found = restore::pepper_check(backup_store.as_ref(), kept).await;
                 Ok(found?)
             }),
             Self::Folder { data, .. } => Ok(service::pepper_mark(data)?),
@@ -217,7 +233,7 @@ impl Source {
 }
 
 /// What was read.
-struct Told {
+struct SourceSummary {
     records: u64,
     bytes: u64,
     /// The latest time of an entry, in milliseconds since 1970 UTC.
@@ -225,7 +241,7 @@ struct Told {
     tail: Tail,
 }
 
-impl Told {
+impl SourceSummary {
     fn of(tail: Tail) -> Self {
         Self {
             records: 0,
@@ -266,14 +282,14 @@ impl Told {
 }
 
 /// Restores, or only says what would be restored.
-pub(super) fn run(args: &Args, from: &str, into: &str) -> Result<(), Exit> {
+pub(super) fn run(args: &RestoreArgs, from: &str, into: &str) -> Result<(), Exit> {
     if args.at.is_some() || args.new_history {
         return Err(Exit::usage(
             "--at and --new-history are for a backup that is restored into a folder, without --dry-run",
         ));
     }
     let began = Instant::now();
-    let mut source = Source::open(args, from)?;
+    let mut source = LogSource::open(args, from)?;
     let by = if is_log(into) {
         database(args, into)?.place()
     } else {
@@ -324,7 +340,7 @@ pub(super) fn run(args: &Args, from: &str, into: &str) -> Result<(), Exit> {
 }
 
 /// Refuses a target that is not empty; changes nothing.
-fn is_empty(args: &Args, source: &Source, into: &str) -> Result<(), Exit> {
+fn is_empty(args: &RestoreArgs, source: &LogSource, into: &str) -> Result<(), Exit> {
     if !is_log(into) {
         return Ok(service::is_free(Path::new(into))?);
     }
@@ -333,13 +349,13 @@ fn is_empty(args: &Args, source: &Source, into: &str) -> Result<(), Exit> {
     let place = settings.place();
     match PostgresLog::find(settings) {
         Ok(log) => Ok(may_fill(&log)?),
-        Err(Trouble::Absent) => Ok(()),
+        Err(NoSession::Absent) => Ok(()),
         Err(why) => Err(unusable(&place, &why)),
     }
 }
 
 /// Refuses a history of its own: a log in a database is known by the id with which its chain begins.
-fn fits_a_log(source: &Source) -> Result<(), Exit> {
+fn fits_a_log(source: &LogSource) -> Result<(), Exit> {
     let (log, history) = source.ids();
     if log == history {
         Ok(())
@@ -351,11 +367,16 @@ fn fits_a_log(source: &Source) -> Result<(), Exit> {
     }
 }
 
-fn into_log(args: &Args, source: &mut Source, into: &str, by: &str) -> Result<(Told, bool), Exit> {
+fn into_log(
+    args: &RestoreArgs,
+    source: &mut LogSource,
+    into: &str,
+    by: &str,
+) -> Result<(SourceSummary, bool), Exit> {
     fits_a_log(source)?;
     let log = PostgresLog::begin(database(args, into)?, source.ids().0);
     let log = log.map_err(|why| unusable(by, &why))?;
-    let mut filling = Filling::begin(Box::new(log))?;
+    let mut filling = LogFill::begin(Box::new(log))?;
     let told = source.each(&mut |record| Ok(filling.put(record)?))?;
     filling.verify()?;
     let marked = source.supersede(by, told.tail)?;
@@ -363,7 +384,11 @@ fn into_log(args: &Args, source: &mut Source, into: &str, by: &str) -> Result<(T
     Ok((told, marked))
 }
 
-fn into_folder(source: &mut Source, data: &Path, by: &str) -> Result<(Told, bool), Exit> {
+fn into_folder(
+    source: &mut LogSource,
+    data: &Path,
+    by: &str,
+) -> Result<(SourceSummary, bool), Exit> {
     let unwritten = |why: OpenError| Exit::from(StartError::from(why));
     let (log, history) = source.ids();
     let restoring = Restoring::begin(data, source.pepper_check()?.as_deref(), false)?;

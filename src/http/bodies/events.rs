@@ -7,7 +7,7 @@ pub(crate) mod accounts;
 
 use std::sync::Arc;
 
-use caudal_actors::accounts::{HoldView, Placed, TransferView};
+use caudal_actors::accounts::{AccountVoucher, HoldView, TransferView};
 use caudal_ledger::cases::{Parked, ParkedState};
 use caudal_ledger::events::{Event, EventId, EventKind, Subject};
 use caudal_ledger::ids::{RealmId, VoucherId};
@@ -258,7 +258,7 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
     match &event.subject {
         Subject::Voucher(found) => EventData::Voucher(voucher(
             realm,
-            &Placed {
+            &AccountVoucher {
                 account,
                 voucher: Arc::new(found.as_ref().clone()),
             },

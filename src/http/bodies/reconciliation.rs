@@ -2,12 +2,12 @@
 
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::engine::reconciliation::Reconciled;
-use caudal_actors::ports::Way;
+use caudal_actors::ports::MovementWay;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::Parked;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
-use caudal_ledger::reconciliation::{Agreement, Tally};
+use caudal_ledger::reconciliation::{Agreement, ReconciliationTotals};
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::transfers::BankWord;
 use serde::Serialize;
@@ -112,10 +112,10 @@ pub struct ReconciliationSummary {
     pub amount_out: Pesos,
 }
 
-const fn way(way: Way) -> &'static str {
+const fn way(way: MovementWay) -> &'static str {
     match way {
-        Way::In => "in",
-        Way::Out => "out",
+        MovementWay::In => "in",
+        MovementWay::Out => "out",
     }
 }
 
@@ -133,14 +133,14 @@ fn transfer_id(realm: RealmId, view: &TransferView) -> String {
 }
 
 /// The direction, CVU, amount and other side of a movement, as the ledger has them.
-fn by_ledger(found: &Reconciled) -> (Way, String, Pesos, CounterpartyBody) {
+fn by_ledger(found: &Reconciled) -> (MovementWay, String, Pesos, CounterpartyBody) {
     let transfer = found.transfer.as_ref().map(|view| &view.transfer);
     let other = transfer.map(|transfer| transfer.counterparty().into());
     if let Some(placed) = &found.voucher {
         let voucher = &placed.voucher;
         let way = match voucher.direction {
-            Direction::Credit | Direction::Release => Way::In,
-            Direction::Debit | Direction::Hold | Direction::ConfirmHold => Way::Out,
+            Direction::Credit | Direction::Release => MovementWay::In,
+            Direction::Debit | Direction::Hold | Direction::ConfirmHold => MovementWay::Out,
         };
         let (cvu, amount) = (voucher.cvu.to_string(), voucher.amount.into());
         let named = voucher.other_side().map(CounterpartyBody::from);
@@ -150,12 +150,17 @@ fn by_ledger(found: &Reconciled) -> (Way, String, Pesos, CounterpartyBody) {
         // Without the bank's side, only the money that was returned is known.
         let arrived = &parked.suspense.cash_in;
         let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.into());
-        return (Way::Out, cvu, amount, arrived.counterparty().into());
+        return (MovementWay::Out, cvu, amount, arrived.counterparty().into());
     }
     let cvu = transfer.map(|transfer| transfer.from.to_string());
     let amount = transfer.map_or(Money::ZERO, |transfer| transfer.amount.money());
     let other = other.unwrap_or_default();
-    (Way::Out, cvu.unwrap_or_default(), amount.into(), other)
+    (
+        MovementWay::Out,
+        cvu.unwrap_or_default(),
+        amount.into(),
+        other,
+    )
 }
 
 /// Renders a movement of a realm and a day.
@@ -212,7 +217,7 @@ pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledI
 }
 
 /// Renders the counts and sums of some days.
-pub fn summary(tally: &Tally) -> ReconciliationSummary {
+pub fn summary(tally: &ReconciliationTotals) -> ReconciliationSummary {
     ReconciliationSummary {
         matched: tally.of(Agreement::Matched),
         missing_in_ledger: tally.of(Agreement::MissingInLedger),

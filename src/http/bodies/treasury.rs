@@ -1,6 +1,6 @@
 //! The JSON of the treasury of a realm.
 
-use caudal_actors::engine::treasury::{Cut, Silence, Snapshot};
+use caudal_actors::engine::treasury::{Cut, NoBalance, Snapshot};
 use caudal_actors::ports::{BankError, Collector};
 use caudal_ledger::time::BusinessDay;
 use serde::Serialize;
@@ -104,24 +104,24 @@ pub struct Treasury {
     pub covered: Option<bool>,
 }
 
-fn silence(why: &Silence) -> BankSilence {
+fn silence(why: &NoBalance) -> BankSilence {
     let (code, message, bank_status) = match why {
-        Silence::Shared => (
+        NoBalance::Shared => (
             "collector_shared",
             "the collector account is another realm's as well; nobody can say whose its money is",
             None,
         ),
-        Silence::NoBank => ("bank_not_set", "there is no bank that could be asked", None),
-        Silence::NotYet => ("bank_not_yet", "the bank has not answered yet", None),
-        Silence::Error(BankError::Refused(refusal)) => (
+        NoBalance::NoBank => ("bank_not_set", "there is no bank that could be asked", None),
+        NoBalance::NotYet => ("bank_not_yet", "the bank has not answered yet", None),
+        NoBalance::Error(BankError::Refused(refusal)) => (
             "bank_refused",
             "the bank refused to tell the balance",
             Some(refusal.status),
         ),
-        Silence::Error(BankError::Failed { status, .. }) => {
+        NoBalance::Error(BankError::Failed { status, .. }) => {
             ("bank_failed", "the bank failed", *status)
         }
-        Silence::Error(BankError::TimedOut) => {
+        NoBalance::Error(BankError::TimedOut) => {
             ("bank_timeout", "the bank did not answer in time", None)
         }
     };

@@ -2,7 +2,7 @@
 
 use super::texts::{Instant, Pesos};
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
-use caudal_actors::accounts::Placed;
+use caudal_actors::accounts::AccountVoucher;
 use caudal_ledger::ids::RealmId;
 use serde::Serialize;
 use utoipa::openapi::RefOr;
@@ -80,8 +80,8 @@ impl ToSchema for Movement {
 }
 
 /// Renders a voucher.
-pub fn voucher(realm: RealmId, placed: &Placed) -> VoucherBody {
-    let Placed { account, voucher } = placed;
+pub fn voucher(realm: RealmId, placed: &AccountVoucher) -> VoucherBody {
+    let AccountVoucher { account, voucher } = placed;
     let id = voucher.id(realm, *account).to_string();
     VoucherBody {
         cvu: voucher.cvu.to_string(),

@@ -1,8 +1,8 @@
 //! The JSON of webhooks and deliveries.
 
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
-use caudal_actors::ports::webhooks::{Sent, Trouble};
-use caudal_ledger::deliveries::{Ending, Lane, Progress, Response, StopReason, Try};
+use caudal_actors::ports::webhooks::{AttemptResult, NoResponse};
+use caudal_ledger::deliveries::{BlockedAccount, Ending, Progress, Response, StopReason, Try};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use serde::Serialize;
@@ -199,10 +199,10 @@ fn status(webhook: &Webhook, progress: &Progress) -> &'static str {
 
 fn progress(view: &WebhookView) -> ProgressBody {
     let progress = &view.progress;
-    let main = progress.courses.first();
+    let main = progress.cursors.first();
     let number = main.map_or(0, |main| main.next.saturating_sub(1));
-    let lanes = || progress.courses.iter().flat_map(|course| &course.lanes);
-    let failed = |lane: &&Lane| lane.head.is_some_and(|head| head.tries > 0);
+    let lanes = || progress.cursors.iter().flat_map(|course| &course.lanes);
+    let failed = |lane: &&BlockedAccount| lane.head.is_some_and(|head| head.tries > 0);
     ProgressBody {
         position: view.position.map(|id| id.to_string()),
         behind: view.last_event.saturating_sub(number),
@@ -265,11 +265,11 @@ pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBod
 }
 
 /// Renders the result of a test.
-pub fn tested(sent: &Sent) -> TestBody {
+pub fn tested(sent: &AttemptResult) -> TestBody {
     TestBody {
         delivered: sent.is_delivered(),
         response_status: sent.result.ok(),
-        error: sent.result.err().map(Trouble::as_str),
+        error: sent.result.err().map(NoResponse::as_str),
         duration_ms: sent.millis,
     }
 }

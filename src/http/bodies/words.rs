@@ -21,7 +21,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 /// A type whose values each have a word on the wire.
-pub trait Choice: Copy + 'static {
+pub trait ClosedSet: Copy + 'static {
     /// Its name in the document.
     const NAME: &'static str;
     /// The document's description of the type.
@@ -37,13 +37,13 @@ pub trait Choice: Copy + 'static {
 #[derive(Debug)]
 pub struct OneOf<T>(PhantomData<T>);
 
-impl<T: Choice> PartialSchema for OneOf<T> {
+impl<T: ClosedSet> PartialSchema for OneOf<T> {
     fn schema() -> RefOr<Schema> {
         among(T::ABOUT, T::ALL.iter().map(|value| value.word()))
     }
 }
 
-impl<T: Choice> ToSchema for OneOf<T> {
+impl<T: ClosedSet> ToSchema for OneOf<T> {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed(T::NAME)
     }
@@ -61,7 +61,7 @@ pub fn among(about: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Sc
 /// Declares the words of a type of the ledger, and the name under which bodies show them.
 macro_rules! choice {
     ($type:ident, $shown:ident = $name:literal, $about:literal) => {
-        impl Choice for $type {
+        impl ClosedSet for $type {
             const NAME: &'static str = $name;
             const ABOUT: &'static str = $about;
             const ALL: &'static [Self] = &Self::ALL;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use caudal_actors::ports::{Cause, Clock, Doubt, Known};
+use caudal_actors::ports::{Clock, ClockDoubt, DoubtCause, KnownTimes};
 use caudal_ledger::time::Timestamp;
 
 /// The largest step of the machine's clock that is trusted.
@@ -74,12 +74,12 @@ pub struct GuardedClock {
     doubtful: AtomicBool,
     /// When the next correction for small steps is due, in milliseconds of the steady clock.
     follow_at: AtomicI64,
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    cause: Option<Cause>,
+struct GuardState {
+    cause: Option<DoubtCause>,
     /// How far the clock may be ahead at a start, in milliseconds.
     window: i64,
 }
@@ -97,11 +97,11 @@ fn instant(millis: i64) -> Timestamp {
 }
 
 /// Why a clock is not trusted at a start.
-fn at_a_start(wall: i64, reference: i64, window: i64) -> Option<Cause> {
+fn at_a_start(wall: i64, reference: i64, window: i64) -> Option<DoubtCause> {
     if wall.saturating_add(millis(JUMP_MAX)) < reference {
-        Some(Cause::Behind)
+        Some(DoubtCause::Behind)
     } else if wall > reference.saturating_add(window) {
-        Some(Cause::Ahead)
+        Some(DoubtCause::Ahead)
     } else {
         None
     }
@@ -142,7 +142,7 @@ impl GuardedClock {
         (wall, before)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,8 +181,10 @@ impl GuardedClock {
         let agrees = wall.saturating_sub(believed).saturating_abs() <= millis(JUMP_MAX);
         let cause = match state.cause {
             _ if agrees => None,
-            None | Some(Cause::Jumped) => Some(Cause::Jumped),
-            Some(Cause::Behind | Cause::Ahead) => at_a_start(wall, believed, state.window),
+            None | Some(DoubtCause::Jumped) => Some(DoubtCause::Jumped),
+            Some(DoubtCause::Behind | DoubtCause::Ahead) => {
+                at_a_start(wall, believed, state.window)
+            }
         };
         let was = std::mem::replace(&mut state.cause, cause);
         match (was, cause) {
@@ -203,8 +205,8 @@ impl GuardedClock {
     }
 }
 
-fn report(cause: Cause, says: i64, believed: i64) {
-    let doubt = Doubt {
+fn report(cause: DoubtCause, says: i64, believed: i64) {
+    let doubt = ClockDoubt {
         cause,
         says: instant(says),
         believed: instant(believed),
@@ -228,19 +230,19 @@ impl Clock for GuardedClock {
         instant(self.judge())
     }
 
-    fn doubt(&self) -> Option<Doubt> {
+    fn doubt(&self) -> Option<ClockDoubt> {
         let now = self.now();
         if !self.doubtful.load(Ordering::Acquire) {
             return None;
         }
-        self.state().cause.map(|cause| Doubt {
+        self.state().cause.map(|cause| ClockDoubt {
             cause,
             says: self.sources.wall(),
             believed: now,
         })
     }
 
-    fn begin(&self, known: Known) {
+    fn begin(&self, known: KnownTimes) {
         let mut state = self.state();
         let (wall, steady) = self.look();
         let (reference, window) = match known.reference() {

@@ -123,7 +123,7 @@ struct Changed {
 }
 
 #[derive(Default)]
-struct State {
+struct LevelState {
     changed: Option<Changed>,
     /// Whether a thread waits for the end of a change.
     watched: bool,
@@ -132,7 +132,7 @@ struct State {
 struct Turning {
     usual: String,
     apply: Apply,
-    state: Mutex<State>,
+    state: Mutex<LevelState>,
     /// Signals that the end of the change has moved.
     moved: Condvar,
 }
@@ -147,7 +147,7 @@ impl Turning {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LevelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,7 +185,7 @@ impl Turning {
     }
 
     /// Ends a change, if there is one.
-    fn back(&self, state: &mut State) -> Result<(), String> {
+    fn back(&self, state: &mut LevelState) -> Result<(), String> {
         if state.changed.is_none() {
             return Ok(());
         }

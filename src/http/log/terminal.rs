@@ -36,7 +36,7 @@ where
         mut line: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let (mut instant, mut seen) = (String::new(), Seen::default());
+        let (mut instant, mut seen) = (String::new(), EventFields::default());
         SystemTime.format_time(&mut Writer::new(&mut instant))?;
         event.record(&mut seen);
         let time = instant.get(TIME).unwrap_or("--:--:--");
@@ -51,12 +51,12 @@ where
 
 /// The message and the other fields of an event.
 #[derive(Debug, Default)]
-struct Seen {
+struct EventFields {
     message: String,
     fields: Vec<(&'static str, String)>,
 }
 
-impl Seen {
+impl EventFields {
     fn field(&self, name: &str) -> &str {
         let found = self.fields.iter().find(|(known, _)| *known == name);
         found.map_or("", |(_, value)| value)
@@ -93,7 +93,7 @@ impl Seen {
     }
 }
 
-impl Visit for Seen {
+impl Visit for EventFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.fields.push((field.name(), value.to_owned()));
     }
@@ -117,9 +117,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct TerminalSpan(Arc<Mutex<Vec<u8>>>);
 
-    impl std::io::Write for Kept {
+    impl std::io::Write for TerminalSpan {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_request_is_one_short_line_and_all_else_says_what_it_is() {
-        let kept = Kept::default();
+        let kept = TerminalSpan::default();
         let writer = kept.clone();
         let log = tracing_subscriber::fmt()
             .with_ansi(false)

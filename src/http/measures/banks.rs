@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use caudal_actors::banks::Banks;
 use caudal_actors::ports::{
-    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
+    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, FundReport, KeyHolder,
     LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
@@ -40,23 +40,23 @@ pub fn counted(measures: &Arc<Measures>, banks: Banks) -> Banks {
     let measures = Arc::clone(measures);
     Arc::new(move |relation| {
         let (inner, measures) = (banks(relation)?, Arc::clone(&measures));
-        let bank: Arc<dyn BankGateway> = Arc::new(Counted { inner, measures });
+        let bank: Arc<dyn BankGateway> = Arc::new(BankCounters { inner, measures });
         Ok(bank)
     })
 }
 
-struct Counted {
+struct BankCounters {
     inner: Arc<dyn BankGateway>,
     measures: Arc<Measures>,
 }
 
-impl fmt::Debug for Counted {
+impl fmt::Debug for BankCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }
 }
 
-impl Counted {
+impl BankCounters {
     fn call<'a, T: 'a>(
         &'a self,
         operation: &'static str,
@@ -77,7 +77,7 @@ impl Counted {
     }
 }
 
-impl BankGateway for Counted {
+impl BankGateway for BankCounters {
     fn collector(&self) -> Collector {
         self.inner.collector()
     }
@@ -183,7 +183,7 @@ impl BankGateway for Counted {
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Found>> {
+    ) -> LocalFuture<'a, BankReply<KeyHolder>> {
         let call = self.inner.lookup(whom, request_id);
         self.call("lookup", call)
     }

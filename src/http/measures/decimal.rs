@@ -1,7 +1,7 @@
 //! Numbers as decimals, without floating point.
 
 /// A number of such parts of one, as a decimal without zeros at its end; `unit` is 1, or that of nanoseconds.
-pub fn decimal(parts: u64, unit: u64) -> String {
+pub(super) fn decimal(parts: u64, unit: u64) -> String {
     let (whole, rest) = (parts / unit, parts % unit);
     if rest == 0 {
         return whole.to_string();

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use caudal_actors::ports::LocalFuture;
-use caudal_actors::ports::webhooks::{Parcel, Sent, WebhookSink};
+use caudal_actors::ports::webhooks::{AttemptResult, Parcel, WebhookSink};
 
 use super::{Label, Measures, WEBHOOKS};
 
 /// Counts every attempt of this sink.
 pub fn counted(measures: &Arc<Measures>, inner: Arc<dyn WebhookSink>) -> Arc<dyn WebhookSink> {
-    let counted = Counted {
+    let counted = WebhookCounters {
         inner,
         measures: Arc::clone(measures),
     };
@@ -27,7 +27,7 @@ fn outcome(word: &'static str) -> Vec<Label> {
     vec![("outcome", word.into())]
 }
 
-const fn word(sent: &Sent) -> &'static str {
+const fn word(sent: &AttemptResult) -> &'static str {
     match sent.result {
         Ok(200..=299) => "delivered",
         Ok(300..=399) => "status_3xx",
@@ -37,19 +37,19 @@ const fn word(sent: &Sent) -> &'static str {
     }
 }
 
-struct Counted {
+struct WebhookCounters {
     inner: Arc<dyn WebhookSink>,
     measures: Arc<Measures>,
 }
 
-impl fmt::Debug for Counted {
+impl fmt::Debug for WebhookCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }
 }
 
-impl WebhookSink for Counted {
-    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
+impl WebhookSink for WebhookCounters {
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, AttemptResult> {
         Box::pin(async move {
             let since = Instant::now();
             let sent = self.inner.send(parcel).await;

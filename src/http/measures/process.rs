@@ -14,7 +14,7 @@ const NANOS: u64 = 1_000_000_000;
 type Figure = (&'static str, &'static str, &'static str, Option<String>);
 
 /// Appends the figures as Prometheus reads them.
-pub fn figures(page: &mut String) {
+pub(super) fn figures(page: &mut String) {
     for (name, kind, help, value) in all() {
         if let Some(value) = value {
             // Writing to a String cannot fail.

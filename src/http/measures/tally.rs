@@ -1,7 +1,7 @@
 //! Requests counted by duration: the buckets of the exported histogram, for the console to read.
 //!
 //! **Shape.** One counter for each bucket, incremented wherever the histogram is recorded. The difference between two
-//! readings is the activity in between ([`Counts::since`]).
+//! readings is the activity in between ([`DurationCounts::since`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -37,13 +37,13 @@ const BUCKETS: usize = BOUNDS.len() + 1;
 
 /// Counters of requests by duration.
 #[derive(Debug, Default)]
-pub struct Tally([AtomicU64; BUCKETS]);
+pub struct DurationTally([AtomicU64; BUCKETS]);
 
-/// A reading of a [`Tally`].
+/// A reading of a [`DurationTally`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts([u64; BUCKETS]);
+pub struct DurationCounts([u64; BUCKETS]);
 
-impl Tally {
+impl DurationTally {
     /// Counts a request of this duration.
     pub fn count(&self, took: Duration) {
         let at = BOUNDS.partition_point(|bound| *bound < took);
@@ -53,15 +53,15 @@ impl Tally {
     }
 
     /// The counts so far.
-    pub fn read(&self) -> Counts {
+    pub fn read(&self) -> DurationCounts {
         let Self(buckets) = self;
-        Counts(std::array::from_fn(|at| {
+        DurationCounts(std::array::from_fn(|at| {
             buckets.get(at).map_or(0, |it| it.load(Ordering::Relaxed))
         }))
     }
 }
 
-impl Counts {
+impl DurationCounts {
     /// The requests counted since an earlier reading.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_time_of_so_many_of_a_hundred_lies_in_its_bucket() {
-        let tally = Tally::default();
+        let tally = DurationTally::default();
         assert_eq!(tally.read().within(50), None);
         let before = tally.read();
         for _ in 0..98 {
@@ -123,6 +123,6 @@ mod tests {
         let later = tally.read();
         assert_eq!(later.since(&first).within(50), BOUNDS.last().copied());
         assert_eq!(later.since(&before).sum(), 100);
-        assert_eq!(later.since(&later), Counts::default());
+        assert_eq!(later.since(&later), DurationCounts::default());
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use caudal_storage::StoreError;
 
 use super::{Node, Successor};
-use crate::Door;
+use crate::AppState;
 use crate::gate::Gate;
 
 /// How long requests that are served may take to end: as long as a bank may take to answer.
@@ -50,11 +50,11 @@ impl Node {
     /// When it is not given away.
     pub async fn hand_over(
         self: &Arc<Self>,
-        door: &Door,
+        app: &AppState,
         to: Option<&str>,
     ) -> Result<Arc<str>, NotGiven> {
         if self.serves() {
-            self.give(door, to).await
+            self.give(app, to).await
         } else {
             Err(NotGiven::NotOwner)
         }
@@ -66,7 +66,7 @@ impl Node {
     /// When it is not given away.
     pub async fn give(
         self: &Arc<Self>,
-        door: &Door,
+        app: &AppState,
         to: Option<&str>,
     ) -> Result<Arc<str>, NotGiven> {
         let _giving = self.giving.lock().await;
@@ -81,8 +81,8 @@ impl Node {
         };
         next(&to, None);
         self.serve(false);
-        let drained = tokio::time::timeout(DRAIN, self.drain(&door.gate)).await;
-        let rested = tokio::time::timeout(REST, door.engine.lifecycle().rest()).await;
+        let drained = tokio::time::timeout(DRAIN, self.drain(&app.gate)).await;
+        let rested = tokio::time::timeout(REST, app.engine.lifecycle().rest()).await;
         if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
             tracing::warn!("the log is handed over before everything has ended");
         }

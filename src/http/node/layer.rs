@@ -17,7 +17,7 @@ use caudal_actors::failure::Failure;
 use futures_util::StreamExt as _;
 
 use super::Node;
-use crate::Door;
+use crate::AppState;
 use crate::errors::{ApiError, Why};
 use crate::words::Refusal;
 
@@ -35,8 +35,8 @@ pub async fn layer<B: MessageBody + 'static>(
     call: ServiceRequest,
     next: Next<B>,
 ) -> Result<Through<B>, Error> {
-    let door = call.app_data::<web::Data<Door>>();
-    let node = door.and_then(|door| door.node.clone());
+    let app = call.app_data::<web::Data<AppState>>();
+    let node = app.and_then(|app| app.node.clone());
     let path = call.match_info().as_str();
     let node = node.filter(|_| OWNERS.iter().any(|family| path.starts_with(family)));
     let Some(node) = node else {

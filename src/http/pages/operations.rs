@@ -24,7 +24,7 @@ of a path.";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Renders the operations and types of a document.
-pub fn render(document: &Value) -> Rendered {
+pub(super) fn render(document: &Value) -> Rendered {
     let mut page = Page {
         document,
         html: String::new(),

@@ -3,10 +3,10 @@
 //! Each instant has a column `….date` with its business day in Buenos Aires: the text of an instant is UTC, so a program
 //! that takes the day from it would count movements after 21:00 to the next day.
 
-use super::Kind;
+use super::SheetKind;
 
 /// Vouchers, with the number of their account.
-pub const VOUCHERS: Kind = Kind {
+pub const VOUCHERS: SheetKind = SheetKind {
     columns: &[
         "walletAccountId",
         "id",
@@ -32,7 +32,7 @@ pub const VOUCHERS: Kind = Kind {
     ],
 };
 /// Holds, with the number of their account.
-pub const HOLDS: Kind = Kind {
+pub const HOLDS: SheetKind = SheetKind {
     columns: &[
         "walletAccountId",
         "id",
@@ -50,7 +50,7 @@ pub const HOLDS: Kind = Kind {
     ],
 };
 /// Transfers, by the account that sends.
-pub const TRANSFERS: Kind = Kind {
+pub const TRANSFERS: SheetKind = SheetKind {
     columns: &[
         "walletAccountId",
         "id",
@@ -80,7 +80,7 @@ pub const TRANSFERS: Kind = Kind {
     ],
 };
 /// Accounts, without their balances.
-pub const ACCOUNTS: Kind = Kind {
+pub const ACCOUNTS: SheetKind = SheetKind {
     columns: &[
         "walletAccountId",
         "cvu",
@@ -103,7 +103,7 @@ pub const ACCOUNTS: Kind = Kind {
     ],
 };
 /// The positions of clients.
-pub const POSITIONS: Kind = Kind {
+pub const POSITIONS: SheetKind = SheetKind {
     columns: &[
         "walletAccountId",
         "cvu",
@@ -119,7 +119,7 @@ pub const POSITIONS: Kind = Kind {
     ],
 };
 /// Events; the data of each is a text of JSON.
-pub const EVENTS: Kind = Kind {
+pub const EVENTS: SheetKind = SheetKind {
     columns: &[
         "id",
         "sequence",
@@ -130,7 +130,7 @@ pub const EVENTS: Kind = Kind {
     ],
 };
 /// A snapshot of the treasury.
-pub const TREASURY: Kind = Kind {
+pub const TREASURY: SheetKind = SheetKind {
     columns: &[
         "asOf",
         "sequence",
@@ -154,7 +154,7 @@ pub const TREASURY: Kind = Kind {
     ],
 };
 /// Snapshots of collector accounts, each with the realms on it as a text of JSON.
-pub const COLLECTORS: Kind = Kind {
+pub const COLLECTORS: SheetKind = SheetKind {
     columns: &[
         "treasury.asOf",
         "treasury.collector.cbu",
@@ -178,8 +178,8 @@ pub const COLLECTORS: Kind = Kind {
         "treasury.bankAsOf.date",
     ],
 };
-/// Movements of the bank beside those of the ledger.
-pub const RECONCILED: Kind = Kind {
+/// Movements of the bank next to those of the ledger.
+pub const RECONCILED: SheetKind = SheetKind {
     columns: &[
         "date",
         "result",

@@ -31,7 +31,7 @@ use caudal_ledger::treasury::Sum;
 use caudal_ledger::vouchers::Voucher;
 use quick_xml::escape::escape;
 
-use super::Form;
+use super::StatementWriter;
 
 /// The name of the message.
 const NAMESPACE: &str = "urn:iso:std:iso:20022:tech:xsd:camt.053.001.08";
@@ -299,7 +299,7 @@ impl Camt {
     }
 }
 
-impl Form for Camt {
+impl StatementWriter for Camt {
     fn head(&mut self, out: &mut Vec<u8>) {
         let mut xml = Xml(out);
         let (it, id) = (&self.statement, self.id());

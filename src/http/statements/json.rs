@@ -4,20 +4,20 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::Statement;
 use caudal_ledger::vouchers::Voucher;
 
-use super::Form;
+use super::StatementWriter;
 use crate::bodies::statements::{StatementBody, StatementLine};
 
 /// The end of the frame while it has no lines.
 const END: &[u8] = b"]}";
 
 /// A statement that is being written as JSON.
-pub(super) struct Json {
+pub(super) struct JsonStatement {
     realm: RealmId,
     statement: Statement,
     begun: bool,
 }
 
-impl Json {
+impl JsonStatement {
     /// Begins a statement.
     pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl Json {
     }
 }
 
-impl Form for Json {
+impl StatementWriter for JsonStatement {
     fn head(&mut self, out: &mut Vec<u8>) {
         // Memory takes everything, and every key is a text.
         serde_json::to_writer(&mut *out, &StatementBody::frame(&self.statement)).ok();

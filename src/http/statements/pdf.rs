@@ -22,9 +22,9 @@ use caudal_ledger::vouchers::Voucher;
 use pdf_writer::{Finish as _, Pdf as Writer, Rect, Ref, TextStr};
 
 use self::fonts::Font;
-use self::page::{Face, LEFT, Pages, RIGHT, Style};
+use self::page::{Face, LEFT, Pages, RIGHT, TextStyle};
 use self::text::{hyphened, pesos};
-use super::Form;
+use super::StatementWriter;
 
 /// Where the first page begins, and each other page.
 const TOPS: (i16, i16) = (7880, 7960);
@@ -38,7 +38,7 @@ const LINES_MAX: i16 = 30;
 const COLUMNS: [i16; 4] = [3600, 4250, 4920, RIGHT];
 /// How wide an amount may be.
 const AMOUNT: i16 = 620;
-/// Where the text of a movement begins, and how wide it may be beside the amounts.
+/// Where the text of a movement begins, and how wide it may be next to the amounts.
 const TEXT: (i16, i16) = (1250, 1680);
 
 /// A statement that is being written as a PDF.
@@ -84,7 +84,7 @@ impl Pdf {
     }
 
     /// Writes a text in as many lines as it needs, on as many pages, each line this far below the one before.
-    fn put(&mut self, x: i16, step: i16, style: Style, text: &str, room: i16) {
+    fn put(&mut self, x: i16, step: i16, style: TextStyle, text: &str, room: i16) {
         for line in self.pages.lines(style, text, room) {
             self.need(0);
             self.pages.left((x, self.at), style, &line);
@@ -265,7 +265,7 @@ fn about(voucher: &Voucher) -> String {
     parts.join(" · ")
 }
 
-impl Form for Pdf {
+impl StatementWriter for Pdf {
     fn head(&mut self, _: &mut Vec<u8>) {
         self.title();
         self.table = true;

@@ -3,8 +3,8 @@
 //! **Shape.** The vouchers are pinned, recounted, and written at most twice: once for the hash of the bytes, which is
 //! the `ETag`, and once more as they leave, if they were too many to keep.
 //!
-//! **Bounds.** [`Format::lines_max`] lines; [`PAGE`] vouchers at a time. A PDF, or a statement with more lines than
-//! that, takes a seat among the realm's streams before anything is read, and keeps it until its bytes have left;
+//! **Bounds.** [`StatementFormat::lines_max`] lines; [`PAGE`] vouchers at a time. A PDF, or a statement with more lines than
+//! that, takes a permit among the realm's streams before anything is read, and keeps it until its bytes have left;
 //! [`KEPT_MAX`] of its bytes are kept in memory, of a PDF all. Of a realm's long statements one at a time is recounted or
 //! has a page read and written ([`crate::streams::LONG_AT_ONCE`]), on the threads of batches, so that they slow
 //! others no more than batches do.
@@ -31,16 +31,16 @@ use caudal_ledger::time::BusinessDay;
 use futures_util::stream::{Stream, unfold};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Form, Format, file_name};
+use super::{StatementFormat, StatementWriter, file_name};
 use crate::declared::declared;
-use crate::errors::ApiError;
+use crate::errors::{ApiError, HandlerResult};
 use crate::params::params;
 use crate::pool::{Pool, give_way};
 use crate::query::{Query, day};
 use crate::respond::unchanged;
-use crate::streams::Seat;
+use crate::streams::StreamPermit;
 use crate::words::Mistake;
-use crate::{Door, Hooks};
+use crate::{AppState, Hooks};
 
 /// How many vouchers are read at a time.
 const PAGE: usize = 500;
@@ -49,41 +49,39 @@ const KEPT_MAX: usize = 1 << 20;
 /// How many of the kept bytes leave at a time: 64 KiB.
 const PART: usize = 64 << 10;
 
-type Answer = Result<HttpResponse, ApiError>;
-
-/// The source of a statement: the actors, the seats of long answers, and the realm.
+/// The source of a statement: the actors, the permits of long answers, and the realm.
 #[derive(Clone)]
 pub struct Source {
     engine: Arc<Engine>,
     hooks: Arc<Hooks>,
     pool: Arc<Pool>,
     realm: RealmId,
-    /// The realm whose seats and turns the statement takes.
-    seats: RealmId,
+    /// The realm whose permits and turns the statement takes.
+    permits: RealmId,
 }
 
 impl Source {
     /// A realm behind a door.
-    pub fn new(door: &Door, realm: RealmId) -> Self {
+    pub fn new(app: &AppState, realm: RealmId) -> Self {
         Self {
-            engine: Arc::clone(&door.engine),
-            hooks: Arc::clone(&door.hooks),
-            pool: Arc::clone(&door.pool),
+            engine: Arc::clone(&app.engine),
+            hooks: Arc::clone(&app.hooks),
+            pool: Arc::clone(&app.pool),
             realm,
-            seats: realm,
+            permits: realm,
         }
     }
 
-    /// The same for an operator, who takes no seat of the tenant.
+    /// The same for an operator, who takes no permit of the tenant.
     pub fn for_operators(self) -> Self {
-        let seats = RealmId(0);
-        Self { seats, ..self }
+        let permits = RealmId(0);
+        Self { permits, ..self }
     }
 
     /// Waits until no other long statement of the realm is worked on; a short one waits for none.
     async fn turn(&self, long: bool) -> Result<Option<OwnedSemaphorePermit>, Failure> {
         if long {
-            self.hooks.streams.turn(self.seats).await.map(Some)
+            self.hooks.streams.turn(self.permits).await.map(Some)
         } else {
             Ok(None)
         }
@@ -92,13 +90,13 @@ impl Source {
     /// The statement of an account for some days, in a format, as an answer.
     ///
     /// # Errors
-    /// When it has more lines than the format takes, the realm has no seat left, or a read fails.
+    /// When it has more lines than the format takes, the realm has no permit left, or a read fails.
     pub async fn give(
         &self,
         request: &HttpRequest,
         target: Target,
-        (period, format): (Period, Format),
-    ) -> Answer {
+        (period, format): (Period, StatementFormat),
+    ) -> HandlerResult {
         let pin = self
             .engine
             .queries()
@@ -161,7 +159,7 @@ struct Writing {
     source: Source,
     pin: Pin,
     /// `None` once writing has failed.
-    form: Option<Box<dyn Form>>,
+    form: Option<Box<dyn StatementWriter>>,
     /// The sequence of the next line.
     next: u64,
     begun: bool,
@@ -171,7 +169,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn new((source, long): (&Source, bool), pin: Pin, form: Box<dyn Form>) -> Self {
+    fn new((source, long): (&Source, bool), pin: Pin, form: Box<dyn StatementWriter>) -> Self {
         Self {
             source: source.clone(),
             pin,
@@ -217,7 +215,7 @@ impl Writing {
             (form, out)
         };
         let (form, out) = if self.long {
-            source.pool.work(source.seats, write).await?
+            source.pool.work(source.permits, write).await?
         } else {
             write()
         };
@@ -250,12 +248,16 @@ async fn written(mut writing: Writing, whole: bool) -> Result<Written, Failure> 
     Ok(Written { tag, length, kept })
 }
 
-/// A seat for a statement that takes long to make or to send; no other statement needs one.
-fn seat(source: &Source, pin: Pin, format: Format) -> Result<Option<Seat>, ApiError> {
-    if format != Format::Pdf && is_short(pin) {
+/// A permit for a statement that takes long to make or to send; no other statement needs one.
+fn permit(
+    source: &Source,
+    pin: Pin,
+    format: StatementFormat,
+) -> Result<Option<StreamPermit>, ApiError> {
+    if format != StatementFormat::Pdf && is_short(pin) {
         return Ok(None);
     }
-    source.hooks.streams.seat(source.seats).map(Some)
+    source.hooks.streams.permit(source.permits).map(Some)
 }
 
 /// Whether one reading gives all lines.
@@ -264,9 +266,14 @@ fn is_short(pin: Pin) -> bool {
 }
 
 /// The statement of an account as an answer.
-async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format) -> Answer {
-    let seat = seat(source, pin, format)?;
-    let (realm, long) = (source.realm, seat.is_some());
+async fn answer(
+    request: &HttpRequest,
+    source: &Source,
+    pin: Pin,
+    format: StatementFormat,
+) -> HandlerResult {
+    let permit = permit(source, pin, format)?;
+    let (realm, long) = (source.realm, permit.is_some());
     let turn = source.turn(long).await?;
     let statement = source.engine.queries().statement(realm, pin).await?;
     drop(turn);
@@ -274,7 +281,7 @@ async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format
         let form = format.begin(realm, statement.clone());
         Writing::new((source, long), pin, form)
     };
-    let whole = format == Format::Pdf || is_short(pin);
+    let whole = format == StatementFormat::Pdf || is_short(pin);
     let Written { tag, length, kept } = written(begin(&statement), whole).await?;
     if unchanged(request, &tag) {
         let mut answer = HttpResponse::NotModified();
@@ -285,18 +292,18 @@ async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format
     }
     let mut answer = head(&statement, format, tag);
     if let Some(bytes) = kept {
-        return Ok(match seat {
+        return Ok(match permit {
             None => answer.body(bytes),
-            Some(seat) => answer.body(SizedStream::new(length, parts(bytes.into(), seat))),
+            Some(permit) => answer.body(SizedStream::new(length, parts(bytes.into(), permit))),
         });
     }
-    let bytes = unfold(Some((begin(&statement), seat)), |writing| async {
-        let (mut writing, seat) = writing?;
+    let bytes = unfold(Some((begin(&statement), permit)), |writing| async {
+        let (mut writing, permit) = writing?;
         match writing.more().await {
-            Ok(Some(bytes)) => Some((Ok(Bytes::from(bytes)), Some((writing, seat)))),
+            Ok(Some(bytes)) => Some((Ok(Bytes::from(bytes)), Some((writing, permit)))),
             Ok(None) => None,
             Err(why) => {
-                tracing::warn!(%why, "a statement breaks off");
+                tracing::warn!(%why, "statement stream aborted");
                 Some((Err(why), None))
             }
         }
@@ -304,21 +311,21 @@ async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format
     Ok(answer.body(SizedStream::new(length, Box::pin(bytes))))
 }
 
-/// Sends bytes that keep their seat until the last of them has left.
-fn parts(bytes: Bytes, seat: Seat) -> impl Stream<Item = Result<Bytes, Failure>> + Unpin {
-    Box::pin(unfold((bytes, seat), async |(mut rest, seat)| {
+/// Sends bytes that keep their permit until the last of them has left.
+fn parts(bytes: Bytes, permit: StreamPermit) -> impl Stream<Item = Result<Bytes, Failure>> + Unpin {
+    Box::pin(unfold((bytes, permit), async |(mut rest, permit)| {
         let part = rest.split_to(rest.len().min(PART));
-        (!part.is_empty()).then_some((Ok(part), (rest, seat)))
+        (!part.is_empty()).then_some((Ok(part), (rest, permit)))
     }))
 }
 
-fn head(statement: &Statement, format: Format, tag: String) -> HttpResponseBuilder {
+fn head(statement: &Statement, format: StatementFormat, tag: String) -> HttpResponseBuilder {
     let mut answer = HttpResponse::Ok();
     answer
         .insert_header((CONTENT_TYPE, format.content_type()))
         .insert_header((ETAG, tag))
         .insert_header((VARY, "accept"));
-    if format != Format::Json {
+    if format != StatementFormat::Json {
         let name = file_name(statement.of.cvu, statement.period, format);
         let file = format!("attachment; filename=\"{name}\"");
         answer.insert_header((CONTENT_DISPOSITION, file));

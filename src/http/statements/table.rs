@@ -11,7 +11,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use serde_json::{Value, json};
 
-use super::Form;
+use super::StatementWriter;
 use crate::bodies::statements::{StatementBalance, StatementLine};
 use crate::sheets::{cell, row};
 
@@ -40,12 +40,12 @@ const COLUMNS: [&str; 20] = [
 ];
 
 /// A statement that is being written as CSV.
-pub(super) struct Table {
+pub(super) struct CsvStatement {
     realm: RealmId,
     statement: Statement,
 }
 
-impl Table {
+impl CsvStatement {
     /// Begins a statement.
     pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
         Self { realm, statement }
@@ -71,7 +71,7 @@ impl Table {
     }
 }
 
-impl Form for Table {
+impl StatementWriter for CsvStatement {
     fn head(&mut self, out: &mut Vec<u8>) {
         out.extend(row(COLUMNS));
         let Statement {

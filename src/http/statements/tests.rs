@@ -8,30 +8,30 @@ use caudal_ledger::counterparty::Counterparty;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::money::{Amount, Money};
-use caudal_ledger::statements::{Named, Period, Statement, Tally};
+use caudal_ledger::statements::{Named, Period, Statement, StatementCheck};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 
-use super::Format;
+use super::StatementFormat;
 
 /// The hash of each format, as it was published. A change here changes documents that clients have.
-const PUBLISHED: [(Format, &str); 4] = [
+const PUBLISHED: [(StatementFormat, &str); 4] = [
     (
-        Format::Json,
+        StatementFormat::Json,
         "9e3cdac5060d066e16ba787b051ec6f97eb23e780fd6dfdde65182aead855093",
     ),
     (
-        Format::Csv,
+        StatementFormat::Csv,
         "dfc51a8cba6ae7cf9a0b5ae11963ee4cc1a17ecde1a6ad4dee30b5cedb35b852",
     ),
     (
-        Format::Camt,
+        StatementFormat::Camt,
         "0cfe1b49d18d05c5a62ecec07dd16c11aa912bdbd5f48151a146b2f7ed6f67b7",
     ),
     (
-        Format::Pdf,
+        StatementFormat::Pdf,
         "87e55a865152298bf269fa6cb3d383132e7f5f6e571e2553c8fd496d517f743b",
     ),
 ];
@@ -120,7 +120,7 @@ fn october() -> (Statement, Vec<Voucher>) {
         let next = voucher(sequence, last.after, last.hash, last.at);
         lines.push(next);
     }
-    let mut tally = Tally::begin(period, Some(&first));
+    let mut tally = StatementCheck::begin(period, Some(&first));
     for line in &lines {
         tally.take(line).unwrap();
     }
@@ -150,7 +150,10 @@ fn each_format_has_the_bytes_that_were_published() {
         let hash: Vec<_> = hash.as_ref().iter().map(|it| format!("{it:02x}")).collect();
         (format, hash.concat())
     });
-    assert_eq!(Format::ALL, found.each_ref().map(|(format, _)| *format));
+    assert_eq!(
+        StatementFormat::ALL,
+        found.each_ref().map(|(format, _)| *format)
+    );
     let published = PUBLISHED.map(|(format, hash)| (format, hash.to_owned()));
     assert_eq!(found, published);
 }

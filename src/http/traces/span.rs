@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 /// The kind of a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum SpanKind {
     /// A request that was answered here.
     Answered,
     /// A request that was made from here.
@@ -21,7 +21,7 @@ pub struct Finished {
     /// The parent span, and whether it belongs to another service; `None` where a trace begins.
     pub parent: Option<(u64, bool)>,
     /// What it was.
-    pub kind: Kind,
+    pub kind: SpanKind,
     /// The name of the operation, from our own code.
     pub name: String,
     /// When it began.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caudal_actors::accounts::{Placed, TransferView};
+use caudal_actors::accounts::{AccountVoucher, TransferView};
 use caudal_ledger::accounts::Account;
 use caudal_ledger::events::{Event, EventKind, Subject};
 use caudal_ledger::ids::AccountNo;
@@ -10,7 +10,7 @@ use caudal_ledger::money::Amount;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Kind, Operation, Other, State};
+use super::{Operation, OperationKind, OperationState, Other};
 use crate::bodies::transfers;
 
 /// A flat notice.
@@ -71,7 +71,7 @@ pub(crate) struct TestNotice {
     webhook_id: String,
 }
 
-impl Kind {
+impl OperationKind {
     /// The word for the event of its notice.
     const fn event(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ pub(crate) fn notice(event: &Event) -> Result<Option<Notice>, serde_json::Error>
         })),
         Subject::Voucher(found) => {
             let (account, voucher) = (event.account, Arc::new(found.as_ref().clone()));
-            match Operation::received(Placed { account, voucher }) {
+            match Operation::received(AccountVoucher { account, voucher }) {
                 Some(operation) => operation,
                 None => return Ok(None),
             }
@@ -146,7 +146,7 @@ const fn ends(kind: EventKind) -> bool {
 
 fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_json::Error> {
     let TransferView { account, transfer } = view;
-    let (kind, other) = (Kind::of(transfer), Other::of(transfer));
+    let (kind, other) = (OperationKind::of(transfer), Other::of(transfer));
     let id = transfer.id(event.id.realm, *account);
     let rejection = transfer.rejection.as_ref();
     Ok(OperationNotice {
@@ -154,7 +154,7 @@ fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_jso
         evento: kind.event(),
         operacion_id: id.to_string(),
         operacion_tipo: kind.word(),
-        operacion_estado: State::of(transfer).name(),
+        operacion_estado: OperationState::of(transfer).name(),
         cuenta_id: account.0,
         importe: number(transfer.amount)?,
         nombre_contraparte: other.name,
@@ -175,19 +175,19 @@ fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_jso
 
 fn received(
     event: &Event,
-    kind: Kind,
-    placed: &Placed,
+    kind: OperationKind,
+    placed: &AccountVoucher,
 ) -> Result<OperationNotice, serde_json::Error> {
     let voucher = &placed.voucher;
     let other = Other::of_voucher(voucher);
     let id = voucher.id(event.id.realm, placed.account).to_string();
-    let of_rail = kind == Kind::Received;
+    let of_rail = kind == OperationKind::Received;
     Ok(OperationNotice {
         mensaje_id: event.id.to_string(),
         evento: kind.event(),
         operacion_id: id.clone(),
         operacion_tipo: kind.word(),
-        operacion_estado: State::Approved.name(),
+        operacion_estado: OperationState::Approved.name(),
         cuenta_id: placed.account.0,
         importe: number(voucher.amount)?,
         nombre_contraparte: other.name,

@@ -103,12 +103,12 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
 
 /// The addresses that the service's webhooks may reach.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reach {
+pub struct AllowedAddresses {
     networks: Vec<IpNet>,
     loopback: bool,
 }
 
-impl Reach {
+impl AllowedAddresses {
     /// Public addresses, and networks that the operator opens, such as `10.20.0.0/16`. Opening a network lifts only
     /// the rule about addresses: it still takes https on [`PORTS`].
     pub const fn public(networks: Vec<IpNet>) -> Self {
@@ -222,7 +222,7 @@ pub enum UrlError {
 ///
 /// # Errors
 /// Why the URL is refused and what would be right, as the rest of a sentence about it.
-pub fn parse(text: &str, reach: &Reach) -> Result<Url, UrlError> {
+pub fn parse(text: &str, reach: &AllowedAddresses) -> Result<Url, UrlError> {
     if text.len() > URL_MAX {
         return Err(UrlError::TooLong);
     }
@@ -267,7 +267,7 @@ fn host_of(written: &str) -> &str {
 }
 
 /// Checks the host; returns whether it is this machine, where that is allowed.
-fn host(url: &Url, written: &str, reach: &Reach) -> Result<bool, UrlError> {
+fn host(url: &Url, written: &str, reach: &AllowedAddresses) -> Result<bool, UrlError> {
     let literal = |ip: IpAddr| match reach.refuses_literal(ip) {
         Some(what) => Err(UrlError::Address { ip, what }),
         None => Ok(reach.loopback && ip.is_loopback()),

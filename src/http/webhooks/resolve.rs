@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::guard::Reach;
+use super::guard::AllowedAddresses;
 
 /// How many addresses of an answer are tried.
 pub const ADDRESSES_MAX: usize = 8;
@@ -28,13 +28,13 @@ pub const ADDRESSES_MAX: usize = 8;
 pub type LookingUp = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Looks up the addresses of names.
-pub trait Lookup: Send + Sync + fmt::Debug + 'static {
+pub trait NameLookup: Send + Sync + fmt::Debug + 'static {
     /// The addresses of a name.
     fn lookup(&self, name: &str) -> LookingUp;
 }
 
 /// Resolves a name, and blocks the thread until the machine's resolver has answered.
-pub type Ask = fn(&str) -> io::Result<Vec<IpAddr>>;
+pub type ResolveFn = fn(&str) -> io::Result<Vec<IpAddr>>;
 
 /// The machine's own resolver.
 ///
@@ -42,7 +42,7 @@ pub type Ask = fn(&str) -> io::Result<Vec<IpAddr>>;
 /// once at a time; others who need the same name wait for their turn.
 #[derive(Debug)]
 pub struct SystemLookup {
-    ask: Ask,
+    ask: ResolveFn,
     names: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
@@ -54,7 +54,7 @@ impl Default for SystemLookup {
 
 impl SystemLookup {
     /// A resolver that asks in another way.
-    pub fn asking(ask: Ask) -> Self {
+    pub fn asking(ask: ResolveFn) -> Self {
         Self {
             ask,
             names: Mutex::default(),
@@ -74,7 +74,7 @@ impl SystemLookup {
     }
 }
 
-impl Lookup for SystemLookup {
+impl NameLookup for SystemLookup {
     fn lookup(&self, name: &str) -> LookingUp {
         let (name, turn, ask) = (name.to_owned(), self.turn(name), self.ask);
         Box::pin(async move {
@@ -108,15 +108,15 @@ pub enum ResolveError {
 
 /// Resolves names for the client, and passes on only checked addresses.
 #[derive(Clone, Debug)]
-pub struct Checked {
-    reach: Arc<Reach>,
-    lookup: Arc<dyn Lookup>,
+pub struct CheckedResolver {
+    reach: Arc<AllowedAddresses>,
+    lookup: Arc<dyn NameLookup>,
     limit: Duration,
 }
 
-impl Checked {
+impl CheckedResolver {
     /// A resolver over a lookup that may take this long.
-    pub fn new(reach: Arc<Reach>, lookup: Arc<dyn Lookup>, limit: Duration) -> Self {
+    pub fn new(reach: Arc<AllowedAddresses>, lookup: Arc<dyn NameLookup>, limit: Duration) -> Self {
         Self {
             reach,
             lookup,
@@ -143,7 +143,7 @@ impl Checked {
     }
 }
 
-impl Resolve for Checked {
+impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let this = self.clone();
         Box::pin(async move {

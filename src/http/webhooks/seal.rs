@@ -13,7 +13,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::{hkdf, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use caudal_actors::ports::webhooks::Sealed;
+use caudal_actors::ports::webhooks::SealedSecret;
 use secrecy::zeroize::Zeroize as _;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
@@ -45,9 +45,9 @@ pub enum SealError {
 
 /// A secret to sign with. `Debug` does not show it.
 #[derive(Clone, Debug)]
-pub struct Secret(SecretSlice<u8>);
+pub struct SigningSecret(SecretSlice<u8>);
 
-impl Secret {
+impl SigningSecret {
     /// A new secret.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Sealer {
     ///
     /// # Errors
     /// When the machine has no randomness.
-    pub fn seal(&self, tenant: &str, secret: &Secret) -> Result<Sealed, SealError> {
+    pub fn seal(&self, tenant: &str, secret: &SigningSecret) -> Result<SealedSecret, SealError> {
         let mut text = secret.bytes().to_vec();
         let aad = Aad::from(tenant.as_bytes());
         let Ok(nonce) = self.0.seal_in_place_append_tag(aad, &mut text) else {
@@ -126,7 +126,7 @@ impl Sealer {
     ///
     /// # Errors
     /// [`SealError::Sealed`] when the bytes were not sealed for this tenant under this pepper.
-    pub fn open(&self, tenant: &str, sealed: &[u8]) -> Result<Secret, SealError> {
+    pub fn open(&self, tenant: &str, sealed: &[u8]) -> Result<SigningSecret, SealError> {
         let rest = sealed.strip_prefix(&[FORMAT]).ok_or(SealError::Sealed)?;
         let (nonce, text) = rest
             .split_first_chunk::<NONCE_LEN>()
@@ -136,7 +136,7 @@ impl Sealer {
         let opened = self.0.open_in_place(Nonce::from(nonce), aad, &mut text);
         let opened = opened.map(|bytes| bytes.to_vec());
         text.zeroize();
-        Secret::of(opened.map_err(|_| SealError::Sealed)?)
+        SigningSecret::of(opened.map_err(|_| SealError::Sealed)?)
     }
 }
 

@@ -20,7 +20,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use actix_web::http::header::HttpDate;
 use caudal_actors::courier::IN_FLIGHT;
 use caudal_actors::ports::LocalFuture;
-use caudal_actors::ports::webhooks::{Contents, Parcel, Sent, Trouble, WebhookSink};
+use caudal_actors::ports::webhooks::{
+    AttemptResult, NoResponse, Parcel, ParcelContents, WebhookSink,
+};
 use caudal_ledger::webhooks::WebhookFormat;
 use caudal_signing::{self as signing, Message};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
@@ -28,8 +30,8 @@ use reqwest::{Client, ClientBuilder, Response, redirect, retry};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::guard::{self, Reach};
-use super::resolve::{Checked, Lookup, ResolveError, SystemLookup};
+use super::guard::{self, AllowedAddresses};
+use super::resolve::{CheckedResolver, NameLookup, ResolveError, SystemLookup};
 use super::seal::{SealError, Sealer};
 use crate::bodies::events;
 use crate::clients::{Clients, USER_AGENT};
@@ -83,7 +85,7 @@ impl Default for AttemptLimits {
 
 /// Carries parcels over HTTP.
 pub struct HttpSink {
-    reach: Arc<Reach>,
+    reach: Arc<AllowedAddresses>,
     sealer: Sealer,
     limits: AttemptLimits,
     clients: Clients,
@@ -95,7 +97,7 @@ impl HttpSink {
     ///
     /// # Errors
     /// When a client cannot be made, for instance where no certificates are installed.
-    pub fn new(reach: Reach, sealer: Sealer) -> reqwest::Result<Self> {
+    pub fn new(reach: AllowedAddresses, sealer: Sealer) -> reqwest::Result<Self> {
         Self::with(
             reach,
             sealer,
@@ -109,13 +111,13 @@ impl HttpSink {
     /// # Errors
     /// As [`Self::new`].
     pub fn with(
-        reach: Reach,
+        reach: AllowedAddresses,
         sealer: Sealer,
         limits: AttemptLimits,
-        lookup: Arc<dyn Lookup>,
+        lookup: Arc<dyn NameLookup>,
     ) -> reqwest::Result<Self> {
         let reach = Arc::new(reach);
-        let checked = Checked::new(Arc::clone(&reach), lookup, limits.lookup);
+        let checked = CheckedResolver::new(Arc::clone(&reach), lookup, limits.lookup);
         let local = reach.is_loopback();
         let make = move || {
             let usual = Client::builder().https_only(!local);
@@ -141,7 +143,7 @@ impl HttpSink {
         })
     }
 
-    async fn attempt(&self, parcel: &Parcel) -> Sent {
+    async fn attempt(&self, parcel: &Parcel) -> AttemptResult {
         let since = Instant::now();
         let leg = parcel.caused_by.as_deref().and_then(leg);
         let answered = self.post(parcel, since, leg).await;
@@ -154,7 +156,7 @@ impl HttpSink {
         let response = match answered {
             Ok(response) => response,
             Err(trouble) => {
-                return Sent {
+                return AttemptResult {
                     result: Err(trouble),
                     retry_after: None,
                     millis,
@@ -162,7 +164,7 @@ impl HttpSink {
             }
         };
         let now = parcel.at.millis().saturating_add(millis);
-        let sent = Sent {
+        let sent = AttemptResult {
             result: Ok(response.status().as_u16()),
             retry_after: retry_after(response.headers(), now),
             millis,
@@ -182,22 +184,22 @@ impl HttpSink {
         parcel: &Parcel,
         since: Instant,
         leg: Option<Leg>,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, NoResponse> {
         let url = guard::parse(&parcel.url, &self.reach).map_err(|why| {
             tracing::debug!(%why, "a webhook's URL is none to send to");
-            Trouble::Forbidden
+            NoResponse::Forbidden
         })?;
         let unsendable = |why: Unsendable| {
             let tenant = parcel.tenant.as_str();
             tracing::error!(%why, tenant, "a webhook cannot be sent");
-            Trouble::Unsendable
+            NoResponse::Unsendable
         };
         let (headers, body) = self.letter(parcel, leg).map_err(unsendable)?;
         let client = self.clients.here();
         let client = client.ok_or_else(|| unsendable(Unsendable::Client))?;
         let request = client.post(url).headers(headers).body(body);
         match timeout_at(since + self.limits.total, request.send()).await {
-            Err(_) => Err(Trouble::TimedOut),
+            Err(_) => Err(NoResponse::TimedOut),
             Ok(Err(why)) => {
                 let trouble = trouble(&why);
                 // A URL may hold something as good as a key.
@@ -258,14 +260,14 @@ impl HttpSink {
 }
 
 /// The log line of a try: with the event and its subject, by which the request that caused it is found.
-fn log(parcel: &Parcel, result: Result<u16, Trouble>, millis: u64) {
+fn log(parcel: &Parcel, result: Result<u16, NoResponse>, millis: u64) {
     let (event, about) = match &parcel.contents {
-        Contents::Event(event) => (event.id.to_string(), events::about(event)),
-        Contents::Test { id, .. } => (id.clone(), None),
+        ParcelContents::Event(event) => (event.id.to_string(), events::about(event)),
+        ParcelContents::Test { id, .. } => (id.clone(), None),
     };
     let (tenant, status) = (parcel.tenant.as_str(), result.ok());
     let request_id = parcel.caused_by.as_deref();
-    let trouble = result.err().map(Trouble::as_str);
+    let trouble = result.err().map(NoResponse::as_str);
     if matches!(result, Ok(200..=299)) {
         tracing::debug!(
             request_id,
@@ -291,7 +293,7 @@ fn log(parcel: &Parcel, result: Result<u16, Trouble>, millis: u64) {
 }
 
 impl WebhookSink for HttpSink {
-    fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent> {
+    fn send(&self, parcel: Parcel) -> LocalFuture<'_, AttemptResult> {
         Box::pin(async move { self.attempt(&parcel).await })
     }
 }
@@ -322,7 +324,7 @@ enum Unsendable {
 
 fn client(
     builder: ClientBuilder,
-    checked: Checked,
+    checked: CheckedResolver,
     limits: AttemptLimits,
 ) -> reqwest::Result<Client> {
     builder
@@ -340,7 +342,7 @@ fn client(
 /// The id of a parcel and its body.
 fn render(parcel: &Parcel) -> Result<(String, Vec<u8>), serde_json::Error> {
     match &parcel.contents {
-        Contents::Event(event) => {
+        ParcelContents::Event(event) => {
             if let WebhookFormat::Walletentidad = parcel.format
                 && let Some(notice) = notices::notice(event)?
             {
@@ -351,11 +353,11 @@ fn render(parcel: &Parcel) -> Result<(String, Vec<u8>), serde_json::Error> {
             let bytes = serde_json::to_vec(&body)?;
             Ok((body.id, bytes))
         }
-        Contents::Test { id, webhook } if parcel.format == WebhookFormat::Walletentidad => {
+        ParcelContents::Test { id, webhook } if parcel.format == WebhookFormat::Walletentidad => {
             let body = notices::test(id, webhook);
             Ok((id.clone(), serde_json::to_vec(&body)?))
         }
-        Contents::Test { id, webhook } => {
+        ParcelContents::Test { id, webhook } => {
             let body = json!({
                 "id": id,
                 "sequence": 0,
@@ -380,22 +382,22 @@ async fn read(mut response: Response, most: usize) {
 }
 
 /// The trouble of a failure without an answer.
-fn trouble(why: &reqwest::Error) -> Trouble {
+fn trouble(why: &reqwest::Error) -> NoResponse {
     let mut cause: Option<&(dyn Error + 'static)> = Some(why);
     while let Some(one) = cause {
         match one.downcast_ref() {
-            Some(ResolveError::Unresolved) => return Trouble::Unresolved,
-            Some(ResolveError::Forbidden { .. }) => return Trouble::Forbidden,
+            Some(ResolveError::Unresolved) => return NoResponse::Unresolved,
+            Some(ResolveError::Forbidden { .. }) => return NoResponse::Forbidden,
             None => cause = one.source(),
         }
     }
     // A connection that took too long was never made: the receiver has seen nothing.
     if why.is_connect() {
-        Trouble::Unconnected
+        NoResponse::Unconnected
     } else if why.is_timeout() {
-        Trouble::TimedOut
+        NoResponse::TimedOut
     } else {
-        Trouble::Broken
+        NoResponse::Broken
     }
 }
 

@@ -10,7 +10,7 @@ use caudal_signing::Message;
 #[test]
 fn a_signature_is_the_one_of_the_specification() {
     // Published with the specification's libraries; and the one on their pages.
-    let secret = super::Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    let secret = super::SigningSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
     let message = Message {
         id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
         timestamp: "1614265330",

@@ -16,8 +16,8 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Server};
 use tokio::net::TcpStream;
 
-use super::seats::Bounds;
-use super::{Patience, Wire};
+use super::connections::Bounds;
+use super::{ClientTimeouts, Wire};
 
 /// How long an idle connection is kept.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -59,7 +59,7 @@ where
 {
     let addr = listener.local_addr()?;
     let bounds = Arc::clone(&how.bounds);
-    let patience = Patience {
+    let patience = ClientTimeouts {
         head: how.head,
         answer: how.answer,
     };
@@ -90,16 +90,16 @@ where
             .h1_write_buffer_size(WRITE_BUFFER_BYTES)
             .local_addr(addr)
             .on_connect_ext(|wire: &Wire, data| {
-                data.insert(wire.seat.pass());
+                data.insert(wire.permit.pass());
             })
             .finish(map_config(app, |()| AppConfig::default()));
         fn_service(move |io: TcpStream| {
             let from = io.peer_addr().ok();
-            let seat = bounds.take(from);
+            let permit = bounds.take(from);
             async move {
-                let seat = seat
+                let permit = permit
                     .ok_or_else(|| DispatchError::Io(io::Error::other("too many connections")))?;
-                Ok((Wire::new(io, seat, patience), Protocol::Http1, from))
+                Ok((Wire::new(io, permit, patience), Protocol::Http1, from))
             }
         })
         .and_then(http)

@@ -26,7 +26,7 @@ pub(crate) const TRAILER_BYTES_MAX: usize = 1024;
 
 /// Why nothing more is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum FramingError {
     /// A line of a head ends in a line feed alone.
     BareLineFeed,
     /// A head is too long.
@@ -43,7 +43,7 @@ pub(crate) enum Refusal {
     Framing,
 }
 
-impl Refusal {
+impl FramingError {
     /// Whether the wire writes the answer; else the handler answers, or nothing does.
     pub(crate) const fn is_answered_here(self) -> bool {
         match self {
@@ -101,7 +101,7 @@ impl Refusal {
 
 /// Where the next byte belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Place {
+enum ScanState {
     #[default]
     Head,
     /// This many bytes of a body are still to come.
@@ -124,7 +124,7 @@ enum Place {
 /// Follows the bytes of one connection, request by request, without keeping them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Scanner {
-    place: Place,
+    place: ScanState,
     /// The bytes of the head so far.
     head: usize,
     /// The number of its lines that are not empty.
@@ -136,7 +136,7 @@ pub(crate) struct Scanner {
     heads: u64,
 }
 
-const CHUNK_LINE: Place = Place::ChunkLine {
+const CHUNK_LINE: ScanState = ScanState::ChunkLine {
     size: 0,
     sized: false,
     seen: 0,
@@ -150,44 +150,44 @@ impl Scanner {
 
     /// Whether a head has begun and not ended.
     pub(crate) const fn amid_head(&self) -> bool {
-        matches!(self.place, Place::Head) && self.head > 0
+        matches!(self.place, ScanState::Head) && self.head > 0
     }
 
     /// Whether the next byte begins a request.
     pub(crate) const fn is_between(&self) -> bool {
-        matches!(self.place, Place::Head) && self.head == 0
+        matches!(self.place, ScanState::Head) && self.head == 0
     }
 
     /// Follows more bytes of the connection, at most to the end of a request. Returns how many it has followed.
     ///
     /// # Errors
     /// How many of the bytes may be shown to the library, and why no more.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, (usize, Refusal)> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, (usize, FramingError)> {
         let followed = |rest: &[u8]| bytes.len().saturating_sub(rest.len());
         let mut rest = bytes;
         while !rest.is_empty() {
             let here = followed(rest);
             let refuse = |why| (here, why);
             rest = match self.place {
-                Place::Head => self.head(rest).map_err(refuse)?,
-                Place::Body(left) => {
+                ScanState::Head => self.head(rest).map_err(refuse)?,
+                ScanState::Body(left) => {
                     let (left, rest) = skip(left, rest);
                     match left {
                         0 => self.next_head(),
-                        left => self.place = Place::Body(left),
+                        left => self.place = ScanState::Body(left),
                     }
                     rest
                 }
-                Place::Chunk(left) => {
+                ScanState::Chunk(left) => {
                     let (left, rest) = skip(left, rest);
                     self.place = match left {
                         0 => CHUNK_LINE,
-                        left => Place::Chunk(left),
+                        left => ScanState::Chunk(left),
                     };
                     rest
                 }
-                Place::ChunkLine { .. } => self.chunk_line(rest).map_err(refuse)?,
-                Place::Trailer { .. } => self.trailer(rest).map_err(refuse)?,
+                ScanState::ChunkLine { .. } => self.chunk_line(rest).map_err(refuse)?,
+                ScanState::Trailer { .. } => self.trailer(rest).map_err(refuse)?,
             };
             if self.is_between() {
                 break;
@@ -197,19 +197,19 @@ impl Scanner {
     }
 
     fn next_head(&mut self) {
-        self.place = Place::Head;
+        self.place = ScanState::Head;
         (self.head, self.lines, self.length, self.chunked) = (0, 0, 0, false);
     }
 
     /// Takes one line of a head, or the part of it that has arrived; returns the bytes behind it.
-    fn head<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], Refusal> {
+    fn head<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], FramingError> {
         let end = memchr(b'\n', rest).map(|at| at.saturating_add(1));
         let (line, behind) = rest
             .split_at_checked(end.unwrap_or(rest.len()))
             .unwrap_or((rest, &[]));
         self.head += line.len();
         if self.head > HEAD_BYTES_MAX {
-            return Err(Refusal::LongHead);
+            return Err(FramingError::LongHead);
         }
         if end.is_none() {
             self.begun.extend_from_slice(line);
@@ -226,8 +226,10 @@ impl Scanner {
     }
 
     /// Takes a whole line of a head.
-    fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
-        let line = line.strip_suffix(b"\r\n").ok_or(Refusal::BareLineFeed)?;
+    fn line(&mut self, line: &[u8]) -> Result<(), FramingError> {
+        let line = line
+            .strip_suffix(b"\r\n")
+            .ok_or(FramingError::BareLineFeed)?;
         if !line.is_empty() {
             self.lines += 1;
             if self.lines > 1 {
@@ -245,7 +247,7 @@ impl Scanner {
         if chunked {
             self.place = CHUNK_LINE;
         } else if length > 0 {
-            self.place = Place::Body(length);
+            self.place = ScanState::Body(length);
         }
         Ok(())
     }
@@ -269,8 +271,8 @@ impl Scanner {
         }
     }
 
-    fn chunk_line<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], Refusal> {
-        let Place::ChunkLine {
+    fn chunk_line<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], FramingError> {
+        let ScanState::ChunkLine {
             mut size,
             mut sized,
             mut seen,
@@ -282,34 +284,34 @@ impl Scanner {
         for byte in bytes.by_ref() {
             seen += 1;
             if seen > CHUNK_LINE_BYTES_MAX {
-                return Err(Refusal::Framing);
+                return Err(FramingError::Framing);
             }
             match (byte, char::from(*byte).to_digit(16)) {
                 (b'\n', _) => {
                     self.place = match size {
-                        0 => Place::Trailer {
+                        0 => ScanState::Trailer {
                             seen: 0,
                             line: 0,
                             last: 0,
                         },
                         // The chunk's end, CR LF, is added to its length.
-                        size => Place::Chunk(size.saturating_add(2)),
+                        size => ScanState::Chunk(size.saturating_add(2)),
                     };
                     return Ok(bytes.as_slice());
                 }
                 (_, Some(digit)) if !sized => {
-                    let next = size.checked_mul(16).ok_or(Refusal::Framing)?;
+                    let next = size.checked_mul(16).ok_or(FramingError::Framing)?;
                     size = next.saturating_add(digit.into());
                 }
                 (_, Some(_) | None) => sized = true,
             }
         }
-        self.place = Place::ChunkLine { size, sized, seen };
+        self.place = ScanState::ChunkLine { size, sized, seen };
         Ok(bytes.as_slice())
     }
 
-    fn trailer<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], Refusal> {
-        let Place::Trailer {
+    fn trailer<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], FramingError> {
+        let ScanState::Trailer {
             mut seen,
             mut line,
             mut last,
@@ -321,7 +323,7 @@ impl Scanner {
         for byte in bytes.by_ref() {
             seen += 1;
             if seen > TRAILER_BYTES_MAX || (*byte == b'\n') != (last == b'\r') {
-                return Err(Refusal::Framing);
+                return Err(FramingError::Framing);
             }
             last = *byte;
             match byte {
@@ -334,7 +336,7 @@ impl Scanner {
                 _ => line = line.saturating_add(1),
             }
         }
-        self.place = Place::Trailer { seen, line, last };
+        self.place = ScanState::Trailer { seen, line, last };
         Ok(bytes.as_slice())
     }
 }

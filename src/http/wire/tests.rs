@@ -1,4 +1,4 @@
-//! Answers that stand still, under a clock that the test moves.
+//! Answers that stall, under a clock that the test moves.
 
 use std::future::poll_fn;
 use std::io::{Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::net::TcpStream;
 
-use super::seats::{Bounds, ConnectionLimits};
+use super::connections::{Bounds, ConnectionLimits};
 use super::*;
 
 const HANG: Duration = Duration::from_secs(120);
@@ -37,13 +37,13 @@ impl Pair {
             Arc::default(),
             Arc::default(),
         ));
-        let seat = bounds.take(None).unwrap();
-        let patience = Patience {
+        let permit = bounds.take(None).unwrap();
+        let patience = ClientTimeouts {
             head: HANG,
             answer: ANSWER_PATIENCE,
         };
         Self {
-            wire: Wire::new(TcpStream::from_std(server).unwrap(), seat, patience),
+            wire: Wire::new(TcpStream::from_std(server).unwrap(), permit, patience),
             client,
             read: 0,
         }
@@ -115,7 +115,7 @@ impl Pair {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_takes_nothing_is_cut_off_when_its_time_is_over() {
+async fn stalled_clients_are_disconnected_after_the_timeout() {
     let mut pair = Pair::standing().await;
     for _ in 0..9 {
         tokio::time::advance(LOOK).await;
@@ -125,7 +125,7 @@ async fn whoever_takes_nothing_is_cut_off_when_its_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_reads_steadily_gets_everything_however_long_it_takes() {
+async fn steady_readers_get_the_whole_response_without_a_time_limit() {
     let mut pair = Pair::standing().await;
     for _ in 0..20 {
         for _ in 0..6 {
@@ -163,7 +163,7 @@ async fn a_further_request_is_not_read_before_the_answer_is_written() {
     (&pair.client).write_all(&GET.repeat(2000)).unwrap();
     for asked in 1..=3 {
         assert_eq!(pair.heard().await, GET);
-        let handled = pair.wire.seat.pass().begin();
+        let handled = pair.wire.permit.pass().begin();
         // The library asks for more, as it does to see whether the client has left.
         assert!(pair.nothing().await);
         assert!(pair.wire.held.len() < 3 * HELD_BYTES);
@@ -183,13 +183,13 @@ async fn what_the_library_writes_before_a_handler_has_begun_is_its_refusal() {
         (
             &b"GET /a b HTTP/1.1\r\nhost: x\r\n\r\n"[..],
             "400 Bad Request",
-            Refusal::Malformed,
+            FramingError::Malformed,
         ),
-        (b"\x16\x03\x01", "400 Bad Request", Refusal::Malformed),
+        (b"\x16\x03\x01", "400 Bad Request", FramingError::Malformed),
         (
             b"GET /a HTTP/1.1\r\n\r\n",
             "431 Request Header Fields Too Large",
-            Refusal::ManyFields,
+            FramingError::ManyFields,
         ),
     ] {
         let mut pair = Pair::new();
@@ -210,9 +210,9 @@ async fn what_the_library_writes_before_a_handler_has_begun_is_its_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_memory_is_short_whoever_takes_nothing_is_cut_off_at_the_next_look() {
+async fn stalled_clients_are_disconnected_when_memory_is_short() {
     let mut pair = Pair::standing().await;
-    let unread = Arc::clone(pair.wire.seat.unread());
+    let unread = Arc::clone(pair.wire.permit.unread());
     unread.set_most(1);
     tokio::time::advance(LOOK).await;
     pair.written().await.unwrap();

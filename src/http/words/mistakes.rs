@@ -48,7 +48,7 @@ pub enum Mistake {
     NotABoolean = "must be true or false", "debe ser true o false";
     NotAnObject = "must be an object", "debe ser un objeto";
     FieldTwice { name: String } =
-        "must not have the field {name} twice",
+        "must not contain the field {name} more than once",
         "no debe tener dos veces el campo {name}";
     NotObjects = "must be a list of objects", "debe ser una lista de objetos";
     NotSomeObjects { max: usize } =
@@ -113,16 +113,16 @@ pub enum Mistake {
         "must not be after {other}",
         "no debe ser posterior a {other}";
 
-    // Fields beside each other.
+    // Fields next to each other.
     Contradicts { other: &'static str } =
         "must not contradict {other}",
         "no debe contradecir a {other}";
     DiffersFrom { other: &'static str } = "differs from {other}", "no coincide con {other}";
     Together { other: &'static str } =
-        "must not come together with {other}",
+        "must not be sent together with {other}",
         "no debe enviarse junto con {other}";
     Beside { other: &'static str } =
-        "must not come beside {other}",
+        "must not be sent together with {other}",
         "no debe venir junto con {other}";
     DiffersFromFirst = "differs from the first request", "difiere de la primera solicitud";
 
@@ -142,14 +142,14 @@ pub enum Mistake {
         "is required, or cbu, or alias",
         "es obligatorio, o cbu, o alias";
     Destinations { sent: Choices } =
-        "must come alone: exactly one of cvu, cbu and alias; {sent} were sent",
+        "must be the only one: send exactly one of cvu, cbu and alias; {sent} were sent",
         "debe venir solo: exactamente uno de cvu, cbu y alias; se enviaron {sent}";
 
     // Vouchers and their types.
     NotASense = "must be credit or debit", "debe ser credit o debit";
     NotASign = "must be 1 (credit) or -1 (debit)", "debe ser 1 (crédito) o -1 (débito)";
     NoType =
-        "is the number of no voucher type",
+        "is not the number of a voucher type",
         "no es el número de un tipo de comprobante";
     NotAVoucherKind =
         "must be credit, debit, hold, release, confirm_hold or the code of a voucher type",
@@ -167,12 +167,12 @@ pub enum Mistake {
         "debe tener de 1 a 255 caracteres ASCII visibles";
 
     // Events and webhooks.
-    NoEvent = "is no event of yours", "no es un evento suyo";
+    NoEvent = "is not one of your events", "no es un evento suyo";
     EventToCome =
         "is an event that has not happened",
         "es un evento que todavía no ocurrió";
     OtherHistory =
-        "is an event that this log does not have: an older copy of it was put back; read it from an earlier event that it has, or from the first",
+        "is an event that this log does not have, because an older copy was restored; continue from an earlier event, or from the first",
         "es un evento que este registro no tiene: se restauró una copia anterior; léalo desde un evento anterior que tenga, o desde el primero";
     EventHeader =
         "must be sent once, with the id of an event",
@@ -187,7 +187,7 @@ pub enum Mistake {
         "must be a list of types such as \"voucher.created\" or \"hold.*\", or null for all",
         "debe ser una lista de tipos como \"voucher.created\" o \"hold.*\", o null para todos";
     EventTypeCount { max: usize } =
-        "must have from 1 to {max} entries, or be null for all",
+        "must have 1 to {max} entries, or be null for all",
         "debe tener de 1 a {max} elementos, o ser null para todos";
     Url { why: UrlError } = "{why}", "{why}";
 
@@ -209,10 +209,10 @@ pub enum Mistake {
         "must be one of credit, return: the case is money in suspense",
         "debe ser uno de credit, return: el caso es dinero en suspenso";
     NotADismissal =
-        "must be dismiss: the case is what could not be booked",
+        "must be dismiss: the case is a bank item that could not be booked",
         "debe ser dismiss: el caso es lo que no se pudo registrar";
     CreditAlone =
-        "goes with outcome credit alone",
+        "is allowed only with outcome credit",
         "corresponde solo al resultado credit";
     NotACollector =
         "must be the CBU of a bank account, not a CVU",
@@ -225,10 +225,10 @@ pub enum Mistake {
         "must be targets in caudal, caudal_actors, caudal_api, caudal_backup, caudal_bank, caudal_http, caudal_operators, caudal_service or caudal_storage with warn, info, debug or trace, with commas between, 200 characters at most: for instance caudal_bank=debug,caudal_actors=debug",
         "debe ser destinos de caudal, caudal_actors, caudal_api, caudal_backup, caudal_bank, caudal_http, caudal_operators, caudal_service o caudal_storage con warn, info, debug o trace, separados por comas, 200 caracteres como máximo: por ejemplo caudal_bank=debug,caudal_actors=debug";
     NotCharged =
-        "is no type that is charged: it must be CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL or a tenant's own type that exists",
+        "is not a type with fees: it must be CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL or a tenant's own type that exists",
         "no es un tipo al que se cobre comisión: debe ser CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL o un tipo propio que exista";
     FeeTwice =
-        "has two entries of one voucherTypeCode",
+        "has two entries for the same voucherTypeCode",
         "tiene dos elementos con el mismo voucherTypeCode";
 }
 }
@@ -277,14 +277,14 @@ from! {
 
 /// A field or parameter that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wrong {
+pub struct WrongField {
     /// Its name, with dots between levels.
     pub field: String,
     /// What is wrong with it.
     pub mistake: Mistake,
 }
 
-impl Wrong {
+impl WrongField {
     /// The mistake as an answer shows it.
     pub fn shown(&self, language: Language) -> FieldError {
         FieldError {

@@ -56,7 +56,7 @@ pub enum Expected {
         "the name of a field in double quotes",
         "el nombre de un campo entre comillas dobles";
     NoComma =
-        "another entry or the end: there is a comma too many",
+        "another entry or the end: there is an extra comma",
         "otro elemento o el final: sobra una coma";
     NoControl =
         "an escape, such as \\n, instead of a control character",
@@ -81,25 +81,25 @@ pub enum Refusal {
         "admin key absent or invalid; send it in the x-admin-key header",
         "clave de administración ausente o inválida; envíela en la cabecera x-admin-key";
     RoleMissing { role: &'static str } = FORBIDDEN, "role_missing",
-        "your role may not do that: it takes the role {role}, or one with its powers",
+        "your role does not allow this: it requires the role {role}, or one that includes it",
         "Su rol no lo permite: hace falta el rol {role} u otro que lo incluya";
     ReasonRequired = BAD_REQUEST, "reason_required",
         "say why, in at most 500 characters: in the X-Reason header, or in the field reason where the body has one",
         "Indique el motivo, en hasta 500 caracteres: en la cabecera X-Reason o en el campo reason del cuerpo";
     NoSignature = UNAUTHORIZED, "unauthorized",
-        "no signature of this notice fits, or it is of another time",
+        "no signature matches, or the timestamp is outside the tolerance",
         "ninguna firma de este aviso corresponde, o es de otro momento";
     ScopeMissing { scope: &'static str } = FORBIDDEN, "scope_missing",
-        "this key may not do that: it needs the scope {scope}, and scopes are set when a key is issued",
+        "this key does not allow this: it requires the scope {scope}; scopes are set when a key is issued",
         "Esta clave no tiene permiso: necesita el alcance {scope}, que se define al emitir la clave";
     EventScopeMissing { scope: &'static str } = FORBIDDEN, "scope_missing",
         "this key may not read the events that the webhook receives: it needs the scope {scope} (or events:read), and scopes are set when a key is issued",
         "Esta clave no puede leer los eventos que recibe el webhook: necesita el alcance {scope} (o events:read), que se define al emitir la clave";
     ScopesTooFew = FORBIDDEN, "scope_missing",
-        "this key may not do that: it needs a key without scopes",
+        "this key does not allow this: it requires a key without scopes",
         "Esta clave no tiene permiso: se necesita una clave sin alcances";
     KeyAddress { from: String } = FORBIDDEN, "key_address",
-        "this key may be used from certain addresses alone, and the request came from {from}; use it from there, or issue a key for this address",
+        "this key may be used only from allowed addresses, and the request came from {from}; use it from one of them, or issue a key for this address",
         "Esta clave solo puede usarse desde ciertas direcciones y la solicitud vino de {from}; úsela desde ellas o emita una clave para esta dirección";
     KeyRate = TOO_MANY_REQUESTS, "rate_limited",
         "too many requests with this key; wait and try again",
@@ -108,7 +108,7 @@ pub enum Refusal {
         "the realm has {in_flight} requests and items of batches in flight, and may have {limit}; nothing was done: wait until some have ended and try again",
         "Este PSP tiene {in_flight} solicitudes e ítems de lotes en curso y puede tener {limit}; no se hizo nada: espere a que terminen algunas y reintente";
     TestRate { burst: u32, seconds: u64 } = TOO_MANY_REQUESTS, "rate_limited",
-        "too many test calls to webhooks of this realm: {burst} at once, then one every {seconds} s; wait and try again",
+        "too many test calls to webhooks of this realm: {burst} in a burst, then one every {seconds} s; wait and try again",
         "Demasiadas llamadas de prueba a webhooks: {burst} seguidas y luego una cada {seconds} s; espere y reintente";
 
     // Who answers.
@@ -121,19 +121,19 @@ pub enum Refusal {
 
     // How the request comes.
     HeadTooLarge { most: usize } = REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large",
-        "the head of the request is larger than {most} bytes",
+        "the request headers are larger than {most} bytes",
         "La cabecera de la solicitud es demasiado grande";
     HeadFieldsTooMany { most: usize } = REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large",
-        "the head of the request has more than {most} fields",
+        "the request has more than {most} header fields",
         "La cabecera de la solicitud tiene más de {most} campos";
     HeadTooSlow = REQUEST_TIMEOUT, "head_too_slow",
-        "the head of the request did not arrive in time",
+        "the request headers did not arrive in time",
         "La cabecera de la solicitud no llegó a tiempo";
     BareLineFeed = BAD_REQUEST, "malformed_request",
-        "every line of a request's head must end in CR LF",
+        "every header line must end in CR LF",
         "Cada línea de la cabecera debe terminar en CR LF";
     MalformedHead = BAD_REQUEST, "malformed_request",
-        "the head of the request is not HTTP/1.1: check the request line, the fields and their lengths; for https use the address of a listener with TLS",
+        "the request is not valid HTTP/1.1: check the request line, the header fields and their lengths; for https use the address of a listener with TLS",
         "La cabecera de la solicitud no es HTTP/1.1: revise la línea de solicitud, los campos y sus longitudes; para https use la dirección de un servidor con TLS";
     NotJson = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
         "send the body with Content-Type: application/json",
@@ -142,7 +142,7 @@ pub enum Refusal {
         "send the body as it is, without Content-Encoding",
         "Envíe el cuerpo tal cual, sin Content-Encoding";
     NotOffered { offered: String } = NOT_ACCEPTABLE, "not_acceptable",
-        "Accept names no form of this answer; it is offered as {offered}",
+        "Accept allows no format of this response; it is available as {offered}",
         "Accept no incluye ninguna forma de esta respuesta; se ofrece como {offered}";
     BodyTooLarge { most: usize } = PAYLOAD_TOO_LARGE, "body_too_large",
         "the body is larger than {most} bytes",
@@ -166,7 +166,7 @@ pub enum Refusal {
         "the body is not valid JSON at line {line}, column {column}: expected {expected}",
         "El cuerpo no es JSON válido en la línea {line}, columna {column}: se esperaba {expected}";
     FieldTwice { name: String } = BAD_REQUEST, "malformed_body",
-        "the body has the field {name} twice; send it once",
+        "the body contains the field {name} more than once",
         "El cuerpo tiene dos veces el campo {name}; envíelo una sola vez";
     NoIdempotencyKey = BAD_REQUEST, "idempotency_key_required",
         "the Idempotency-Key header is required",
@@ -174,19 +174,19 @@ pub enum Refusal {
 
     // What it asks for.
     NoRoute = NOT_FOUND, "route_not_found",
-        "there is no such path; see /docs for those there are",
+        "unknown path; see /docs for the available ones",
         "No existe ese recurso; ver /docs";
     NoPage = NOT_FOUND, "route_not_found",
-        "there is no such page; begin at /docs/",
+        "unknown page; start at /docs/",
         "No existe ese recurso; ver /docs";
     NoAdminRoute = NOT_FOUND, "route_not_found",
-        "there is no such path",
+        "unknown path",
         "No existe ese recurso";
     NoMethod { methods: String } = METHOD_NOT_ALLOWED, "method_not_allowed",
-        "this path knows {methods}",
+        "allowed methods: {methods}",
         "Este recurso no admite ese método; ver la cabecera Allow";
     TooManyStreams { most: usize } = TOO_MANY_REQUESTS, "too_many_streams",
-        "the realm has {most} streams open already; close one first",
+        "the realm already has {most} open streams; close one first",
         "Ya hay {most} respuestas continuas abiertas; cierre una primero";
     BatchRefused { wrong: usize, total: usize } = BAD_REQUEST, "batch_rejected",
         "nothing was posted: {wrong} of {total} items are refused",
@@ -197,10 +197,10 @@ pub enum Refusal {
         "{why}",
         "No se entiende el aviso";
     Verifying = CONFLICT, "verification_running",
-        "a verification is running; try again when it is over",
+        "a verification is already running; try again when it has finished",
         "Ya hay una verificación en curso";
     LogNotChanged { why: String } = CONFLICT, "log_not_changed",
-        "how much is logged was not changed: {why}",
+        "the log level was not changed: {why}",
         "No se cambió cuánto se registra: {why}";
     BankInUse { mode: &'static str } = CONFLICT, "bank_in_use",
         "the {mode} realm has accounts, and their CVUs are on its present collector account: collectorCbu and baseUrl can be changed until the first account is opened",

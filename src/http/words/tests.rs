@@ -5,7 +5,7 @@ use caudal_ledger::cuit::CuitError;
 use caudal_ledger::text::TextError;
 
 #[test]
-fn what_varies_is_said_in_both_languages() {
+fn variable_parts_appear_in_both_languages() {
     let choices = Choices::of(&[("asc", ()), ("desc", ())]);
     for (mistake, english, spanish) in [
         (Mistake::Required, "is required", "es obligatorio"),

@@ -17,7 +17,7 @@
 //! **Bounds.** Such a body has at most [`caudal_http::body::BODY_BYTES_MAX`]. Looks, checks and denials of an operator have
 //! entries at a rate ([`caudal_http::audit_rate`]); what goes beyond it is counted.
 //!
-//! **Failure.** Operations that only check ([`Weight::Checks`]) proceed without their entries, with a line in the log:
+//! **Failure.** Operations that only check ([`AuditWeight::Checks`]) proceed without their entries, with a line in the log:
 //! a full disk must not keep anybody from verifying or shipping the journal, and a node that does not own the log
 //! verifies its copy and writes no entry. A hand-over has no second entry, because another node writes by then.
 
@@ -28,13 +28,13 @@ use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError as _, web};
 use caudal_http::errors::ApiError;
 use caudal_http::node::Inside;
-use caudal_http::words::{Mistake, Refusal, Wrong};
-use caudal_http::{Door, accept, caller};
+use caudal_http::words::{Mistake, Refusal, WrongField};
+use caudal_http::{AppState, accept, caller};
 use percent_encoding::percent_decode_str;
 
-use super::people::{self, Operator, Outcome, Power};
+use super::people::{self, AuditOutcome, Operator, Power};
 use super::reasons::{read, said};
-use super::{ADMIN_KEY, OperatorDesk};
+use super::{ADMIN_KEY, AdminState};
 
 /// Operations that any node does: they tell of the asked node, or check its copy. A hand-over is refused by its handler,
 /// because it waits for all requests inside, and must not be one of them.
@@ -52,7 +52,7 @@ const ANY_NODE: [&str; 9] = [
 
 /// How much of an operation the audit log records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Weight {
+pub enum AuditWeight {
     /// Nothing.
     Reads,
     /// That somebody looked at a person's affairs.
@@ -65,7 +65,7 @@ pub enum Weight {
 
 /// An operation of the admin API.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
+pub struct AdminOperation {
     /// Its method.
     pub method: &'static str,
     /// The pattern of its path, below `/admin`.
@@ -75,18 +75,18 @@ pub struct Operation {
     /// The power that it requires.
     pub power: Power,
     /// How much of it the audit log records.
-    pub weight: Weight,
+    pub weight: AuditWeight,
 }
 
 macro_rules! operations {
     ($($method:ident $path:literal $id:ident: $power:ident, $weight:ident;)+) => {
         /// Every operation, in the order of the route table.
-        pub const OPERATIONS: &[Operation] = &[$(Operation {
+        pub const OPERATIONS: &[AdminOperation] = &[$(AdminOperation {
             method: stringify!($method),
             path: $path,
             id: stringify!($id),
             power: Power::$power,
-            weight: Weight::$weight,
+            weight: AuditWeight::$weight,
         }),+];
     };
 }
@@ -145,7 +145,7 @@ operations! {
     POST "/approvals/{id}/reject" rejectRequest: Approve, Acts;
 }
 
-impl Operation {
+impl AdminOperation {
     /// The operation of a request; [`Refusal::NoAdminRoute`] or [`Refusal::NoMethod`] if there is none.
     fn of(call: &ServiceRequest) -> Result<&'static Self, Refusal> {
         let route = call.match_pattern();
@@ -171,7 +171,7 @@ impl Operation {
     fn subject_of(&self, call: &ServiceRequest) -> String {
         let subject = self.subject(call.path());
         match (self.weight, call.query_string()) {
-            (Weight::Looks, filter) if !filter.is_empty() => format!("{subject}?{filter}"),
+            (AuditWeight::Looks, filter) if !filter.is_empty() => format!("{subject}?{filter}"),
             _ => subject,
         }
     }
@@ -204,7 +204,7 @@ pub struct Acting {
     /// The sequence of the entry that it began; 0 if there is none.
     pub entry: u64,
     /// The operation.
-    pub operation: &'static Operation,
+    pub operation: &'static AdminOperation,
     /// Whether a second person has approved it.
     pub approved: bool,
 }
@@ -225,13 +225,13 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let admitted = match call.app_data::<web::Data<OperatorDesk>>().cloned() {
-        Some(desk) => admit(&desk.door, &mut call)
+    let admitted = match call.app_data::<web::Data<AdminState>>().cloned() {
+        Some(admin_state) => admit(&admin_state.app, &mut call)
             .await
-            .map(|found| (desk, found)),
+            .map(|found| (admin_state, found)),
         None => Err(Refusal::NoAdminKey.into()),
     };
-    let (desk, (acting, inside)) = match admitted {
+    let (admin_state, (acting, inside)) = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => {
             let answer = call.into_response(refusal.error_response());
@@ -242,21 +242,21 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     let answer = next.call(call).await?;
     // An operation that waits for a second person has its entry already.
     let waits = answer.status() == StatusCode::ACCEPTED;
-    if acting.entry > 0 && !waits && desk.door.is_owners() {
-        ended(&desk.door, &acting, &answer).await;
+    if acting.entry > 0 && !waits && admin_state.app.is_owners() {
+        ended(&admin_state.app, &acting, &answer).await;
     }
     drop(inside);
     Ok(answer.map_into_left_body())
 }
 
 /// The operator whom this listener admits.
-fn whoever(door: &Door, call: &ServiceRequest) -> Result<Operator, ApiError> {
+fn whoever(app: &AppState, call: &ServiceRequest) -> Result<Operator, ApiError> {
     let given = caller::only(call.request(), &ADMIN_KEY);
-    let known = given.and_then(|given| people::recognise(door, given));
+    let known = given.and_then(|given| people::recognise(app, given));
     let Some(operator) = known else {
         if call.headers().contains_key(&ADMIN_KEY) {
             let what = "a credential of the admin API was refused";
-            door.strangers.wrong(call.request(), door, what);
+            app.wrong_keys.wrong(call.request(), app, what);
         }
         return Err(Refusal::NoAdminKey.into());
     };
@@ -267,15 +267,15 @@ fn whoever(door: &Door, call: &ServiceRequest) -> Result<Operator, ApiError> {
 type Admitted = (Acting, Option<Inside>);
 
 /// Admits a request: identifies operator and operation, checks both, and writes the entry.
-async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiError> {
-    let operator = whoever(door, call)?;
-    let operation = Operation::of(call)?;
+async fn admit(app: &AppState, call: &mut ServiceRequest) -> Result<Admitted, ApiError> {
+    let operator = whoever(app, call)?;
+    let operation = AdminOperation::of(call)?;
     super::refuse_unknown(call)?;
     accept::check(call.request(), Some(&super::PATHS))?;
     let inside = if operation.is_any_nodes() {
         None
     } else {
-        door.enter()?
+        app.enter()?
     };
     let mut acting = Acting {
         subject: operation.subject_of(call),
@@ -288,54 +288,55 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
     };
     if !acting.operator.role.may(operation.power) {
         // A denied attempt gets an entry; a failure to write that entry does not change the answer.
-        if let Err(why) = acting.note(door, Outcome::Denied).await {
+        if let Err(why) = acting.note(app, AuditOutcome::Denied).await {
             tracing::error!(%why, "what was denied could not be written into the audit log");
         }
         let role = operation.power.least().as_str();
         return Err(Refusal::RoleMissing { role }.into());
     }
     match operation.weight {
-        Weight::Reads => {}
-        Weight::Looks => {
-            acting.note(door, Outcome::Looked).await?;
+        AuditWeight::Reads => {}
+        AuditWeight::Looks => {
+            acting.note(app, AuditOutcome::Looked).await?;
         }
         // A check changes nothing, so it has entries within the operator's allowance for looks.
-        Weight::Checks if !door.is_owners() || !door.audit_rate.admits(&acting.operator.name) => {}
-        Weight::Checks => match acting.note(door, Outcome::Begun).await {
+        AuditWeight::Checks
+            if !app.is_owners() || !app.audit_rate.admits(&acting.operator.name) => {}
+        AuditWeight::Checks => match acting.note(app, AuditOutcome::Begun).await {
             Ok(entry) => acting.entry = entry,
-            Err(why) => tracing::error!(%why, "a check could not be written into the audit log"),
+            Err(why) => tracing::error!(%why, "a check could not be written to the audit log"),
         },
-        Weight::Acts => acting = acts(door, call, acting).await?,
+        AuditWeight::Acts => acting = acts(app, call, acting).await?,
     }
     Ok((acting, inside))
 }
 
 /// Reads the whole body of an operation that acts, and logs its beginning.
 async fn acts(
-    door: &Door,
+    app: &AppState,
     call: &mut ServiceRequest,
     mut acting: Acting,
 ) -> Result<Acting, ApiError> {
     acting.body = read(call).await?;
     // While the body arrived, the operator may have lost the credential or the role.
-    acting.operator = people::still(door, &acting.operator)
+    acting.operator = people::still(app, &acting.operator)
         .filter(|it| it.role.may(acting.operation.power))
         .ok_or(Refusal::NoAdminKey)?;
     if acting.reason.is_none() {
         acting.reason = said(call.request(), &acting.body)?;
     }
-    if acting.reason.is_none() && must_say(door, &acting.operator) {
+    if acting.reason.is_none() && must_say(app, &acting.operator) {
         return Err(Refusal::ReasonRequired.into());
     }
-    acting.entry = acting.note(door, Outcome::Begun).await?;
+    acting.entry = acting.note(app, AuditOutcome::Begun).await?;
     Ok(acting)
 }
 
 /// Whether an operator has to give a reason: always, once there are people. Before that, the configured admin key sets
 /// up the service without one.
-fn must_say(door: &Door, operator: &Operator) -> bool {
+fn must_say(app: &AppState, operator: &Operator) -> bool {
     operator.is_person()
-        || door
+        || app
             .engine
             .operators()
             .staff()
@@ -346,7 +347,7 @@ fn must_say(door: &Door, operator: &Operator) -> bool {
 }
 
 /// Logs how an operation ended. If the outcome is unknown, the entry that it began stands alone, as after a crash.
-async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
+async fn ended<B>(app: &AppState, acting: &Acting, answer: &ServiceResponse<B>) {
     let why = answer.response().error();
     let why = why.and_then(|why| why.as_error::<ApiError>());
     if why.is_some_and(ApiError::is_unknown) {
@@ -355,37 +356,45 @@ async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
     let (of, code) = (acting.entry, answer.status());
     let status = code.as_u16();
     let outcome = if code.is_success() {
-        Outcome::Done { of, status }
+        AuditOutcome::Done { of, status }
     } else {
-        Outcome::Failed { of, status }
+        AuditOutcome::Failed { of, status }
     };
-    let made = answer.response().extensions().get::<Made>().cloned();
-    let came = answer.response().extensions().get::<Came>().cloned();
+    let made = answer
+        .response()
+        .extensions()
+        .get::<CreatedSubject>()
+        .cloned();
+    let came = answer
+        .response()
+        .extensions()
+        .get::<ActionOutcome>()
+        .cloned();
     let acting = Acting {
-        subject: made.map_or_else(|| acting.subject.clone(), |Made(subject)| subject),
+        subject: made.map_or_else(|| acting.subject.clone(), |CreatedSubject(subject)| subject),
         reason: match came {
             Some(came) => Some(came.before(acting.why())),
             None => acting.reason.clone(),
         },
         ..acting.clone()
     };
-    if let Err(why) = acting.note(door, outcome).await {
+    if let Err(why) = acting.note(app, outcome).await {
         let id = acting.operation.id;
-        tracing::error!(%why, id, of, status, "an end could not be written into the audit log");
+        tracing::error!(%why, id, of, status, "the outcome could not be written to the audit log");
     }
 }
 
 /// The thing that an operation created: the subject of the entry of its end. It travels with the answer as an
 /// extension.
 #[derive(Clone, Debug)]
-pub struct Made(pub String);
+pub struct CreatedSubject(pub String);
 
 /// The result of an operation, where the status alone does not show it: the entry of its end has it in front of the
 /// reason. It travels with the answer as an extension.
 #[derive(Clone, Debug)]
-pub struct Came(pub String);
+pub struct ActionOutcome(pub String);
 
-impl Came {
+impl ActionOutcome {
     /// The reason of the entry: the result, followed by the operator's reason if one was given.
     pub fn before(&self, reason: &str) -> String {
         let Self(came) = self;
@@ -415,7 +424,7 @@ impl Acting {
             by
         };
         let reason = reason.or_else(|| self.reason.clone());
-        let missing = |field: &str| Wrong {
+        let missing = |field: &str| WrongField {
             field: field.to_owned(),
             mistake: Mistake::Required,
         };
@@ -432,9 +441,9 @@ impl Acting {
         self.reason.as_deref().map_or("", |said| said)
     }
 
-    async fn note(&self, door: &Door, outcome: Outcome) -> Result<u64, ApiError> {
+    async fn note(&self, app: &AppState, outcome: AuditOutcome) -> Result<u64, ApiError> {
         let noted = people::audit(
-            door,
+            app,
             &self.operator,
             self.operation.id,
             &self.subject,

@@ -1,9 +1,9 @@
 //! Operators' actions on one account of any tenant: suspend it, reactivate it, verify it.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use caudal_actors::accounts::AccountView;
-use caudal_actors::engine::{Asker, Engine};
+use caudal_actors::engine::{Engine, Requester};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_actors::reply::Given;
@@ -12,7 +12,7 @@ use caudal_http::body::OptionalBody;
 use caudal_http::body::read::{line, text};
 use caudal_http::choice::{SuspensionWord, one_of};
 use caudal_http::current;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
@@ -23,12 +23,10 @@ use caudal_ledger::people::audit::REASON_MAX;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::access::Acting;
 use super::storage::VerifyBody;
 use caudal_http::declared::{declared, field};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// How an account stands.
 #[derive(Debug, Serialize, ToSchema)]
@@ -65,14 +63,14 @@ pub(crate) async fn change(
     target: Target,
     order: ProfileOrder,
 ) -> Result<AccountView, Failure> {
-    let asker = Asker {
+    let requester = Requester {
         keyed: None,
         request_id: current::request().id,
         admitted: None,
     };
     match engine
         .ledger()
-        .change(realm, target, order, None, asker)
+        .change(realm, target, order, None, requester)
         .await?
     {
         Given::Value(view) => Ok(view),
@@ -81,8 +79,8 @@ pub(crate) async fn change(
     }
 }
 
-async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
-    let engine = &desk.door.engine;
+async fn ordered(admin_state: &AdminState, cvu: Cvu, order: ProfileOrder) -> HandlerResult {
+    let engine = &admin_state.app.engine;
     let (realm, account) = engine.operators().locate(cvu).await?;
     let view = change(engine, realm, Target::Account(account), order).await?;
     let status = view.account.status.as_str();
@@ -106,18 +104,18 @@ async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
     responses((status = 200, body = StandingBody))
 )]
 pub(crate) async fn suspend(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
     sent: OptionalBody,
-) -> Answer {
+) -> HandlerResult {
     let cvu = CvuInPath::read(&path)?;
     let SuspendByOperator { reason, code } = SuspendByOperator::read(sent.0)?;
     let reason = reason.or_else(|| acting.reason.clone());
     let reason = reason.ok_or_else(|| ApiError::field("reason", Mistake::Required))?;
     let code = code.unwrap_or(SuspensionCode::Other);
     let order = ProfileOrder::Suspend { reason, code };
-    ordered(&desk, cvu, order).await
+    ordered(&admin_state, cvu, order).await
 }
 
 /// Lets money out of a suspended account again.
@@ -129,8 +127,16 @@ pub(crate) async fn suspend(
     params(CvuInPath),
     responses((status = 200, body = StandingBody))
 )]
-pub(crate) async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    ordered(&desk, CvuInPath::read(&path)?, ProfileOrder::Reactivate).await
+pub(crate) async fn reactivate(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    ordered(
+        &admin_state,
+        CvuInPath::read(&path)?,
+        ProfileOrder::Reactivate,
+    )
+    .await
 }
 
 /// Replays the history of one account and compares it with index and actor.
@@ -142,8 +148,11 @@ pub(crate) async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<St
     params(CvuInPath),
     responses((status = 200, body = VerifyBody))
 )]
-pub(crate) async fn verify(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let engine = &desk.door.engine;
+pub(crate) async fn verify(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let engine = &admin_state.app.engine;
     let (realm, account) = engine.operators().locate(CvuInPath::read(&path)?).await?;
     let report = verify::one(engine, realm, account).await?;
     if report.count > 0 {

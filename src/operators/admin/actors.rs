@@ -1,12 +1,12 @@
 //! Actors: how many live per realm, and one account's actor compared with its state on disk.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::{RealmReport, Target};
 use caudal_backup::names::hex;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_ledger::accounts::Account;
 use caudal_ledger::cvu::Cvu;
@@ -16,11 +16,9 @@ use caudal_ledger::tenants::Mode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::accounts::CvuInPath;
 use super::shapes::List;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The figures of a realm's actors.
 pub(super) struct RealmFigures {
@@ -34,12 +32,12 @@ pub(super) struct RealmFigures {
 }
 
 /// The figures of every realm that has actors: a retired realm, or one between two supervisors, has none.
-pub(super) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Failure> {
-    let platform = desk.door.engine.platform();
+pub(super) async fn reports(admin_state: &AdminState) -> Result<Vec<RealmFigures>, Failure> {
+    let platform = admin_state.app.engine.platform();
     let mut reports = Vec::new();
     for (tenant, mode) in realms(&platform) {
         let realm = tenant.realm(mode);
-        let report = match desk.door.engine.operators().report(realm).await {
+        let report = match admin_state.app.engine.operators().report(realm).await {
             Err(Failure::ShuttingDown) => continue,
             report => report?,
         };
@@ -77,7 +75,7 @@ struct RealmBody {
     tag = "Actors",
     responses((status = 200, body = List<RealmBody>))
 )]
-pub(super) async fn list(desk: web::Data<OperatorDesk>) -> Answer {
+pub(super) async fn list(admin_state: web::Data<AdminState>) -> HandlerResult {
     let row = |figures: RealmFigures| RealmBody {
         tenant_id: figures.tenant,
         mode: figures.mode.as_str(),
@@ -90,7 +88,7 @@ pub(super) async fn list(desk: web::Data<OperatorDesk>) -> Answer {
         restarts: figures.report.restarts,
         passivations: figures.report.passivations,
     };
-    let items: Vec<_> = reports(&desk).await?.into_iter().map(row).collect();
+    let items: Vec<_> = reports(&admin_state).await?.into_iter().map(row).collect();
     Ok(json(StatusCode::OK, &List::of(items)))
 }
 
@@ -186,9 +184,12 @@ impl From<BankCall> for CallBody {
     }
 }
 
-async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
+async fn locate(
+    admin_state: &AdminState,
+    cvu: &str,
+) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
     let cvu = CvuInPath::read(cvu)?;
-    let (realm, account) = desk.door.engine.operators().locate(cvu).await?;
+    let (realm, account) = admin_state.app.engine.operators().locate(cvu).await?;
     Ok((cvu, realm, account))
 }
 
@@ -201,13 +202,19 @@ async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, Account
     params(CvuInPath),
     responses((status = 200, body = ActorBody))
 )]
-pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let at = locate(&desk, &path).await?;
-    shown(&desk, at).await
+pub(super) async fn read(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let at = locate(&admin_state, &path).await?;
+    shown(&admin_state, at).await
 }
 
-async fn shown(desk: &OperatorDesk, (cvu, realm, number): (Cvu, RealmId, AccountNo)) -> Answer {
-    let engine = &desk.door.engine;
+async fn shown(
+    admin_state: &AdminState,
+    (cvu, realm, number): (Cvu, RealmId, AccountNo),
+) -> HandlerResult {
+    let engine = &admin_state.app.engine;
     let observed = engine
         .operators()
         .observe(realm, Target::Account(number))
@@ -257,11 +264,14 @@ struct PassivatedBody {
     params(CvuInPath),
     responses((status = 200, body = PassivatedBody))
 )]
-pub(super) async fn passivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let (cvu, realm, number) = locate(&desk, &path).await?;
+pub(super) async fn passivate(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let (cvu, realm, number) = locate(&admin_state, &path).await?;
     let target = Target::Account(number);
-    let gone = desk
-        .door
+    let gone = admin_state
+        .app
         .engine
         .operators()
         .passivate(realm, target)

@@ -19,9 +19,9 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_http::body::Body;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::respond::json;
-use caudal_http::{Door, current};
+use caudal_http::{AppState, current};
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
 use caudal_ledger::people::audit::AuditEntry;
 use caudal_ledger::rejection::Rejection;
@@ -32,13 +32,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::access::Acting;
-use super::people::Outcome;
+use super::people::AuditOutcome;
 use super::requests::ChangeTenant;
 use super::shapes::{KeyBody, List};
-use super::{OperatorDesk, relations};
+use super::{AdminState, relations};
 use caudal_http::declared::{declared, id};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// What one person asked for, and what became of it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -93,7 +91,12 @@ pub(crate) struct ChangeBody {
     pub after: Option<String>,
 }
 
-fn shown(door: &Door, approval: &Approval, now: Timestamp, answer: Option<Value>) -> ApprovalBody {
+fn shown(
+    app: &AppState,
+    approval: &Approval,
+    now: Timestamp,
+    answer: Option<Value>,
+) -> ApprovalBody {
     let Approval {
         proposal,
         vote,
@@ -101,8 +104,8 @@ fn shown(door: &Door, approval: &Approval, now: Timestamp, answer: Option<Value>
         ..
     } = approval;
     let request: Option<Value> = serde_json::from_str(&proposal.body).ok();
-    let platform = door.engine.platform();
-    let About { tenant, key } = About::of(&platform, proposal);
+    let platform = app.engine.platform();
+    let ApprovalSubject { tenant, key } = ApprovalSubject::of(&platform, proposal);
     let waits = approval.waits_at(now);
     let changes = tenant.filter(|_| waits && proposal.action == "changeTenant");
     let changes = changes.map(|tenant| bank_changes(tenant, &proposal.body));
@@ -119,7 +122,7 @@ fn shown(door: &Door, approval: &Approval, now: Timestamp, answer: Option<Value>
         tenant_id: tenant.map(|tenant| tenant.id.clone()),
         tenant_name: tenant.map(|tenant| tenant.name.clone()),
         changes: changes.into_iter().flatten().collect(),
-        key: key.map(|key| KeyBody::of(door, key, None)),
+        key: key.map(|key| KeyBody::of(app, key, None)),
         decided_by: vote.as_ref().map(|vote| vote.by.clone()),
         decided_at: vote.as_ref().map(|vote| vote.at.to_string()),
         decision_reason: vote.as_ref().map(|vote| vote.reason.clone()),
@@ -130,14 +133,14 @@ fn shown(door: &Door, approval: &Approval, now: Timestamp, answer: Option<Value>
 
 /// The tenant and the key that a request is about, as they are now.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct About<'a> {
+pub(crate) struct ApprovalSubject<'a> {
     /// The tenant.
     pub tenant: Option<&'a Tenant>,
     /// The key.
     pub key: Option<&'a ApiKey>,
 }
 
-impl<'a> About<'a> {
+impl<'a> ApprovalSubject<'a> {
     /// The tenant and the key of a request: what its subject names depends on the operation.
     pub(crate) fn of(platform: &'a Platform, proposal: &Proposal) -> Self {
         let key = platform.keys.get(&proposal.subject);
@@ -176,8 +179,8 @@ pub(crate) fn bank_changes(tenant: &Tenant, body: &str) -> Vec<ChangeBody> {
 ///
 /// # Errors
 /// When too many requests wait, or the store takes no writes.
-pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
-    let engine = &desk.door.engine;
+pub(super) async fn ask(admin_state: &AdminState, acting: &Acting) -> HandlerResult {
+    let engine = &admin_state.app.engine;
     let Acting {
         operator,
         operation,
@@ -196,7 +199,7 @@ pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
         body: body.map_err(|_| Failure::Bug)?.to_owned(),
         expires_at: Timestamp::default(),
     };
-    let entry = entry(&proposal, proposal.reason.clone(), Outcome::Begun);
+    let entry = entry(&proposal, proposal.reason.clone(), AuditOutcome::Begun);
     let asked = engine
         .operators()
         .approve(ApprovalOrder::Ask(proposal), Some(entry));
@@ -207,12 +210,12 @@ pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
         "an approval waits"
     );
     let approval = done.staff.approvals.numbered(done.number)?;
-    let body = shown(&desk.door, approval, engine.now(), None);
+    let body = shown(&admin_state.app, approval, engine.now(), None);
     Ok(json(StatusCode::ACCEPTED, &body))
 }
 
 /// An audit entry about a proposal, under the name of the person who asked.
-fn entry(proposal: &Proposal, reason: String, outcome: Outcome) -> AuditEntry {
+fn entry(proposal: &Proposal, reason: String, outcome: AuditOutcome) -> AuditEntry {
     AuditEntry {
         operator: proposal.by.clone(),
         role: proposal.role,
@@ -233,13 +236,13 @@ fn entry(proposal: &Proposal, reason: String, outcome: Outcome) -> AuditEntry {
     tag = "People",
     responses((status = 200, body = List<ApprovalBody>))
 )]
-pub(crate) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
+pub(crate) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
     let (approvals, now) = (
-        desk.door.engine.operators().staff().approvals,
-        desk.door.engine.now(),
+        admin_state.app.engine.operators().staff().approvals,
+        admin_state.app.engine.now(),
     );
     let items = approvals.all().rev();
-    let items = items.map(|it| shown(&desk.door, it, now, None));
+    let items = items.map(|it| shown(&admin_state.app, it, now, None));
     json(StatusCode::OK, &List::of(items.collect()))
 }
 
@@ -258,14 +261,17 @@ declared! {
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
-pub(crate) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+pub(crate) async fn one(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
     let (approvals, now) = (
-        desk.door.engine.operators().staff().approvals,
-        desk.door.engine.now(),
+        admin_state.app.engine.operators().staff().approvals,
+        admin_state.app.engine.now(),
     );
     let approval = approvals.numbered(ApprovalInPath::read(&path)?)?;
     Ok(json(
         StatusCode::OK,
-        &shown(&desk.door, approval, now, None),
+        &shown(&admin_state.app, approval, now, None),
     ))
 }

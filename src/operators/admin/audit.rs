@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
-use caudal_actors::engine::lists::{Cursor, Listing};
+use caudal_actors::engine::lists::{ListCursor, Listing};
 use caudal_actors::engine::people::{AuditPage, AuditQuery, AuditRow};
 use caudal_actors::failure::Failure;
 use caudal_http::cursors;
@@ -13,12 +13,12 @@ use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
 use caudal_http::respond::{json, next};
 use caudal_http::shapes::DayOrInstant;
 use caudal_http::text;
-use caudal_ledger::people::audit::{AuditFilter, Outcome};
+use caudal_ledger::people::audit::{AuditFilter, AuditOutcome};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 
 /// The media type of one JSON entry per line.
 const NDJSON: &str = "application/x-ndjson";
@@ -59,11 +59,11 @@ impl From<AuditRow> for EntryBody {
     fn from(row: AuditRow) -> Self {
         let entry = row.entry;
         let (status, of, approval) = match entry.outcome {
-            Outcome::Done { of, status } | Outcome::Failed { of, status } => {
+            AuditOutcome::Done { of, status } | AuditOutcome::Failed { of, status } => {
                 (Some(status), Some(of), None)
             }
-            Outcome::Asked { approval } => (None, None, Some(approval)),
-            Outcome::Begun | Outcome::Looked | Outcome::Denied => (None, None, None),
+            AuditOutcome::Asked { approval } => (None, None, Some(approval)),
+            AuditOutcome::Begun | AuditOutcome::Looked | AuditOutcome::Denied => (None, None, None),
         };
         Self {
             sequence: row.sequence,
@@ -89,7 +89,7 @@ impl From<AuditRow> for EntryBody {
 #[schema(as = AuditPage)]
 struct PageBody {
     items: Vec<EntryBody>,
-    /// Where the log goes on, as in `X-Next-Cursor`; null at its end.
+    /// Where the log goes on, as in `X-Next-ListCursor`; null at its end.
     next_cursor: Option<String>,
 }
 
@@ -112,12 +112,12 @@ params! {
         /// How many, 1 to 200; 50 when absent.
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
-        /// A value of `X-Next-Cursor`.
-        cursor: Option<Cursor> = cursor("cursor") as Option<String>;
+        /// A value of `X-Next-ListCursor`.
+        cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }
 
-/// Lists the audit log, newest first. A page with few entries or none still says in `X-Next-Cursor` where the log
+/// Lists the audit log, newest first. A page with few entries or none still says in `X-Next-ListCursor` where the log
 /// goes on. With `Accept: application/x-ndjson` it is one entry a line.
 #[utoipa::path(
     get,
@@ -128,7 +128,7 @@ params! {
     responses((status = 200, content((PageBody = "application/json"), (String = "application/x-ndjson"))))
 )]
 pub(super) async fn list(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     request: HttpRequest,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
@@ -146,12 +146,13 @@ pub(super) async fn list(
         before: sent.cursor.map(|cursor| cursor.number),
         limit: usize::try_from(limit).map_err(|_| Failure::Bug)?,
     };
-    let AuditPage { rows, next: more } = desk.door.engine.operators().audit_page(asked).await?;
+    let AuditPage { rows, next: more } =
+        admin_state.app.engine.operators().audit_page(asked).await?;
     let items: Vec<_> = rows.into_iter().map(EntryBody::from).collect();
     let listing: Listing<()> = Listing {
         items: Vec::new(),
         total: 0,
-        next: more.map(Cursor::from),
+        next: more.map(ListCursor::from),
         looked: None,
     };
     let lines = request.headers().get(ACCEPT);

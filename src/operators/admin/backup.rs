@@ -7,7 +7,7 @@ use caudal_http::respond::json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 
 /// Where the journal is kept besides, and how far that is behind. Figures count since the start of the process.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -16,7 +16,7 @@ use super::OperatorDesk;
 pub(super) struct BackupBody {
     /// The setting `backup.to`; null when nothing is shipped.
     to: Option<String>,
-    /// The id of the store, under which its objects lie there.
+    /// The id of the store, under which its objects are there.
     store: Option<String>,
     /// How often the tail is shipped, in seconds.
     tail_seconds: Option<u64>,
@@ -44,24 +44,24 @@ pub(super) struct BackupBody {
 
 impl BackupBody {
     /// The current state.
-    pub(super) fn now(desk: &OperatorDesk) -> Self {
-        match &desk.backup {
-            Some(backup) => Self::of(desk, backup.progress()),
+    pub(super) fn now(admin_state: &AdminState) -> Self {
+        match &admin_state.backup {
+            Some(backup) => Self::of(admin_state, backup.progress()),
             None => Self {
-                last_commit: desk.door.engine.operators().stats().last_commit,
+                last_commit: admin_state.app.engine.operators().stats().last_commit,
                 ..Self::default()
             },
         }
     }
 
-    fn of(desk: &OperatorDesk, progress: Progress) -> Self {
+    fn of(admin_state: &AdminState, progress: Progress) -> Self {
         Self {
             to: Some(progress.place),
             store: Some(progress.store),
             tail_seconds: Some(progress.every.as_secs()),
             shipped_by: progress.shipper,
             commit: progress.commit,
-            last_commit: desk.door.engine.operators().stats().last_commit,
+            last_commit: admin_state.app.engine.operators().stats().last_commit,
             lag_seconds: progress.ships.then_some(progress.lag.as_secs()),
             lag_bytes: progress.ships.then_some(progress.lag_bytes),
             complete_seconds_ago: progress
@@ -76,7 +76,7 @@ impl BackupBody {
     }
 
     /// The same as metrics: name, help and value; empty when no backup is configured.
-    pub(super) fn figures(&self) -> Vec<Figure> {
+    pub(super) fn figures(&self) -> Vec<BackupFigure> {
         let all = [
             (
                 "backup_lag_seconds",
@@ -112,7 +112,7 @@ impl BackupBody {
 }
 
 /// A figure: name, help, value.
-pub(super) type Figure = (&'static str, &'static str, u64);
+pub(super) type BackupFigure = (&'static str, &'static str, u64);
 
 /// Shows where the journal is kept besides, and how far that is behind.
 #[utoipa::path(
@@ -122,8 +122,8 @@ pub(super) type Figure = (&'static str, &'static str, u64);
     tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]
-pub(super) async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    json(StatusCode::OK, &BackupBody::now(&desk))
+pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+    json(StatusCode::OK, &BackupBody::now(&admin_state))
 }
 
 /// Ships what is new now, and answers when that has ended; `error` says whether it went well.
@@ -134,10 +134,10 @@ pub(super) async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
     tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]
-pub(super) async fn ship(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    if let Some(backup) = &desk.backup {
+pub(super) async fn ship(admin_state: web::Data<AdminState>) -> HttpResponse {
+    if let Some(backup) = &admin_state.backup {
         let progress = backup.now().await;
-        return json(StatusCode::OK, &BackupBody::of(&desk, progress));
+        return json(StatusCode::OK, &BackupBody::of(&admin_state, progress));
     }
-    json(StatusCode::OK, &BackupBody::now(&desk))
+    json(StatusCode::OK, &BackupBody::now(&admin_state))
 }

@@ -7,7 +7,7 @@ pub(super) mod deciding;
 mod decisions;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::money::TransferView;
@@ -17,7 +17,7 @@ use caudal_http::bodies::events::{ResolvedBody, resolved};
 use caudal_http::bodies::transfers::{
     BankCallBody, DecisionBody, RejectionBody, TransferBody, transfer,
 };
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::query::Query;
 use caudal_http::respond::json;
 use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Parked, Unbooked, UnbookedState};
@@ -29,12 +29,10 @@ use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use caudal_http::declared::{declared, id};
 use caudal_http::params::{PageParams, params};
 use caudal_http::query::{LIMIT_MAX, OFFSET_MAX};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A case.
 #[derive(Debug, Serialize, ToSchema)]
@@ -114,30 +112,30 @@ struct CasesPage {
     offset: usize,
 }
 
-fn tenant_of(desk: &OperatorDesk, realm: RealmId) -> Option<String> {
-    let platform = desk.door.engine.platform();
+fn tenant_of(admin_state: &AdminState, realm: RealmId) -> Option<String> {
+    let platform = admin_state.app.engine.platform();
     let mut all = realms(&platform);
     let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
     found.map(|(tenant, _)| tenant.id.clone())
 }
 
-fn render(desk: &OperatorDesk, (realm, case): &RealmCase) -> CaseBody {
+fn render(admin_state: &AdminState, (realm, case): &RealmCase) -> CaseBody {
     match case {
-        Case::Transfer(view, since) => of_transfer(desk, *realm, view, *since),
-        Case::Suspense(parked) => of_suspense(desk, *realm, parked),
-        Case::Unbooked(unbooked) => of_unbooked(desk, *realm, unbooked),
+        Case::Transfer(view, since) => of_transfer(admin_state, *realm, view, *since),
+        Case::Suspense(parked) => of_suspense(admin_state, *realm, parked),
+        Case::Unbooked(unbooked) => of_unbooked(admin_state, *realm, unbooked),
     }
 }
 
-fn age(desk: &OperatorDesk, since: Timestamp) -> u64 {
-    let now = desk.door.engine.now().millis();
+fn age(admin_state: &AdminState, since: Timestamp) -> u64 {
+    let now = admin_state.app.engine.now().millis();
     now.saturating_sub(since.millis())
         .checked_div(1000)
         .unwrap_or(0)
 }
 
 fn of_transfer(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     realm: RealmId,
     view: &TransferView,
     since: Option<Timestamp>,
@@ -147,7 +145,7 @@ fn of_transfer(
     CaseBody {
         id: body.id.clone(),
         kind: CaseKind::Transfer.as_str(),
-        tenant_id: tenant_of(desk, realm),
+        tenant_id: tenant_of(admin_state, realm),
         mode: realm.mode().as_str(),
         state: match (&it.decision, it.status) {
             (Some(_), _) => "decided",
@@ -155,7 +153,7 @@ fn of_transfer(
             (None, _) => "not_waiting",
         },
         since: since.map(|since| since.to_string()),
-        age_seconds: since.map(|since| age(desk, since)),
+        age_seconds: since.map(|since| age(admin_state, since)),
         cvu: Some(body.from_cvu.clone()),
         amount: Some(body.amount.to_string()),
         reason: body.status.to_owned(),
@@ -167,7 +165,7 @@ fn of_transfer(
     }
 }
 
-fn of_suspense(desk: &OperatorDesk, realm: RealmId, parked: &Parked) -> CaseBody {
+fn of_suspense(admin_state: &AdminState, realm: RealmId, parked: &Parked) -> CaseBody {
     let arrived = &parked.suspense.cash_in;
     let body = resolved(realm, parked);
     let state = match body.outcome {
@@ -178,11 +176,11 @@ fn of_suspense(desk: &OperatorDesk, realm: RealmId, parked: &Parked) -> CaseBody
     CaseBody {
         id: body.id.clone(),
         kind: CaseKind::Suspense.as_str(),
-        tenant_id: tenant_of(desk, realm),
+        tenant_id: tenant_of(admin_state, realm),
         mode: realm.mode().as_str(),
         state,
         since: Some(parked.since.to_string()),
-        age_seconds: (state != "decided").then(|| age(desk, parked.since)),
+        age_seconds: (state != "decided").then(|| age(admin_state, parked.since)),
         cvu: Some(arrived.cvu.to_string()),
         amount: Some(arrived.amount.to_string()),
         reason: parked.suspense.reason.clone(),
@@ -197,7 +195,7 @@ fn of_suspense(desk: &OperatorDesk, realm: RealmId, parked: &Parked) -> CaseBody
     }
 }
 
-fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
+fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
     let (state, transfer) = match &unbooked.state {
         UnbookedState::Waiting => ("open", None),
         UnbookedState::Dismissed(_) => ("decided", None),
@@ -253,11 +251,11 @@ fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> Case
     CaseBody {
         id: unbooked.id(realm).to_string(),
         kind: CaseKind::Unbooked.as_str(),
-        tenant_id: tenant_of(desk, realm),
+        tenant_id: tenant_of(admin_state, realm),
         mode: realm.mode().as_str(),
         state,
         since: Some(unbooked.since.to_string()),
-        age_seconds: unbooked.waits().then(|| age(desk, unbooked.since)),
+        age_seconds: unbooked.waits().then(|| age(admin_state, unbooked.since)),
         cvu: unbooked.says.cvu().map(|cvu| cvu.to_string()),
         amount: unbooked.says.amount().map(|amount| amount.to_string()),
         reason: unbooked.reason.clone(),
@@ -299,8 +297,8 @@ params! {
     params(CaseParams),
     responses((status = 200, body = CasesPage))
 )]
-pub async fn list(desk: web::Data<OperatorDesk>, query: Query) -> Answer {
-    let engine = &desk.door.engine;
+pub(super) async fn list(admin_state: web::Data<AdminState>, query: Query) -> HandlerResult {
+    let engine = &admin_state.app.engine;
     let sent = CaseParams::read(query)?;
     let page = ListPage::from(PageParams {
         limit: sent.limit,
@@ -323,7 +321,10 @@ pub async fn list(desk: web::Data<OperatorDesk>, query: Query) -> Answer {
     let span = (page.offset, page.limit);
     let (cases, total) = engine.operators().cases(wanted, kinds, span).await?;
     let body = CasesPage {
-        items: cases.iter().map(|case| render(&desk, case)).collect(),
+        items: cases
+            .iter()
+            .map(|case| render(&admin_state, case))
+            .collect(),
         total,
         limit: page.limit,
         offset: page.offset,
@@ -354,8 +355,11 @@ declared! {
     params(CaseInPath),
     responses((status = 200, body = CaseBody))
 )]
-pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let engine = &desk.door.engine;
+pub(super) async fn one(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let engine = &admin_state.app.engine;
     let body = match CaseInPath::read(&path)? {
         CaseId::Transfer(id) => {
             let found = engine
@@ -366,15 +370,19 @@ pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) 
             let (case, calls) = found;
             CaseBody {
                 bank_calls: calls.iter().map(BankCallBody::from).collect(),
-                ..render(&desk, &(id.0.realm, case))
+                ..render(&admin_state, &(id.0.realm, case))
             }
         }
-        CaseId::Suspense(id) => {
-            of_suspense(&desk, id.realm, &engine.operators().suspense_case(id)?)
-        }
-        CaseId::Unbooked(id) => {
-            of_unbooked(&desk, id.realm, &engine.operators().unbooked_case(id)?)
-        }
+        CaseId::Suspense(id) => of_suspense(
+            &admin_state,
+            id.realm,
+            &engine.operators().suspense_case(id)?,
+        ),
+        CaseId::Unbooked(id) => of_unbooked(
+            &admin_state,
+            id.realm,
+            &engine.operators().unbooked_case(id)?,
+        ),
     };
     Ok(json(StatusCode::OK, &body))
 }

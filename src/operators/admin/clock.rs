@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use caudal_actors::ports::Doubt;
+use caudal_actors::ports::ClockDoubt;
 use caudal_http::body::Body;
 use caudal_http::body::read::line;
 use caudal_http::errors::ApiError;
@@ -11,7 +11,7 @@ use caudal_http::respond::json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::access::Acting;
 
 /// The longest name of the person who confirms, in characters.
@@ -33,9 +33,9 @@ struct ClockBody {
     machine_says: Option<String>,
 }
 
-fn shown(desk: &OperatorDesk) -> HttpResponse {
-    let engine = &desk.door.engine;
-    let doubt: Option<Doubt> = engine.lifecycle().clock_doubt();
+fn shown(admin_state: &AdminState) -> HttpResponse {
+    let engine = &admin_state.app.engine;
+    let doubt: Option<ClockDoubt> = engine.lifecycle().clock_doubt();
     let body = ClockBody {
         in_doubt: doubt.is_some(),
         now: engine.now().to_string(),
@@ -53,8 +53,8 @@ fn shown(desk: &OperatorDesk) -> HttpResponse {
     tag = "Operation",
     responses((status = 200, body = ClockBody))
 )]
-pub(super) async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    shown(&desk)
+pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+    shown(&admin_state)
 }
 
 request! {
@@ -78,14 +78,14 @@ request! {
     responses((status = 200, body = ClockBody))
 )]
 pub(super) async fn confirm(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     acting: Acting,
     sent: Body,
 ) -> Result<HttpResponse, ApiError> {
     let ConfirmClock { by, reason } = ConfirmClock::read(sent)?;
     let (by, reason) = acting.signed(by, reason)?;
-    if let Some(doubt) = desk
-        .door
+    if let Some(doubt) = admin_state
+        .app
         .engine
         .lifecycle()
         .confirm_clock(by, reason)
@@ -93,5 +93,5 @@ pub(super) async fn confirm(
     {
         tracing::warn!(says = %doubt.says, believed = %doubt.believed, "the clock was confirmed");
     }
-    Ok(shown(&desk))
+    Ok(shown(&admin_state))
 }

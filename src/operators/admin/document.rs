@@ -235,7 +235,7 @@ fn mention(operation: &mut Operation, (status, name, _): Shared) {
 
 /// Adds the header for the reason to operations that act.
 fn explain(operation: &mut Operation) {
-    let acts = |row: &&access::Operation| row.weight == access::Weight::Acts;
+    let acts = |row: &&access::AdminOperation| row.weight == access::AuditWeight::Acts;
     let mut rows = access::OPERATIONS.iter().filter(acts);
     if rows.any(|row| Some(row.id) == operation.operation_id.as_deref()) {
         let mut reason = Parameter::new(reasons::REASON.as_str());

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use caudal_actors::realms::Target;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::body::Body;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
-use caudal_http::words::{Mistake, Wrong};
+use caudal_http::words::{Mistake, WrongField};
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::fees::{CHARGED, FeeRule};
 use caudal_ledger::ids::RealmId;
@@ -17,9 +17,7 @@ use caudal_ledger::ids::RealmId;
 use super::accounts::CvuInPath;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
-use super::{OperatorDesk, accounts};
-
-type Answer = Result<HttpResponse, ApiError>;
+use super::{AdminState, accounts};
 
 /// Checks that every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's
 /// own type in one of these realms.
@@ -27,7 +25,7 @@ type Answer = Result<HttpResponse, ApiError>;
 /// # Errors
 /// 400 that names each entry that cannot be charged; the realm's failure when a realm does not answer.
 pub(super) async fn can_be_charged(
-    door: &Door,
+    app: &AppState,
     realms: &[RealmId],
     fees: &[FeeRule],
 ) -> Result<(), ApiError> {
@@ -37,14 +35,14 @@ pub(super) async fn can_be_charged(
         if missing.is_empty() {
             return Ok(());
         }
-        let types = door.engine.queries().voucher_types(*realm).await?;
+        let types = app.engine.queries().voucher_types(*realm).await?;
         missing.retain(|code| types.custom(code).is_err());
     }
     let wrong = fees
         .iter()
         .enumerate()
         .filter(|(_, fee)| missing.contains(&fee.code));
-    let wrong = wrong.map(|(at, _)| Wrong {
+    let wrong = wrong.map(|(at, _)| WrongField {
         field: format!("feeSchedule.{at}.voucherTypeCode"),
         mistake: Mistake::NotCharged,
     });
@@ -66,19 +64,20 @@ pub(super) async fn can_be_charged(
     request_body(content = SetFees),
     responses((status = 200, body = ScheduleBody))
 )]
-pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub(super) async fn set(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+    sent: Body,
+) -> HandlerResult {
     let cvu = CvuInPath::read(&path)?;
     let SetFees { fees } = SetFees::read(sent)?;
-    let engine = &desk.door.engine;
+    let engine = &admin_state.app.engine;
     let (realm, account) = engine.operators().locate(cvu).await?;
     let fees = rules(fees);
-    can_be_charged(&desk.door, &[realm], &fees).await?;
+    can_be_charged(&admin_state.app, &[realm], &fees).await?;
     let order = ProfileOrder::ChangeFees(fees);
     let view = accounts::change(engine, realm, Target::Account(account), order).await?;
-    tracing::info!(
-        cvu_last4 = cvu.last4(),
-        "fee schedule of an account changed"
-    );
+    tracing::info!(cvu_last4 = cvu.last4(), "account fee schedule changed");
     let body = ScheduleBody::of(cvu, &view.account.fees);
     Ok(json(StatusCode::OK, &body))
 }

@@ -8,7 +8,7 @@ use caudal_http::errors::ApiError;
 use caudal_http::words::Refusal;
 use serde_json::Value;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::access::{Acting, OPERATIONS};
 use super::approvals::voting;
 use super::cases::deciding;
@@ -38,14 +38,14 @@ fn acting(
 /// # Errors
 /// Those of the operation.
 pub(crate) async fn decide_case(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     operator: &Operator,
     id: &str,
     reason: &str,
     body: &str,
 ) -> Result<bool, ApiError> {
     let acting = acting(operator, "decideCase", id, reason, body)?;
-    let answer = deciding::decided(desk, id, &acting, Body::parse(body.as_bytes())?).await?;
+    let answer = deciding::decided(admin_state, id, &acting, Body::parse(body.as_bytes())?).await?;
     Ok(answer.status() == StatusCode::ACCEPTED)
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn decide_case(
 /// # Errors
 /// Those of the operations.
 pub(crate) async fn vote(
-    desk: &web::Data<OperatorDesk>,
+    admin_state: &web::Data<AdminState>,
     operator: &Operator,
     number: &str,
     reason: &str,
@@ -67,9 +67,12 @@ pub(crate) async fn vote(
     };
     let acting = acting(operator, id, number, reason, "{}")?;
     if approved {
-        return Ok(voting::approved(desk, number, acting).await?.1);
+        return Ok(voting::approved(admin_state, number, acting).await?.1);
     }
-    let (desk, path) = (web::Data::clone(desk), web::Path::from(number.to_owned()));
-    voting::reject(desk, path, acting).await?;
+    let (admin_state, path) = (
+        web::Data::clone(admin_state),
+        web::Path::from(number.to_owned()),
+    );
+    voting::reject(admin_state, path, acting).await?;
     Ok(None)
 }

@@ -9,12 +9,12 @@ use std::fmt::{Display, Write as _};
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use caudal_actors::engine::Down;
+use caudal_actors::engine::DownRealm;
 use caudal_actors::engine::cases::CaseFigures;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::RealmReport;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::errors::ApiError;
 use caudal_http::respond::{self, json};
 use caudal_ledger::tenants::Platform;
@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::actors::{RealmFigures, reports};
 use super::backup::BackupBody;
 use super::memory::MemoryBody;
-use super::{OperatorDesk, webhooks};
+use super::{AdminState, webhooks};
 
 /// The most tenants with labels of their own: the oldest. The figures of all others are under [`OTHER`].
 const TENANTS_MAX: usize = 200;
@@ -41,13 +41,13 @@ pub(super) async fn livez() -> HttpResponse {
 
 /// Whether the service takes requests and its stores can be read and written; if not, why. Of several nodes, only the
 /// owner of the log takes requests. This says more than `/readyz` of the public listener, which is open to everybody.
-pub(super) async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
-    let door = &desk.door;
-    fit(door)?;
-    if !door.is_owners() {
-        return Err(door.refusal());
+pub(super) async fn readyz(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
+    let app = &admin_state.app;
+    fit(app)?;
+    if !app.is_owners() {
+        return Err(app.refusal());
     }
-    let down = door.engine.lifecycle().down();
+    let down = app.engine.lifecycle().down();
     if down.is_empty() {
         return Ok(respond::ready());
     }
@@ -58,14 +58,14 @@ pub(super) async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse
 ///
 /// # Errors
 /// The reason why it does not.
-pub(super) fn fit(door: &Door) -> Result<(), ApiError> {
-    if !door.gate.is_open() {
+pub(super) fn fit(app: &AppState) -> Result<(), ApiError> {
+    if !app.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
-    door.ready().map_err(ApiError::not_ready)
+    app.ready().map_err(ApiError::not_ready)
 }
 
-/// The answer while a realm's supervisor has fallen: the other realms are served.
+/// The response while a realm's supervisor is down: the other realms are served.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Limping {
@@ -73,7 +73,7 @@ struct Limping {
     realms_down: Vec<Fallen>,
 }
 
-/// A realm whose supervisor has fallen within the last minute, or is not back yet.
+/// A realm whose supervisor failed within the last minute, or is not back yet.
 #[derive(Debug, Serialize)]
 struct Fallen {
     realm: u32,
@@ -84,8 +84,8 @@ struct Fallen {
 }
 
 impl Limping {
-    fn of(down: &[Down]) -> Self {
-        let fallen = |down: &Down| Fallen {
+    fn of(down: &[DownRealm]) -> Self {
+        let fallen = |down: &DownRealm| Fallen {
             realm: down.realm.0,
             falls: down.falls,
             served: down.served,
@@ -98,41 +98,41 @@ impl Limping {
 }
 
 /// Prometheus text, made from the figures of the store and of the actors.
-pub(super) async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
+pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse {
     let mut page = Page::default();
-    store::figures(&mut page, &desk);
-    for (name, help, figure) in MemoryBody::now(&desk).figures() {
+    store::figures(&mut page, &admin_state);
+    for (name, help, figure) in MemoryBody::now(&admin_state).figures() {
         page.gauge(name, help, figure);
     }
-    for (name, help, value) in BackupBody::now(&desk).figures() {
+    for (name, help, value) in BackupBody::now(&admin_state).figures() {
         page.gauge(name, help, value);
     }
-    log::figures(&mut page, &desk);
-    let named = Named::of(&desk.door.engine.platform());
-    in_flight::figures(&mut page, &desk, &named);
-    clock(&mut page, &desk);
-    match reports(&desk).await {
+    log::figures(&mut page, &admin_state);
+    let named = LabelledTenants::of(&admin_state.app.engine.platform());
+    in_flight::figures(&mut page, &admin_state, &named);
+    clock(&mut page, &admin_state);
+    match reports(&admin_state).await {
         Ok(realms) => actors(&mut page, &realms, &named),
         // The store's figures matter most when the actors cannot answer.
         Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
     }
-    match webhooks::all(&desk).await {
+    match webhooks::all(&admin_state).await {
         Ok(found) => hooks(&mut page, &found, &named),
         Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
     }
-    match figures(&desk) {
-        Ok(found) => cases(&mut page, (&found, desk.door.engine.now()), &named),
+    match figures(&admin_state) {
+        Ok(found) => cases(&mut page, (&found, admin_state.app.engine.now()), &named),
         Err(why) => tracing::warn!(%why, "metrics without the cases"),
     }
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
-        .body(page.0 + &desk.door.measures.text())
+        .body(page.0 + &admin_state.app.measures.text())
 }
 
 /// The tenants that have labels of their own.
-struct Named(BTreeSet<String>);
+struct LabelledTenants(BTreeSet<String>);
 
-impl Named {
+impl LabelledTenants {
     fn of(platform: &Platform) -> Self {
         let mut all: Vec<_> = platform.tenants.values().collect();
         // The number of a realm says when it was created.
@@ -216,8 +216,8 @@ impl Page {
     }
 }
 
-fn clock(page: &mut Page, desk: &OperatorDesk) {
-    let doubt = desk.door.engine.lifecycle().clock_doubt();
+fn clock(page: &mut Page, admin_state: &AdminState) {
+    let doubt = admin_state.app.engine.lifecycle().clock_doubt();
     let apart = doubt.map_or(0, |doubt| {
         let (says, believed) = (doubt.says.millis(), doubt.believed.millis());
         i128::from(says).saturating_sub(i128::from(believed))
@@ -236,7 +236,7 @@ fn clock(page: &mut Page, desk: &OperatorDesk) {
 }
 
 /// One figure of a realm: name, kind, help, value.
-type Figure = (
+type RealmFigure = (
     &'static str,
     &'static str,
     &'static str,
@@ -247,7 +247,7 @@ fn size(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [RealmFigure; 7] = [
     (
         "actors_resident",
         "gauge",
@@ -292,7 +292,7 @@ const FIGURES: [Figure; 7] = [
     ),
 ];
 
-fn actors(page: &mut Page, realms: &[RealmFigures], named: &Named) {
+fn actors(page: &mut Page, realms: &[RealmFigures], named: &LabelledTenants) {
     for (name, kind, help, figure) in FIGURES {
         let values = realms.iter().map(|realm| {
             let (tenant, mode) = (named.label(&realm.tenant), realm.mode.as_str());
@@ -304,14 +304,14 @@ fn actors(page: &mut Page, realms: &[RealmFigures], named: &Named) {
 }
 
 /// One figure of a webhook: name, kind, help, value.
-type HookFigure = (
+type WebhookFigure = (
     &'static str,
     &'static str,
     &'static str,
     fn(&webhooks::Row) -> u64,
 );
 
-const HOOK_FIGURES: [HookFigure; 5] = [
+const HOOK_FIGURES: [WebhookFigure; 5] = [
     (
         "webhook_behind_events",
         "gauge",
@@ -344,7 +344,7 @@ const HOOK_FIGURES: [HookFigure; 5] = [
     ),
 ];
 
-fn hooks(page: &mut Page, found: &[webhooks::Row], named: &Named) {
+fn hooks(page: &mut Page, found: &[webhooks::Row], named: &LabelledTenants) {
     for (name, kind, help, figure) in HOOK_FIGURES {
         let values = found.iter().enumerate().map(|(place, row)| {
             let (tenant, mode) = (named.label(&row.tenant_id), row.mode);
@@ -363,8 +363,8 @@ fn hooks(page: &mut Page, found: &[webhooks::Row], named: &Named) {
 /// The cases that wait for a person in a realm.
 pub(super) type RealmCases = (String, &'static str, CaseFigures);
 
-pub(super) fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
-    let engine = &desk.door.engine;
+pub(super) fn figures(admin_state: &AdminState) -> Result<Vec<RealmCases>, Failure> {
+    let engine = &admin_state.app.engine;
     let platform = engine.platform();
     let all = realms(&platform).map(|(tenant, mode)| {
         let found = engine.operators().case_figures(tenant.realm(mode))?;
@@ -373,7 +373,7 @@ pub(super) fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
     all.collect()
 }
 
-fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Named) {
+fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &LabelledTenants) {
     let age = |since: Option<Timestamp>| {
         let millis = since.map_or(0, |since| now.millis().saturating_sub(since.millis()));
         millis.checked_div(1000).unwrap_or(0)
@@ -435,7 +435,7 @@ mod tests {
                 platform.apply(&fact);
             }
         }
-        let named = Named::of(&platform);
+        let named = LabelledTenants::of(&platform);
         let mut page = Page::default();
         let values = platform.tenants.keys().map(|tenant| {
             let label = named.label(tenant);

@@ -12,10 +12,10 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::PlatformOrder;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::body::Body;
 use caudal_http::body::read::{instant, integer, line, text};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::keys::Issued;
 use caudal_http::request::request;
 use caudal_http::respond::json;
@@ -25,11 +25,11 @@ use caudal_ledger::tenants::scopes::{Network, SCOPES, Scope};
 use caudal_ledger::tenants::{ApiKey, Mode, Platform};
 use caudal_ledger::time::Timestamp;
 
-use super::access::{Acting, Made};
+use super::access::{Acting, CreatedSubject};
 use super::approvals::{self, ApprovalBody};
 use super::shapes::{KeyBody, List};
 use super::tenants::TenantInPath;
-use super::{OperatorDesk, relations};
+use super::{AdminState, relations};
 use caudal_http::declared::declared;
 
 /// How long a rotated key keeps working, unless the request says otherwise, in seconds: a day.
@@ -43,18 +43,16 @@ const NETWORKS_MAX: usize = 32;
 /// The longest label, in characters.
 const LABEL_MAX: usize = 80;
 
-type Answer = Result<HttpResponse, ApiError>;
-
 /// Creates a key under an unused id.
 fn make(
-    door: &Door,
+    app: &AppState,
     platform: &Platform,
     tenant: &str,
     mode: Mode,
     label: Option<String>,
 ) -> Result<Issued, ApiError> {
     loop {
-        let made = door.keyring.issue(tenant, mode, label.clone());
+        let made = app.keyring.issue(tenant, mode, label.clone());
         let made = made.map_err(|why| {
             tracing::error!(%why, "no key could be made");
             ApiError::from(Failure::Overloaded)
@@ -78,15 +76,15 @@ fn kept(platform: &Platform, id: &str) -> Result<ApiKey, ApiError> {
 /// # Errors
 /// When the tenant does not exist, has no bank of that mode, or has too many keys.
 pub async fn issue(
-    door: &Door,
+    app: &AppState,
     tenant: &str,
     wanted: IssueKey,
 ) -> Result<(String, ApiKey), ApiError> {
     let mode = wanted.mode;
-    relations::has_bank(door, tenant, mode)?;
-    let ends_at = wanted.ends_at(door.engine.now())?;
-    let platform = door.engine.platform();
-    let Issued { text, record } = make(door, &platform, tenant, mode, wanted.label)?;
+    relations::has_bank(app, tenant, mode)?;
+    let ends_at = wanted.ends_at(app.engine.now())?;
+    let platform = app.engine.platform();
+    let Issued { text, record } = make(app, &platform, tenant, mode, wanted.label)?;
     let id = record.id.clone();
     let order = PlatformOrder::IssueKey(ApiKey {
         ends_at,
@@ -94,7 +92,7 @@ pub async fn issue(
         networks: wanted.networks.into_iter().flatten().collect(),
         ..record
     });
-    let platform = door.engine.operators().administer(order).await?;
+    let platform = app.engine.operators().administer(order).await?;
     tracing::info!(tenant, key = id, "key issued");
     Ok((text, kept(&platform, &id)?))
 }
@@ -102,7 +100,7 @@ pub async fn issue(
 /// The answer that made a key; the audit log names the key by its id.
 fn made(key: KeyBody) -> HttpResponse {
     let mut answer = json(StatusCode::CREATED, &key);
-    answer.extensions_mut().insert(Made(key.id));
+    answer.extensions_mut().insert(CreatedSubject(key.id));
     answer
 }
 
@@ -115,8 +113,11 @@ fn made(key: KeyBody) -> HttpResponse {
     params(TenantInPath),
     responses((status = 200, body = List<KeyBody>))
 )]
-pub(super) async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let platform = desk.door.engine.platform();
+pub(super) async fn list(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let platform = admin_state.app.engine.platform();
     let tenant = platform.tenant(&path)?;
     let mut found: Vec<_> = platform
         .keys
@@ -126,7 +127,7 @@ pub(super) async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>)
     found.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
     let items: Vec<_> = found
         .into_iter()
-        .map(|key| KeyBody::of(&desk.door, key, None))
+        .map(|key| KeyBody::of(&admin_state.app, key, None))
         .collect();
     Ok(json(StatusCode::OK, &List::of(items)))
 }
@@ -176,34 +177,34 @@ request! {
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(super) async fn post(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
     sent: Body,
-) -> Answer {
-    issued(&desk, &path, &acting, sent).await
+) -> HandlerResult {
+    issued(&admin_state, &path, &acting, sent).await
 }
 
 /// Issues a key, at once or once a second person has approved.
 pub(super) async fn issued(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     tenant: &str,
     acting: &Acting,
     sent: Body,
-) -> Answer {
-    let door = &desk.door;
-    let platform = door.engine.platform();
+) -> HandlerResult {
+    let app = &admin_state.app;
+    let platform = app.engine.platform();
     platform.tenant(tenant)?;
     let wanted = IssueKey::read(sent)?;
     if takes_two(&platform, wanted.mode, acting) {
-        relations::has_bank(door, tenant, wanted.mode)?;
-        let now = door.engine.now();
+        relations::has_bank(app, tenant, wanted.mode)?;
+        let now = app.engine.now();
         wanted.ends_at(now)?;
         platform.may_issue(tenant, wanted.mode, now)?;
-        return approvals::ask(desk, acting).await;
+        return approvals::ask(admin_state, acting).await;
     }
-    let (text, key) = issue(door, tenant, wanted).await?;
-    Ok(made(KeyBody::of(door, &key, Some(text))))
+    let (text, key) = issue(app, tenant, wanted).await?;
+    Ok(made(KeyBody::of(app, &key, Some(text))))
 }
 
 /// Whether issuing or rotating a key of a mode has to wait for a second person: of a live key it does as soon as any
@@ -285,38 +286,43 @@ declared! {
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(super) async fn rotate(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
     sent: Body,
-) -> Answer {
-    rotated(&desk, &path, &acting, sent).await
+) -> HandlerResult {
+    rotated(&admin_state, &path, &acting, sent).await
 }
 
 /// Rotates a key, at once or once a second person has approved.
-pub(super) async fn rotated(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
+pub(super) async fn rotated(
+    admin_state: &AdminState,
+    id: &str,
+    acting: &Acting,
+    sent: Body,
+) -> HandlerResult {
     let RotateKey { overlap } = RotateKey::read(sent)?;
-    let door = &desk.door;
-    let platform = door.engine.platform();
+    let app = &admin_state.app;
+    let platform = app.engine.platform();
     let old = kept(&platform, id)?;
-    relations::has_bank(door, &old.tenant, old.mode)?;
+    relations::has_bank(app, &old.tenant, old.mode)?;
     if takes_two(&platform, old.mode, acting) {
-        let now = door.engine.now();
+        let now = app.engine.now();
         platform.decide_end(id, now, false, now)?;
         platform.may_issue(&old.tenant, old.mode, now)?;
-        return approvals::ask(desk, acting).await;
+        return approvals::ask(admin_state, acting).await;
     }
-    let new = make(door, &platform, &old.tenant, old.mode, None)?;
+    let new = make(app, &platform, &old.tenant, old.mode, None)?;
     let id = new.record.id.clone();
     let order = PlatformOrder::RotateKey {
         id: old.id.clone(),
         new: new.record,
         overlap: millis(overlap.unwrap_or(OVERLAP_SECONDS)),
     };
-    let platform = door.engine.operators().administer(order).await?;
+    let platform = app.engine.operators().administer(order).await?;
     tracing::info!(tenant = old.tenant, key = old.id, new = id, "key rotated");
     let key = kept(&platform, &id)?;
-    Ok(made(KeyBody::of(door, &key, Some(new.text))))
+    Ok(made(KeyBody::of(app, &key, Some(new.text))))
 }
 
 /// Revokes a key: from this answer on it does not work.
@@ -328,10 +334,13 @@ pub(super) async fn rotated(desk: &OperatorDesk, id: &str, acting: &Acting, sent
     params(KeyInPath),
     responses((status = 204, description = "revoked"))
 )]
-pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+pub(super) async fn revoke(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
     let id = path.into_inner();
     let order = PlatformOrder::RevokeKey(id.clone());
-    desk.door.engine.operators().administer(order).await?;
+    admin_state.app.engine.operators().administer(order).await?;
     tracing::info!(key = id, "key revoked");
     Ok(HttpResponse::NoContent().finish())
 }

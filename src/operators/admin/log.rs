@@ -14,8 +14,8 @@ use caudal_http::words::Refusal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
-use super::access::{Acting, Came};
+use super::AdminState;
+use super::access::{Acting, ActionOutcome};
 
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;
@@ -56,7 +56,7 @@ impl LogBody {
     tag = "Operation",
     responses((status = 200, body = LogBody))
 )]
-pub(crate) async fn show(_: web::Data<OperatorDesk>) -> HttpResponse {
+pub(crate) async fn show(_: web::Data<AdminState>) -> HttpResponse {
     json(StatusCode::OK, &LogBody::now())
 }
 
@@ -104,19 +104,19 @@ pub(crate) async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiErr
 }
 
 /// Changes the level, or reports why it could not; with the result for the audit log.
-fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, Came) {
+fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, ActionOutcome) {
     let came = match &to {
         Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),
         None => "as it was set at the start".to_owned(),
     };
     match level::change(to) {
         Ok(()) => {
-            tracing::warn!(to = came, "how much is logged was changed");
-            (Ok(()), Came(came))
+            tracing::warn!(to = came, "log level changed");
+            (Ok(()), ActionOutcome(came))
         }
         Err(why) => {
             let refusal = Refusal::LogNotChanged { why: why.clone() };
-            (Err(refusal.into()), Came(why))
+            (Err(refusal.into()), ActionOutcome(why))
         }
     }
 }

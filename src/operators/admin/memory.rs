@@ -7,7 +7,7 @@ use caudal_http::respond::json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 
 /// The memory of the process, in bytes. The system counts as taken what was freed within the last second, too.
 #[derive(Debug, Serialize, ToSchema)]
@@ -35,10 +35,10 @@ pub(super) struct MemoryBody {
 
 impl MemoryBody {
     /// The current figures.
-    pub(super) fn now(desk: &OperatorDesk) -> Self {
-        let stats = desk.door.engine.store().stats();
-        let residency = desk.door.engine.residency();
-        let plan = desk.door.memory;
+    pub(super) fn now(admin_state: &AdminState) -> Self {
+        let stats = admin_state.app.engine.store().stats();
+        let residency = admin_state.app.engine.residency();
+        let plan = admin_state.app.memory;
         Self {
             limit_bytes: plan.map(|plan| plan.limit),
             taken_bytes: memory::taken(),
@@ -100,6 +100,6 @@ impl MemoryBody {
     tag = "Operation",
     responses((status = 200, body = MemoryBody))
 )]
-pub(super) async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    json(StatusCode::OK, &MemoryBody::now(&desk))
+pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+    json(StatusCode::OK, &MemoryBody::now(&admin_state))
 }

@@ -13,11 +13,11 @@ use caudal_http::node::hand_over::NotGiven;
 use caudal_http::node::{Node, SEEN};
 use caudal_http::request::request;
 use caudal_http::respond::json;
-use caudal_storage::log::Seen;
+use caudal_storage::log::SeenNode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 
 /// The longest name of a node, in characters.
 const NAME_MAX: usize = 64;
@@ -87,30 +87,30 @@ fn millis(time: Duration) -> Option<u64> {
 
 impl NodesBody {
     /// The nodes, as this one knows them now.
-    pub(crate) fn now(desk: &OperatorDesk) -> Self {
-        let door = &desk.door;
-        let applied = door.engine.operators().stats().last_commit;
-        let node = door.node.as_ref();
+    pub(crate) fn now(admin_state: &AdminState) -> Self {
+        let app = &admin_state.app;
+        let applied = app.engine.operators().stats().last_commit;
+        let node = app.node.as_ref();
         let alone = Self {
             node: node.map(|node| node.name().to_owned()),
-            owns: door.is_owners(),
+            owns: app.is_owners(),
             owner: None,
             owner_url: None,
             epoch: None,
             lease_left_ms: None,
             commit: applied,
             behind: 0,
-            error: door.ready().err().map(|why| why.to_string()),
+            error: app.ready().err().map(|why| why.to_string()),
             asked_ms_ago: None,
             nodes: Vec::new(),
         };
-        let standing = node.and_then(|node| Some((node, node.standing()?)));
-        let Some((node, (standing, ago))) = standing else {
+        let cluster_view = node.and_then(|node| Some((node, node.cluster_view()?)));
+        let Some((node, (cluster_view, ago))) = cluster_view else {
             return alone;
         };
         // The log's last report may be older than the last applied commit.
-        let head = standing.tail.commit.0.max(applied);
-        let shown = |seen: &Seen| SeenBody {
+        let head = cluster_view.tail.commit.0.max(applied);
+        let shown = |seen: &SeenNode| SeenBody {
             name: seen.node.name.to_string(),
             url: seen.node.url.to_string(),
             applied: seen.node.applied.0,
@@ -118,24 +118,24 @@ impl NodesBody {
             seen_ms_ago: millis(seen.ago + ago),
             present: seen.ago + ago <= SEEN,
         };
-        let left = standing.left.and_then(|left| left.checked_sub(ago));
-        let owner = standing.owner_after(ago);
+        let left = cluster_view.left.and_then(|left| left.checked_sub(ago));
+        let owner = cluster_view.owner_after(ago);
         Self {
             owner: owner.map(ToString::to_string),
             owner_url: node.owner_url().map(|url| url.to_string()),
-            epoch: Some(standing.epoch.0),
+            epoch: Some(cluster_view.epoch.0),
             lease_left_ms: left.and_then(millis),
             commit: head,
             behind: head.abs_diff(applied),
             asked_ms_ago: millis(ago),
-            nodes: standing.nodes.iter().map(shown).collect(),
+            nodes: cluster_view.nodes.iter().map(shown).collect(),
             ..alone
         }
     }
 }
 
 /// A figure: name, help, value.
-pub(super) type Figure = (&'static str, &'static str, u64);
+pub(super) type NodeFigure = (&'static str, &'static str, u64);
 /// A figure of this node, as far as it is known: name, help, value.
 pub(super) type Gauge = (&'static str, &'static str, fn(&NodesBody) -> Option<u64>);
 
@@ -162,7 +162,7 @@ pub(super) const GAUGES: [Gauge; 4] = [
 ];
 
 /// The counters of this node.
-pub(super) fn counters(node: &Node) -> [Figure; 3] {
+pub(super) fn counters(node: &Node) -> [NodeFigure; 3] {
     let of = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
     [
         (
@@ -191,8 +191,8 @@ pub(super) fn counters(node: &Node) -> [Figure; 3] {
     tag = "Operation",
     responses((status = 200, body = NodesBody))
 )]
-pub(crate) async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    json(StatusCode::OK, &NodesBody::now(&desk))
+pub(crate) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+    json(StatusCode::OK, &NodesBody::now(&admin_state))
 }
 
 request! {
@@ -215,17 +215,17 @@ request! {
     responses((status = 200, body = HandedOverBody))
 )]
 pub(crate) async fn hand_over(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     sent: Body,
 ) -> Result<HttpResponse, ApiError> {
     let HandOver { to } = HandOver::read(sent)?;
-    let given = match &desk.door.node {
+    let given = match &admin_state.app.node {
         Some(node) => {
-            let (node, door) = (Arc::clone(node), desk.door.clone());
+            let (node, app) = (Arc::clone(node), admin_state.app.clone());
             // The client may go away: a hand-over that began is completed.
-            let given = rt::spawn(async move { node.hand_over(&door, to.as_deref()).await });
+            let given = rt::spawn(async move { node.hand_over(&app, to.as_deref()).await });
             match given.await {
-                Ok(Err(NotGiven::NotOwner)) => return Err(desk.door.refusal()),
+                Ok(Err(NotGiven::NotOwner)) => return Err(admin_state.app.refusal()),
                 Ok(given) => given.map_err(|why| why.to_string()),
                 Err(why) => Err(why.to_string()),
             }

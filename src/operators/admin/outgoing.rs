@@ -10,7 +10,7 @@ use caudal_http::respond::json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::access::Acting;
 
 /// The longest name of the person who releases, in characters.
@@ -29,8 +29,8 @@ struct OutgoingBody {
     error: Option<String>,
 }
 
-fn shown(desk: &OperatorDesk, error: Option<String>) -> HttpResponse {
-    let held = desk.outgoing.is_held();
+fn shown(admin_state: &AdminState, error: Option<String>) -> HttpResponse {
+    let held = admin_state.outgoing.is_held();
     json(StatusCode::OK, &OutgoingBody { held, error })
 }
 
@@ -42,8 +42,8 @@ fn shown(desk: &OperatorDesk, error: Option<String>) -> HttpResponse {
     tag = "Operation",
     responses((status = 200, body = OutgoingBody))
 )]
-pub(super) async fn show(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    shown(&desk, None)
+pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+    shown(&admin_state, None)
 }
 
 request! {
@@ -67,16 +67,20 @@ request! {
     responses((status = 200, body = OutgoingBody))
 )]
 pub(super) async fn release(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     acting: Acting,
     sent: Body,
 ) -> Result<HttpResponse, ApiError> {
     let ReleaseOutgoing { by, reason } = ReleaseOutgoing::read(sent)?;
     let (by, reason) = acting.signed(by, reason)?;
-    let held = desk.outgoing.is_held();
-    let error = desk.outgoing.release().err().map(|why| why.to_string());
+    let held = admin_state.outgoing.is_held();
+    let error = admin_state
+        .outgoing
+        .release()
+        .err()
+        .map(|why| why.to_string());
     if held && error.is_none() {
         tracing::warn!(by, reason, "what leaves was released");
     }
-    Ok(shown(&desk, error))
+    Ok(shown(&admin_state, error))
 }

@@ -8,12 +8,12 @@
 //! log writes it.
 
 use caudal_actors::failure::Failure;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::current;
 use caudal_ledger::people::audit::AuditEntry;
 use caudal_ledger::people::{Person, ROOT};
 
-pub(crate) use caudal_ledger::people::audit::Outcome;
+pub(crate) use caudal_ledger::people::audit::AuditOutcome;
 pub(crate) use caudal_ledger::people::{Power, Role};
 
 /// A person or the admin key, as admitted.
@@ -53,10 +53,10 @@ impl From<&Person> for Operator {
 }
 
 /// The operator of a credential; `None` whatever the reason that it is not accepted. Takes the same time for every
-/// secret. A caller that gets `None` counts it by [`caudal_http::strangers::Strangers::wrong`] and refuses.
-pub(crate) fn recognise(door: &Door, shown: &str) -> Option<Operator> {
-    let person = door.keyring.person(shown, &door.engine);
-    let root = door.root.as_ref().is_some_and(|root| root.is(shown));
+/// secret. A caller that gets `None` counts it by [`caudal_http::wrong_keys::WrongKeys::wrong`] and refuses.
+pub(crate) fn recognise(app: &AppState, shown: &str) -> Option<Operator> {
+    let person = app.keyring.person(shown, &app.engine);
+    let root = app.root.as_ref().is_some_and(|root| root.is(shown));
     match person {
         Some(person) => Some(Operator::from(&person)),
         None => root.then(Operator::root),
@@ -65,18 +65,18 @@ pub(crate) fn recognise(door: &Door, shown: &str) -> Option<Operator> {
 
 /// The current state of an operator admitted before; `None` when their credential was revoked or replaced since, or the
 /// admin key is switched off. A session calls this at every request.
-pub(crate) fn still(door: &Door, known: &Operator) -> Option<Operator> {
+pub(crate) fn still(app: &AppState, known: &Operator) -> Option<Operator> {
     let Some(id) = &known.credential else {
-        return door.root.as_ref().map(|_| Operator::root());
+        return app.root.as_ref().map(|_| Operator::root());
     };
-    let people = door.engine.operators().staff().people;
+    let people = app.engine.operators().staff().people;
     people.with_credential(id).map(Operator::from)
 }
 
 /// The operator `root`, for somebody who proved possession of the admin key in another way; `None` when the key is
 /// switched off.
-pub(crate) fn root(door: &Door) -> Option<Operator> {
-    door.root.as_ref().map(|_| Operator::root())
+pub(crate) fn root(app: &AppState) -> Option<Operator> {
+    app.root.as_ref().map(|_| Operator::root())
 }
 
 /// Writes an entry to the audit log and returns its sequence once it is durable; 0 for a look or a denial beyond the
@@ -86,15 +86,15 @@ pub(crate) fn root(door: &Door) -> Option<Operator> {
 /// # Errors
 /// When the store takes no writes. The caller must then not act.
 pub(crate) async fn audit(
-    door: &Door,
+    app: &AppState,
     operator: &Operator,
     action: &str,
     subject: &str,
     reason: &str,
-    outcome: Outcome,
+    outcome: AuditOutcome,
 ) -> Result<u64, Failure> {
-    let (name, rate) = (&operator.name, &door.audit_rate);
-    if matches!(outcome, Outcome::Looked | Outcome::Denied) && !rate.admits(name) {
+    let (name, rate) = (&operator.name, &app.audit_rate);
+    if matches!(outcome, AuditOutcome::Looked | AuditOutcome::Denied) && !rate.admits(name) {
         return Ok(0);
     }
     let omitted = rate.taken(name);
@@ -108,7 +108,7 @@ pub(crate) async fn audit(
         outcome,
         omitted,
     };
-    let noted = door.engine.operators().audit(entry).await;
+    let noted = app.engine.operators().audit(entry).await;
     if noted.is_err() {
         rate.add(name, omitted);
     }

@@ -1,15 +1,15 @@
 //! Redeliveries to a tenant's webhook that an operator orders: one event, or a range of them.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
-use caudal_actors::engine::Asker;
+use actix_web::web;
+use caudal_actors::engine::Requester;
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::webhooks::RedeliveryBody;
 use caudal_http::body::Body;
 use caudal_http::body::read::line;
 use caudal_http::current;
 use caudal_http::declared::{declared, id};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::query::place;
 use caudal_http::request::request;
 use caudal_http::respond::json;
@@ -19,21 +19,19 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
-use super::OperatorDesk;
-
-type Answer = Result<HttpResponse, ApiError>;
+use super::AdminState;
 
 /// The longest id of an event, in characters.
 const ID_MAX: usize = 64;
 
 async fn again(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     realm: RealmId,
     number: u64,
     (from, to): (EventId, EventId),
     every_kind: bool,
-) -> Answer {
-    let asker: Asker<Webhook> = Asker {
+) -> HandlerResult {
+    let requester: Requester<Webhook> = Requester {
         keyed: None,
         request_id: current::request().id,
         admitted: None,
@@ -43,10 +41,10 @@ async fn again(
         to: to.number,
         every_kind,
     };
-    let engine = &desk.door.engine;
+    let engine = &admin_state.app.engine;
     engine
         .operators()
-        .order_webhook(realm, number, order, asker)
+        .order_webhook(realm, number, order, requester)
         .await?;
     let body = RedeliveryBody {
         from: from.to_string(),
@@ -64,7 +62,7 @@ declared! {
         => WebhookId: id(WebhookId::parse, Rejection::WebhookNotFound);
 }
 
-/// Sends one event to its webhook once more, beside the others.
+/// Sends one event to its webhook once more, next to the others.
 #[utoipa::path(
     post,
     path = "/admin/webhooks/deliveries/{id}/redeliver",
@@ -73,11 +71,21 @@ declared! {
     params(DeliveryInPath),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub(super) async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+pub(super) async fn one(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
     let id = DeliveryInPath::read(&path)?;
     let WebhookId { realm, number } = id.webhook;
-    let found = desk.door.engine.queries().delivery(id).await?;
-    again(&desk, realm, number, (found.event, found.event), true).await
+    let found = admin_state.app.engine.queries().delivery(id).await?;
+    again(
+        &admin_state,
+        realm,
+        number,
+        (found.event, found.event),
+        true,
+    )
+    .await
 }
 
 request! {
@@ -90,7 +98,7 @@ request! {
     }
 }
 
-/// Sends a range of events to a webhook once more, beside the others: those of its types, both ends included.
+/// Sends a range of events to a webhook once more, next to the others: those of its types, both ends included.
 #[utoipa::path(
     post,
     path = "/admin/webhooks/{id}/redeliver",
@@ -100,19 +108,23 @@ request! {
     request_body(content = RedeliverByOperator),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub async fn range(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub(super) async fn range(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+    sent: Body,
+) -> HandlerResult {
     let id = WebhookInPath::read(&path)?;
     let sent = RedeliverByOperator::read(sent)?;
-    ranged(&desk, id, sent).await
+    ranged(&admin_state, id, sent).await
 }
 
 /// Redelivers a range.
 async fn ranged(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     WebhookId { realm, number }: WebhookId,
     RedeliverByOperator { from, to }: RedeliverByOperator,
-) -> Answer {
-    let engine = &desk.door.engine;
+) -> HandlerResult {
+    let engine = &admin_state.app.engine;
     engine.queries().webhook(realm, number).await?;
     let last = engine.queries().last_event(realm)?;
     let named = async |field: &str, text: &str| {
@@ -137,5 +149,5 @@ async fn ranged(
     if from.number > to.number {
         return Err(ApiError::field("from", Mistake::After { other: "to" }));
     }
-    again(desk, realm, number, (from, to), false).await
+    again(admin_state, realm, number, (from, to), false).await
 }

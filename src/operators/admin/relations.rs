@@ -2,7 +2,7 @@
 
 use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::bodies::words::BankKindWord;
 use caudal_http::errors::ApiError;
 use caudal_http::words::{Mistake, Refusal};
@@ -14,9 +14,9 @@ use utoipa::ToSchema;
 ///
 /// # Errors
 /// 400 that names the field, or 409 when the realm's accounts are on another collector account.
-pub(super) fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
+pub(super) fn check(app: &AppState, relation: &Relation) -> Result<(), ApiError> {
     let mode = relation.mode.as_str();
-    match door.engine.operators().may_relate(relation) {
+    match app.engine.operators().may_relate(relation) {
         Ok(()) | Err(NotRelated::NoBank(NoBank::Absent)) => Ok(()),
         Err(NotRelated::NoBank(NoBank::Wrong { field, why })) => {
             let field = format!("bank.{mode}.{field}");
@@ -31,11 +31,11 @@ pub(super) fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
 ///
 /// # Errors
 /// 409 that says where to set a bank.
-pub(super) fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiError> {
-    let platform = door.engine.platform();
+pub(super) fn has_bank(app: &AppState, tenant: &str, mode: Mode) -> Result<(), ApiError> {
+    let platform = app.engine.platform();
     let relation = Relation::of(platform.tenant(tenant)?, mode);
     let mode = mode.as_str();
-    let Err(why) = door.engine.operators().has_bank(&relation) else {
+    let Err(why) = app.engine.operators().has_bank(&relation) else {
         return Ok(());
     };
     Err(match why {
@@ -65,7 +65,7 @@ struct RelationBody {
 }
 
 /// The fields of a relation with their names on the wire, for people who compare two.
-pub fn fields(relation: &BankRelation) -> [(&'static str, Option<String>); 7] {
+pub(super) fn fields(relation: &BankRelation) -> [(&'static str, Option<String>); 7] {
     let it = relation.clone();
     [
         ("kind", Some(it.kind.as_str().to_owned())),
@@ -88,7 +88,7 @@ pub(super) struct RelationsBody {
 
 impl RelationsBody {
     /// The relations of a tenant.
-    pub(super) fn of(door: &Door, tenant: &caudal_ledger::tenants::Tenant) -> Self {
+    pub(super) fn of(app: &AppState, tenant: &caudal_ledger::tenants::Tenant) -> Self {
         let one = |mode| {
             let own = tenant.banks.of(mode).clone();
             RelationBody {
@@ -99,7 +99,7 @@ impl RelationsBody {
                 username: own.username,
                 password_file: own.password_file,
                 notice_secret_file: own.notice_secret_file,
-                collector_in_use: door.engine.queries().collector_of(tenant.realm(mode)),
+                collector_in_use: app.engine.queries().collector_of(tenant.realm(mode)),
             }
         };
         Self {

@@ -1,6 +1,6 @@
 //! How tenants, the platform and keys are shown: policy, limits, fee schedule.
 
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::bodies::limits::LimitsBody;
 use caudal_http::bodies::words::RealmStateWord;
 use caudal_http::keys;
@@ -137,7 +137,7 @@ impl RealmStatesBody {
 
 impl TenantBody {
     /// A tenant in its current state.
-    pub(super) fn of(door: &Door, tenant: &Tenant) -> Self {
+    pub(super) fn of(app: &AppState, tenant: &Tenant) -> Self {
         let four_eyes = tenant.policy.four_eyes;
         Self {
             id: tenant.id.clone(),
@@ -152,8 +152,8 @@ impl TenantBody {
             },
             limits: TenantLimitsBody::of(tenant),
             fee_schedule: tenant.fees.iter().map(FeeBody::from).collect(),
-            bank: RelationsBody::of(door, tenant),
-            realms: RealmStatesBody::of(&door.engine.platform(), tenant),
+            bank: RelationsBody::of(app, tenant),
+            realms: RealmStatesBody::of(&app.engine.platform(), tenant),
             created_at: tenant.created_at.to_string(),
         }
     }
@@ -213,14 +213,14 @@ pub(super) struct KeyBody {
 
 impl KeyBody {
     /// A key; with its text only in the answer that made it.
-    pub(super) fn of(door: &Door, key: &ApiKey, text: Option<String>) -> Self {
+    pub(super) fn of(app: &AppState, key: &ApiKey, text: Option<String>) -> Self {
         let status = match key.revoked {
             true => "revoked",
-            false if !key.works_at(door.engine.now()) => "expired",
+            false if !key.works_at(app.engine.now()) => "expired",
             false if key.ends_as_issued() => "active",
             false => "ending",
         };
-        let used = door.engine.key(&key.id).and_then(|known| known.used.at());
+        let used = app.engine.key(&key.id).and_then(|known| known.used.at());
         Self {
             id: key.id.clone(),
             prefix: keys::prefix(key),

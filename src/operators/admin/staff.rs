@@ -4,10 +4,10 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_actors::people::Staff;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::body::Body;
 use caudal_http::body::read::text;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
@@ -16,13 +16,11 @@ use caudal_ledger::rejection::Rejection;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
-use super::access::{Acting, Came, Made};
+use super::AdminState;
+use super::access::{Acting, ActionOutcome, CreatedSubject};
 use super::people::Operator;
 use super::shapes::List;
 use caudal_http::declared::{declared, id};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A person who works here, or did.
 #[derive(Debug, Serialize, ToSchema)]
@@ -90,8 +88,8 @@ request! {
 }
 
 /// A new credential: its text, which is shown only this once, and the record that is kept.
-fn made(door: &Door) -> Result<(String, Credential), ApiError> {
-    door.keyring.credential().map_err(|why| {
+fn made(app: &AppState) -> Result<(String, Credential), ApiError> {
+    app.keyring.credential().map_err(|why| {
         tracing::error!(%why, "no credential could be made");
         Failure::Overloaded.into()
     })
@@ -110,8 +108,8 @@ fn found<'a>(staff: &'a Staff, name: &PersonName) -> Result<&'a Person, ApiError
     tag = "People",
     responses((status = 200, body = List<PersonBody>))
 )]
-pub(super) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let staff = desk.door.engine.operators().staff();
+pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
+    let staff = admin_state.app.engine.operators().staff();
     let people = staff.people.all().map(|person| shown(person, None));
     json(StatusCode::OK, &List::of(people.collect()))
 }
@@ -125,22 +123,21 @@ pub(super) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
     request_body(content = AddPerson),
     responses((status = 201, body = PersonBody))
 )]
-pub(super) async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
+pub(super) async fn add(admin_state: web::Data<AdminState>, sent: Body) -> HandlerResult {
     let AddPerson { name, role } = AddPerson::read(sent)?;
-    let (text, credential) = made(&desk.door)?;
+    let (text, credential) = made(&admin_state.app)?;
     let order = PeopleOrder::Add {
         name: name.clone(),
         role,
         credential,
     };
-    let staff = desk.door.engine.operators().manage(order).await?;
-    tracing::warn!(
-        role = role.as_str(),
-        "a person was let in; the audit log says who"
-    );
+    let staff = admin_state.app.engine.operators().manage(order).await?;
+    tracing::warn!(role = role.as_str(), "person added; see the audit log");
     let person = shown(found(&staff, &name)?, Some(text));
     let mut answer = json(StatusCode::CREATED, &person);
-    answer.extensions_mut().insert(Made(name.to_string()));
+    answer
+        .extensions_mut()
+        .insert(CreatedSubject(name.to_string()));
     Ok(answer)
 }
 
@@ -154,25 +151,26 @@ pub(super) async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     request_body(content = ChangePerson),
     responses((status = 200, body = PersonBody))
 )]
-pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub(super) async fn change(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+    sent: Body,
+) -> HandlerResult {
     let name = PersonInPath::read(&path)?;
     let ChangePerson { role } = ChangePerson::read(sent)?;
     // No other change may come in between: the audit log names the old role and the new one.
-    let _alone = desk.changes.lock().await;
-    let before = found(&desk.door.engine.operators().staff(), &name)?.role;
+    let _alone = admin_state.changes.lock().await;
+    let before = found(&admin_state.app.engine.operators().staff(), &name)?.role;
     let order = PeopleOrder::ChangeRole {
         name: name.clone(),
         role,
     };
-    let staff = desk.door.engine.operators().manage(order).await?;
-    tracing::warn!(
-        role = role.as_str(),
-        "a person got another role; the audit log says who"
-    );
+    let staff = admin_state.app.engine.operators().manage(order).await?;
+    tracing::warn!(role = role.as_str(), "role changed; see the audit log");
     let person = shown(found(&staff, &name)?, None);
     let mut answer = json(StatusCode::OK, &person);
     let came = format!("{} before, {} now", before.as_str(), role.as_str());
-    answer.extensions_mut().insert(Came(came));
+    answer.extensions_mut().insert(ActionOutcome(came));
     Ok(answer)
 }
 
@@ -185,23 +183,30 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
     params(PersonInPath),
     responses((status = 204, description = "revoked"))
 )]
-pub(super) async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+pub(super) async fn revoke(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
     let name = PersonInPath::read(&path)?;
     let order = PeopleOrder::Revoke { name };
-    desk.door.engine.operators().manage(order).await?;
-    tracing::warn!("a person's credential was revoked; the audit log says whose");
+    admin_state.app.engine.operators().manage(order).await?;
+    tracing::warn!("credential revoked; see the audit log");
     Ok(HttpResponse::NoContent().finish())
 }
 
-async fn replaced(desk: &OperatorDesk, name: PersonName, instead_of: Option<String>) -> Answer {
-    let (text, credential) = made(&desk.door)?;
+async fn replaced(
+    admin_state: &AdminState,
+    name: PersonName,
+    instead_of: Option<String>,
+) -> HandlerResult {
+    let (text, credential) = made(&admin_state.app)?;
     let order = PeopleOrder::Rotate {
         name: name.clone(),
         credential,
         instead_of,
     };
-    let staff = desk.door.engine.operators().manage(order).await?;
-    tracing::warn!("a person's credential was replaced; the audit log says whose");
+    let staff = admin_state.app.engine.operators().manage(order).await?;
+    tracing::warn!("credential rotated; see the audit log");
     let person = shown(found(&staff, &name)?, Some(text));
     Ok(json(StatusCode::CREATED, &person))
 }
@@ -215,8 +220,11 @@ async fn replaced(desk: &OperatorDesk, name: PersonName, instead_of: Option<Stri
     params(PersonInPath),
     responses((status = 201, body = PersonBody))
 )]
-pub(super) async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    replaced(&desk, PersonInPath::read(&path)?, None).await
+pub(super) async fn rotate(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    replaced(&admin_state, PersonInPath::read(&path)?, None).await
 }
 
 /// Who asks, as the service knows them.
@@ -254,11 +262,11 @@ pub(super) async fn me(acting: Acting) -> HttpResponse {
     tag = "People",
     responses((status = 201, body = PersonBody))
 )]
-pub(super) async fn rotate_me(desk: web::Data<OperatorDesk>, acting: Acting) -> Answer {
+pub(super) async fn rotate_me(admin_state: web::Data<AdminState>, acting: Acting) -> HandlerResult {
     let Operator {
         name: who,
         credential,
         ..
     } = acting.operator;
-    replaced(&desk, PersonInPath::read(&who)?, credential).await
+    replaced(&admin_state, PersonInPath::read(&who)?, credential).await
 }

@@ -10,7 +10,7 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::backup::BackupBody;
 use super::memory::MemoryBody;
 use super::{health, webhooks};
@@ -54,7 +54,7 @@ struct StatusBody {
 #[schema(as = StatusOfRealms)]
 struct RealmsBody {
     count: usize,
-    /// Of which the supervisor has fallen within the last minute, or is not back yet.
+    /// Of which the supervisor failed within the last minute, or is not back yet.
     down: usize,
 }
 
@@ -117,9 +117,9 @@ struct WebhooksFigures {
     stopped: usize,
 }
 
-fn cases(desk: &OperatorDesk) -> Result<CasesFigures, ApiError> {
+fn cases(admin_state: &AdminState) -> Result<CasesFigures, ApiError> {
     let (mut open, mut oldest): (u64, Option<Timestamp>) = (0, None);
-    for (_, _, found) in health::figures(desk)? {
+    for (_, _, found) in health::figures(admin_state)? {
         let counts = &found.counts;
         open += counts.transfers + counts.suspense + counts.unbooked;
         let since = [
@@ -143,27 +143,27 @@ fn cases(desk: &OperatorDesk) -> Result<CasesFigures, ApiError> {
     tag = "Operation",
     responses((status = 200, body = StatusBody))
 )]
-pub(super) async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
-    let engine = &desk.door.engine;
+pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
+    let engine = &admin_state.app.engine;
     let stats = engine.operators().stats();
     let platform = engine.platform();
-    let hooks = webhooks::all(&desk).await?;
+    let hooks = webhooks::all(&admin_state).await?;
     let behind = hooks.iter().filter(|row| row.progress.behind > 0);
     let stopped = |row: &&webhooks::Row| matches!(row.status, "parked" | "gone");
-    let memory = MemoryBody::now(&desk);
-    let backup = BackupBody::now(&desk);
-    let ready = health::fit(&desk.door);
+    let memory = MemoryBody::now(&admin_state);
+    let backup = BackupBody::now(&admin_state);
+    let ready = health::fit(&admin_state.app);
     let body = StatusBody {
         version: env!("CARGO_PKG_VERSION"),
-        shard: desk.door.keyring.shard().number(),
-        started_at: desk.started_at.to_string(),
-        uptime_seconds: desk.started.elapsed().as_secs(),
+        shard: admin_state.app.keyring.shard().number(),
+        started_at: admin_state.started_at.to_string(),
+        uptime_seconds: admin_state.started.elapsed().as_secs(),
         ready: ready.is_ok(),
         reason: ready.err().map(|why| why.to_string()),
-        owner: desk.door.is_owners(),
+        owner: admin_state.app.is_owners(),
         clock_in_doubt: engine.lifecycle().clock_doubt().is_some(),
-        outgoing_held: desk.outgoing.is_held(),
-        restored: desk.outgoing.since().cloned(),
+        outgoing_held: admin_state.outgoing.is_held(),
+        restored: admin_state.outgoing.since().cloned(),
         tenants: platform.tenants.len(),
         realms: RealmsBody {
             count: realms(&platform).count(),
@@ -183,7 +183,7 @@ pub(super) async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, 
             limit_bytes: memory.limit_bytes,
             accounts: memory.accounts,
         },
-        cases: cases(&desk)?,
+        cases: cases(&admin_state)?,
         webhooks: WebhooksFigures {
             count: hooks.len(),
             behind: behind.clone().count(),

@@ -14,7 +14,7 @@ use caudal_storage::{Checks, Stats};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 
 /// Figures of a journal and its index since the start of the process, unless said otherwise.
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,7 +36,7 @@ struct FiguresBody {
     queued: u64,
     /// The last durable commit since the store was created.
     last_commit: u64,
-    /// The last commit that the witness beside the journal names, and the hash of its record: to be
+    /// The last commit that the witness next to the journal names, and the hash of its record: to be
     /// compared with what the log said before.
     witness_commit: u64,
     witness_chain: String,
@@ -163,14 +163,14 @@ impl From<Checks> for CheckBody {
     tag = "Operation",
     responses((status = 200, body = JournalBody))
 )]
-pub(super) async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let stats = desk.door.engine.operators().stats();
-    let ready = desk.door.ready();
+pub(super) async fn journal(admin_state: web::Data<AdminState>) -> HttpResponse {
+    let stats = admin_state.app.engine.operators().stats();
+    let ready = admin_state.app.ready();
     let body = JournalBody {
         writable: ready.is_ok(),
         figures: FiguresBody::of(&stats, ready.err()),
         index_runs: stats.index_runs,
-        check: desk.door.engine.operators().checks().into(),
+        check: admin_state.app.engine.operators().checks().into(),
         index_blocks_read: stats.index_blocks_read,
         index_blocks_cached: stats.index_blocks_cached,
         block_cache_bytes: stats.block_cache_bytes,
@@ -234,12 +234,12 @@ impl From<Report> for VerifyBody {
     tag = "Operation",
     responses((status = 200, body = VerifyBody))
 )]
-pub(super) async fn verify(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
-    let report = desk.verified().await?;
+pub(super) async fn verify(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
+    let report = admin_state.verified().await?;
     Ok(json(StatusCode::OK, &VerifyBody::from(report)))
 }
 
-impl OperatorDesk {
+impl AdminState {
     /// Replays every history and compares the result with index and actors.
     ///
     /// # Errors
@@ -248,7 +248,7 @@ impl OperatorDesk {
         let Ok(_turn) = self.verifying.try_acquire() else {
             return Err(ApiError::from(Refusal::Verifying).later(10));
         };
-        let report = verify::engine(&self.door.engine).await?;
+        let report = verify::engine(&self.app.engine).await?;
         if report.count > 0 {
             tracing::error!(differences = report.count, "verification found differences");
         }

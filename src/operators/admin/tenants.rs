@@ -5,34 +5,32 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::banks::Relation;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::body::Body;
 use caudal_http::current;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::four_eyes::{raises, raises_total};
 use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Tenant};
 
-use super::access::{Acting, Made};
+use super::access::{Acting, CreatedSubject};
 use super::approvals::{self, ApprovalBody};
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
-use super::{OperatorDesk, relations};
+use super::{AdminState, relations};
 use caudal_http::declared::declared;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// Creates a tenant with its two realms.
 ///
 /// # Errors
 /// When the store takes no writes.
-pub async fn create(door: &Door, new: NewTenant) -> Result<Tenant, ApiError> {
+pub async fn create(app: &AppState, new: NewTenant) -> Result<Tenant, ApiError> {
     let id = new.id.clone();
-    let shard = door.keyring.shard();
+    let shard = app.keyring.shard();
     let order = PlatformOrder::CreateTenant(NewTenant { shard, ..new });
-    let platform = door.engine.operators().administer(order).await?;
+    let platform = app.engine.operators().administer(order).await?;
     tracing::info!(tenant = id, "tenant created");
     Ok(platform.tenant(&id)?.clone())
 }
@@ -50,13 +48,13 @@ pub fn new_id() -> String {
     tag = "Tenants",
     responses((status = 200, body = List<TenantBody>))
 )]
-pub(super) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let platform = desk.door.engine.platform();
+pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
+    let platform = admin_state.app.engine.platform();
     let mut found: Vec<_> = platform.tenants.values().collect();
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
     let items: Vec<_> = found
         .into_iter()
-        .map(|it| TenantBody::of(&desk.door, it))
+        .map(|it| TenantBody::of(&admin_state.app, it))
         .collect();
     json(StatusCode::OK, &List::of(items))
 }
@@ -70,13 +68,13 @@ pub(super) async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
     request_body(content = CreateTenant),
     responses((status = 201, body = TenantBody))
 )]
-pub(super) async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
+pub(super) async fn post(admin_state: web::Data<AdminState>, sent: Body) -> HandlerResult {
     let sent = CreateTenant::read(sent)?;
     let none = BankRelations::default();
     let banks = sent.banks.map_or(none.clone(), |sent| sent.over(&none));
     let (live, test) = {
-        let shard = desk.door.keyring.shard();
-        desk.door.engine.platform().next_realms(shard)
+        let shard = admin_state.app.keyring.shard();
+        admin_state.app.engine.platform().next_realms(shard)
     };
     for (mode, realm) in [(Mode::Live, live), (Mode::Test, test)] {
         let relation = Relation {
@@ -85,16 +83,16 @@ pub(super) async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
             mode,
             own: banks.of(mode).clone(),
         };
-        relations::check(&desk.door, &relation)?;
+        relations::check(&admin_state.app, &relation)?;
     }
     let limits = sent.limits.as_ref();
     let (limits, total) = limits
         .map(|it| (it.inherited, it.total))
         .unwrap_or_default();
     let fees = sent.fees.map(rules).unwrap_or_default();
-    can_be_charged(&desk.door, &[], &fees).await?;
+    can_be_charged(&admin_state.app, &[], &fees).await?;
     let new = NewTenant {
-        shard: desk.door.keyring.shard(),
+        shard: admin_state.app.keyring.shard(),
         id: new_id(),
         name: sent.name,
         policy: sent
@@ -105,9 +103,12 @@ pub(super) async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
         fees,
         banks,
     };
-    let tenant = create(&desk.door, new).await?;
-    let mut answer = json(StatusCode::CREATED, &TenantBody::of(&desk.door, &tenant));
-    answer.extensions_mut().insert(Made(tenant.id));
+    let tenant = create(&admin_state.app, new).await?;
+    let mut answer = json(
+        StatusCode::CREATED,
+        &TenantBody::of(&admin_state.app, &tenant),
+    );
+    answer.extensions_mut().insert(CreatedSubject(tenant.id));
     Ok(answer)
 }
 
@@ -125,10 +126,16 @@ declared! {
     params(TenantInPath),
     responses((status = 200, body = TenantBody))
 )]
-pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    let platform = desk.door.engine.platform();
+pub(super) async fn read(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let platform = admin_state.app.engine.platform();
     let tenant = platform.tenant(&path)?;
-    Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
+    Ok(json(
+        StatusCode::OK,
+        &TenantBody::of(&admin_state.app, tenant),
+    ))
 }
 
 /// Changes a tenant; what is not sent stays.
@@ -143,13 +150,13 @@ pub(super) async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>)
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(super) async fn change(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
     sent: Body,
-) -> Answer {
+) -> HandlerResult {
     // In a task of its own, so that a realm that rests for the change goes on even if the operator's connection ends.
-    let work = async move { changed(&desk, &path, &acting, sent).await };
+    let work = async move { changed(&admin_state, &path, &acting, sent).await };
     let work = current::answering(current::request(), work);
     let done = actix_web::rt::spawn(work).await;
     done.map_err(|_| Failure::OutcomeUnknown)?
@@ -157,16 +164,21 @@ pub(super) async fn change(
 
 /// Changes the tenant, at once or once a second person has approved. A change of its bank relations needs one as soon as
 /// any tenant's policy needs one for anything: whoever chooses the bank decides which money arrived.
-pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
-    let _turn = desk.changes.lock().await;
-    let platform = desk.door.engine.platform();
+pub(super) async fn changed(
+    admin_state: &AdminState,
+    id: &str,
+    acting: &Acting,
+    sent: Body,
+) -> HandlerResult {
+    let _turn = admin_state.changes.lock().await;
+    let platform = admin_state.app.engine.platform();
     let old = platform.tenant(id)?.clone();
     let sent = ChangeTenant::read(sent)?;
     let banks = sent.banks.map(|sent| sent.over(&old.banks));
     let limits = sent.limits.as_ref();
     let fees = sent.fees.map(rules);
     if let Some(fees) = &fees {
-        can_be_charged(&desk.door, &[old.live, old.test], fees).await?;
+        can_be_charged(&admin_state.app, &[old.live, old.test], fees).await?;
     }
     let change = TenantChange {
         name: sent.name,
@@ -186,22 +198,25 @@ pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent
                 own: new.clone(),
                 ..Relation::of(&old, mode)
             };
-            relations::check(&desk.door, &relation)?;
+            relations::check(&admin_state.app, &relation)?;
         }
     }
     let relates = banks.is_some_and(|new| new != old.banks) && platform.has_four_eyes();
     if !acting.approved && (relates || takes_two(&platform, &old, &change)) {
-        return approvals::ask(desk, acting).await;
+        return approvals::ask(admin_state, acting).await;
     }
-    let platform = desk
-        .door
+    let platform = admin_state
+        .app
         .engine
         .operators()
         .change_tenant(&old, change)
         .await?;
     tracing::info!(tenant = old.id, "tenant changed");
     let tenant = platform.tenant(&old.id)?;
-    Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
+    Ok(json(
+        StatusCode::OK,
+        &TenantBody::of(&admin_state.app, tenant),
+    ))
 }
 
 /// Whether a change of a tenant needs a second person: a raise of limits does where the tenant's policy says so, and so
@@ -227,8 +242,8 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
     tag = "Tenants",
     responses((status = 200, body = PlatformBody))
 )]
-pub(super) async fn platform(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let platform = desk.door.engine.platform();
+pub(super) async fn platform(admin_state: web::Data<AdminState>) -> HttpResponse {
+    let platform = admin_state.app.engine.platform();
     json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
 }
 
@@ -242,20 +257,24 @@ pub(super) async fn platform(desk: web::Data<OperatorDesk>) -> HttpResponse {
     responses((status = 200, body = PlatformBody),
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
-pub(super) async fn settings(desk: web::Data<OperatorDesk>, acting: Acting, sent: Body) -> Answer {
-    set(&desk, &acting, sent).await
+pub(super) async fn settings(
+    admin_state: web::Data<AdminState>,
+    acting: Acting,
+    sent: Body,
+) -> HandlerResult {
+    set(&admin_state, &acting, sent).await
 }
 
 /// Changes the platform's settings, at once or once a second person has approved.
-pub(super) async fn set(desk: &OperatorDesk, acting: &Acting, sent: Body) -> Answer {
-    let _turn = desk.changes.lock().await;
-    let old = desk.door.engine.platform();
+pub(super) async fn set(admin_state: &AdminState, acting: &Acting, sent: Body) -> HandlerResult {
+    let _turn = admin_state.changes.lock().await;
+    let old = admin_state.app.engine.platform();
     let sent = ChangePlatform::read(sent)?;
     let limits = sent.limits.map(|sent| old.limits.changed(sent.into()));
     let fees = sent.fees.map(rules);
     if let Some(fees) = &fees {
         let realms = old.tenants.values().flat_map(|it| [it.live, it.test]);
-        can_be_charged(&desk.door, &realms.collect::<Vec<_>>(), fees).await?;
+        can_be_charged(&admin_state.app, &realms.collect::<Vec<_>>(), fees).await?;
     }
     let above = (&old.limits, limits.as_ref().unwrap_or(&old.limits));
     let raises = |it: &Tenant| {
@@ -263,10 +282,10 @@ pub(super) async fn set(desk: &OperatorDesk, acting: &Acting, sent: Body) -> Ans
         wary && raises(&it.limits, above.0, &it.limits, above.1)
     };
     if !acting.approved && old.tenants.values().any(raises) {
-        return approvals::ask(desk, acting).await;
+        return approvals::ask(admin_state, acting).await;
     }
     let order = PlatformOrder::ChangePlatform { limits, fees };
-    let platform = desk.door.engine.operators().administer(order).await?;
+    let platform = admin_state.app.engine.operators().administer(order).await?;
     tracing::info!("platform changed");
     Ok(json(StatusCode::OK, &PlatformBody::from(platform.as_ref())))
 }

@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::shapes::List;
 
 /// How many banks are asked concurrently.
@@ -46,10 +46,10 @@ struct CollectorBody {
     responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))))
 )]
 pub(super) async fn list(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let engine = &desk.door.engine;
+    let engine = &admin_state.app.engine;
     let (platform, request_id) = (engine.platform(), current::request().id);
     let all: Vec<_> = engine.queries().collectors().values().cloned().collect();
     let mut items = Vec::with_capacity(all.len());

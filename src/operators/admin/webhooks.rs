@@ -15,7 +15,7 @@ use reqwest::Url;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
+use super::AdminState;
 use super::shapes::List;
 use caudal_http::bodies::texts::Instant;
 
@@ -64,8 +64,8 @@ fn row(tenant_id: String, mode: Mode, found: WebhookBody) -> Row {
 }
 
 /// The webhooks of every realm.
-pub(crate) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
-    let engine = &desk.door.engine;
+pub(crate) async fn all(admin_state: &AdminState) -> Result<Vec<Row>, Failure> {
+    let engine = &admin_state.app.engine;
     let mut rows = Vec::new();
     for (tenant, mode) in realms(&engine.platform()) {
         let realm: RealmId = tenant.realm(mode);
@@ -84,7 +84,7 @@ pub(crate) async fn all(desk: &OperatorDesk) -> Result<Vec<Row>, Failure> {
     tag = "Operation",
     responses((status = 200, body = List<Row>))
 )]
-pub(super) async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
-    let rows = all(&desk).await?;
+pub(super) async fn list(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
+    let rows = all(&admin_state).await?;
     Ok(json(StatusCode::OK, &List::of(rows)))
 }

@@ -11,10 +11,10 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::RealmId;
 
 use super::lists::{after, asked_page, note};
+use super::locale::Locale;
+use super::page_context::PageContext;
 use super::places::address;
-use super::tongue::Tongue;
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
-use super::visit::Visit;
 use super::words::Word;
 
 pub(super) use one::{one, undated};
@@ -25,7 +25,7 @@ pub(super) use statements::file as statement;
 pub(super) const TEXT_MAX: usize = 200;
 
 /// A table of accounts.
-pub(super) fn table(tongue: Tongue, title: Word, realm: RealmId, accounts: &[Account]) -> Table {
+pub(super) fn table(locale: Locale, title: Word, realm: RealmId, accounts: &[Account]) -> Table {
     let columns = [
         (Word::Number, true),
         (Word::Cvu, false),
@@ -42,24 +42,24 @@ pub(super) fn table(tongue: Tongue, title: Word, realm: RealmId, accounts: &[Acc
             Cell::maybe(account.alias.as_ref()),
             Cell::text(&account.holder.name),
             Cell::code(account.holder.cuit),
-            tongue.state(account.status.as_str()),
-            tongue.time(account.created_at),
+            locale.state(account.status.as_str()),
+            locale.time(account.created_at),
         ]
     });
-    Table::new(tongue, title, Word::NoAccounts, &columns).with(rows)
+    Table::new(locale, title, Word::NoAccounts, &columns).with(rows)
 }
 
 /// Lists the accounts of a realm.
-pub(super) async fn list(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = listed(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn list(context: PageContext, path: web::Path<(String, String)>) -> HttpResponse {
+    let made = listed(&context, &path).await;
+    context.show(made)
 }
 
-async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
-    let (tongue, place) = (visit.tongue(), visit.place(path)?);
-    visit.looks("listAccounts", &place.tenant).await?;
-    let asked = visit.asks("status");
-    let text = visit
+async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    let (locale, place) = (context.locale(), context.place(path)?);
+    context.record_look("listAccounts", &place.tenant).await?;
+    let asked = context.asks("status");
+    let text = context
         .asks("text")
         .filter(|text| text.chars().count() <= TEXT_MAX);
     let filter = AccountFilter {
@@ -71,31 +71,31 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
         // The same scope as the search, which leads here.
         scope: AccountScope::ByAnything,
     };
-    let page = asked_page(visit, ROWS);
-    let listing = visit
+    let page = asked_page(context, ROWS);
+    let listing = context
         .engine()
         .queries()
         .accounts(place.realm, filter, AccountSort::CreatedAt, page)
         .await?;
-    let mut table = table(tongue, Word::Accounts, place.realm, &listing.items);
-    table.note = Some(note(tongue, &listing));
-    table.next = after(visit, &listing);
-    let any = [(String::new(), visit.say(Word::Any).to_owned())];
-    let known = Status::ALL.map(|it| (it.as_str().to_owned(), tongue.state(it.as_str()).text));
+    let mut table = table(locale, Word::Accounts, place.realm, &listing.items);
+    table.note = Some(note(locale, &listing));
+    table.next = after(context, &listing);
+    let any = [(String::new(), context.say(Word::Any).to_owned())];
+    let known = Status::ALL.map(|it| (it.as_str().to_owned(), locale.state(it.as_str()).text));
     let choices = Takes::Choice(any.into_iter().chain(known).collect());
     let form = Form {
-        title: visit.say(Word::Filter).to_owned(),
-        action: visit.path.clone(),
+        title: context.say(Word::Filter).to_owned(),
+        action: context.path.clone(),
         asks: true,
         fields: vec![
-            Field::new(tongue, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
+            Field::new(locale, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
                 .maybe(text.map_or("", |text| text)),
-            Field::new(tongue, "status", Word::State, choices, 20).maybe(asked.map_or("", |it| it)),
+            Field::new(locale, "status", Word::State, choices, 20).maybe(asked.map_or("", |it| it)),
         ],
-        submit: visit.say(Word::Filter),
+        submit: context.say(Word::Filter),
         grave: false,
     };
     let blocks = vec![Block::Form(form), Block::Table(table)];
-    let page = visit.page(Part::Tenants, visit.say(Word::Accounts), blocks);
-    Ok(page.below(place.above(tongue)))
+    let page = context.page(Part::Tenants, context.say(Word::Accounts), blocks);
+    Ok(page.below(place.above(locale)))
 }

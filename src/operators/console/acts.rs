@@ -8,15 +8,15 @@ use caudal_http::errors::ApiError;
 use caudal_http::words::Refusal;
 use caudal_ledger::people::audit::REASON_MAX;
 
-use super::visit::{Sent, Visit};
-use crate::admin::people::{Outcome, Power, audit};
+use super::page_context::{PageContext, SubmittedForm};
+use crate::admin::people::{AuditOutcome, Power, audit};
 
 /// The status that stands for a success of the console in the audit log.
 const DONE: u16 = 200;
 
 /// An act that is about to be done.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Act<'a> {
+pub(super) struct AuditedAct<'a> {
     /// The id of the admin API's operation for the same act, where there is one.
     pub action: &'static str,
     /// The subject of the act.
@@ -29,25 +29,30 @@ pub(super) struct Act<'a> {
 
 /// How an act ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ended {
+pub(super) enum ActOutcome {
     /// It was done.
     Done,
     /// It waits for a second person's approval.
     Asked,
 }
 
-impl Visit {
-    async fn note(&self, act: &Act<'_>, reason: &str, outcome: Outcome) -> Result<u64, Failure> {
-        let (door, who) = (&self.desk.door, &self.session.who);
-        audit(door, who, act.action, act.subject, reason, outcome).await
+impl PageContext {
+    async fn note(
+        &self,
+        act: &AuditedAct<'_>,
+        reason: &str,
+        outcome: AuditOutcome,
+    ) -> Result<u64, Failure> {
+        let (app, who) = (&self.admin_state.app, &self.session.who);
+        audit(app, who, act.action, act.subject, reason, outcome).await
     }
 
     /// Checks that the visitor may do something; a denied attempt is written down.
-    async fn may(&self, act: &Act<'_>) -> Result<(), ApiError> {
+    async fn may(&self, act: &AuditedAct<'_>) -> Result<(), ApiError> {
         if self.session.who.role.may(act.power) {
             return Ok(());
         }
-        if let Err(why) = self.note(act, "", Outcome::Denied).await {
+        if let Err(why) = self.note(act, "", AuditOutcome::Denied).await {
             tracing::error!(%why, "what was denied could not be written into the audit log");
         }
         let role = act.power.least().as_str();
@@ -55,20 +60,24 @@ impl Visit {
     }
 
     /// Writes down that somebody looked at a person's affairs.
-    pub(super) async fn looks(&self, action: &'static str, subject: &str) -> Result<(), ApiError> {
-        let act = Act {
+    pub(super) async fn record_look(
+        &self,
+        action: &'static str,
+        subject: &str,
+    ) -> Result<(), ApiError> {
+        let act = AuditedAct {
             action,
             subject,
             power: Power::Read,
             grave: false,
         };
-        self.note(&act, "", Outcome::Looked).await?;
+        self.note(&act, "", AuditOutcome::Looked).await?;
         Ok(())
     }
 
     /// Refuses what the visitor's role may not see.
     pub(super) async fn needs(&self, action: &'static str, power: Power) -> Result<(), ApiError> {
-        let act = Act {
+        let act = AuditedAct {
             action,
             subject: action,
             power,
@@ -78,7 +87,7 @@ impl Visit {
     }
 }
 
-impl Sent {
+impl SubmittedForm {
     /// The reason for an act: grave acts need one.
     pub(super) fn reason(&self) -> Result<String, ApiError> {
         self.required("reason", REASON_MAX)
@@ -87,10 +96,10 @@ impl Sent {
     /// Does an act between its two entries in the audit log.
     pub(super) async fn does(
         &self,
-        act: Act<'_>,
+        act: AuditedAct<'_>,
         work: impl Future<Output = Result<(), ApiError>>,
     ) -> Result<(), ApiError> {
-        let done = async { work.await.map(|()| Ended::Done) };
+        let done = async { work.await.map(|()| ActOutcome::Done) };
         self.between(act, done).await.map(drop)
     }
 
@@ -98,19 +107,19 @@ impl Sent {
     /// entry.
     pub(super) async fn does_or_asks(
         &self,
-        act: Act<'_>,
-        work: impl Future<Output = Result<Ended, ApiError>>,
-    ) -> Result<Ended, ApiError> {
+        act: AuditedAct<'_>,
+        work: impl Future<Output = Result<ActOutcome, ApiError>>,
+    ) -> Result<ActOutcome, ApiError> {
         self.between(act, work).await
     }
 
     async fn between(
         &self,
-        act: Act<'_>,
-        work: impl Future<Output = Result<Ended, ApiError>>,
-    ) -> Result<Ended, ApiError> {
+        act: AuditedAct<'_>,
+        work: impl Future<Output = Result<ActOutcome, ApiError>>,
+    ) -> Result<ActOutcome, ApiError> {
         let _inside = if act.grave {
-            self.visit.desk.door.enter()?
+            self.context.admin_state.app.enter()?
         } else {
             None
         };
@@ -119,12 +128,12 @@ impl Sent {
         } else {
             Ok(String::new())
         };
-        self.visit.may(&act).await?;
+        self.context.may(&act).await?;
         let reason = reason?;
-        let (door, who) = (&self.visit.desk.door, &self.visit.session.who);
-        let begun = if act.grave || door.audit_rate.admits(&who.name) {
-            self.visit
-                .note(&act, &reason, Outcome::Begun)
+        let (app, who) = (&self.context.admin_state.app, &self.context.session.who);
+        let begun = if act.grave || app.audit_rate.admits(&who.name) {
+            self.context
+                .note(&act, &reason, AuditOutcome::Begun)
                 .await
                 .map(Some)
         } else {
@@ -135,26 +144,26 @@ impl Sent {
             Err(why) if act.grave => return Err(why.into()),
             // A full disk must not keep operators from verifying or shipping the journal.
             Err(why) => {
-                tracing::error!(%why, "a check could not be written into the audit log");
+                tracing::error!(%why, "a check could not be written to the audit log");
                 None
             }
         };
         let done = work.await;
         let outcome = of.and_then(|of| match &done {
-            Ok(Ended::Asked) => None,
-            Ok(Ended::Done) => Some(Outcome::Done { of, status: DONE }),
+            Ok(ActOutcome::Asked) => None,
+            Ok(ActOutcome::Done) => Some(AuditOutcome::Done { of, status: DONE }),
             // It may have been done, so the entry that it began stays alone.
             Err(why) if why.is_unknown() => None,
-            Err(why) => Some(Outcome::Failed {
+            Err(why) => Some(AuditOutcome::Failed {
                 of,
                 status: why.status.as_u16(),
             }),
         });
         if let Some(outcome) = outcome
-            && let Err(why) = self.visit.note(&act, &reason, outcome).await
+            && let Err(why) = self.context.note(&act, &reason, outcome).await
         {
             let action = act.action;
-            tracing::error!(%why, action, "an end could not be written into the audit log");
+            tracing::error!(%why, action, "the outcome could not be written to the audit log");
         }
         done
     }

@@ -10,18 +10,21 @@ use caudal_ledger::people::approvals::Approval;
 use caudal_ledger::people::audit::REASON_MAX;
 use serde_json::Value;
 
-use super::acts::Act;
+use super::acts::AuditedAct;
+use super::page_context::{PageContext, SubmittedForm};
 use super::show::seen;
 use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
-use super::visit::{Sent, Visit};
 use super::words::Word;
-use crate::admin::approvals::{About, ChangeBody, bank_changes};
+use crate::admin::approvals::{ApprovalSubject, ChangeBody, bank_changes};
 use crate::admin::forms::vote;
 use crate::admin::people::Power;
 
 /// Lists approvals, the newest first: all that wait, and the last of those that were decided.
-pub(super) async fn list(visit: Visit) -> HttpResponse {
-    let (tongue, approvals) = (visit.tongue(), visit.engine().operators().staff().approvals);
+pub(super) async fn list(context: PageContext) -> HttpResponse {
+    let (locale, approvals) = (
+        context.locale(),
+        context.engine().operators().staff().approvals,
+    );
     let columns = [
         (Word::Number, true),
         (Word::At, false),
@@ -32,15 +35,15 @@ pub(super) async fn list(visit: Visit) -> HttpResponse {
         (Word::Reason, false),
         (Word::DecidedBy, false),
     ];
-    let now = visit.engine().now();
+    let now = context.engine().now();
     let rows = approvals.all().rev().map(|it| {
         let number = it.proposal.number;
         vec![
-            tongue
+            locale
                 .count(number)
                 .to(format!("/console/approvals/{number}")),
-            tongue.time(it.asked_at),
-            tongue.state(it.state(now)),
+            locale.time(it.asked_at),
+            locale.state(it.state(now)),
             Cell::text(&it.proposal.by),
             Cell::code(&it.proposal.action),
             Cell::code(&it.proposal.subject),
@@ -48,96 +51,96 @@ pub(super) async fn list(visit: Visit) -> HttpResponse {
             Cell::maybe(it.vote.as_ref().map(|vote| &vote.by)),
         ]
     });
-    let table = Table::new(tongue, Word::Approvals, Word::NoApprovals, &columns).with(rows);
-    let title = visit.say(Word::Approvals);
-    let page = visit.page(Part::Approvals, title, vec![Block::Table(table)]);
-    visit.show(Ok(page))
+    let table = Table::new(locale, Word::Approvals, Word::NoApprovals, &columns).with(rows);
+    let title = context.say(Word::Approvals);
+    let page = context.page(Part::Approvals, title, vec![Block::Table(table)]);
+    context.show(Ok(page))
 }
 
 /// Shows an approval, with the form to decide it.
-pub(super) async fn one(visit: Visit, path: web::Path<u64>) -> HttpResponse {
-    let approvals = visit.engine().operators().staff().approvals;
+pub(super) async fn one(context: PageContext, path: web::Path<u64>) -> HttpResponse {
+    let approvals = context.engine().operators().staff().approvals;
     let found = approvals.numbered(*path).map_err(ApiError::from);
-    let made = found.map(|approval| shown(&visit, approval, None));
-    visit.show(made)
+    let made = found.map(|approval| shown(&context, approval, None));
+    context.show(made)
 }
 
 /// The page of an approval; with the text of a key if approving it has just made one.
-fn shown(visit: &Visit, approval: &Approval, key: Option<String>) -> Page {
-    let (tongue, now) = (visit.tongue(), visit.engine().now());
+fn shown(context: &PageContext, approval: &Approval, key: Option<String>) -> Page {
+    let (locale, now) = (context.locale(), context.engine().now());
     let (proposal, vote) = (&approval.proposal, approval.vote.as_ref());
-    let platform = visit.engine().platform();
-    let about = About::of(&platform, proposal);
+    let platform = context.engine().platform();
+    let about = ApprovalSubject::of(&platform, proposal);
     let facts = vec![
-        (visit.say(Word::State), tongue.state(approval.state(now))),
-        (visit.say(Word::By), Cell::text(&proposal.by)),
-        (visit.say(Word::At), tongue.time(approval.asked_at)),
-        (visit.say(Word::EndsAt), tongue.time(proposal.expires_at)),
-        (visit.say(Word::Action), Cell::code(&proposal.action)),
-        (visit.say(Word::About), Cell::code(&proposal.subject)),
+        (context.say(Word::State), locale.state(approval.state(now))),
+        (context.say(Word::By), Cell::text(&proposal.by)),
+        (context.say(Word::At), locale.time(approval.asked_at)),
+        (context.say(Word::EndsAt), locale.time(proposal.expires_at)),
+        (context.say(Word::Action), Cell::code(&proposal.action)),
+        (context.say(Word::About), Cell::code(&proposal.subject)),
         (
-            visit.say(Word::Tenant),
+            context.say(Word::Tenant),
             Cell::maybe(about.tenant.map(|tenant| &tenant.name)),
         ),
         (
-            visit.say(Word::Label),
+            context.say(Word::Label),
             Cell::maybe(about.key.and_then(|key| key.label.as_ref())),
         ),
-        (visit.say(Word::Reason), Cell::text(&proposal.reason)),
+        (context.say(Word::Reason), Cell::text(&proposal.reason)),
         (
-            visit.say(Word::DecidedBy),
+            context.say(Word::DecidedBy),
             Cell::maybe(vote.map(|vote| &vote.by)),
         ),
         (
-            visit.say(Word::DecidedAt),
-            tongue.maybe_time(vote.map(|vote| vote.at)),
+            context.say(Word::DecidedAt),
+            locale.maybe_time(vote.map(|vote| vote.at)),
         ),
         (
-            visit.say(Word::Decision),
+            context.say(Word::Decision),
             Cell::maybe(vote.map(|vote| &vote.reason)),
         ),
-        (visit.say(Word::Answer), Cell::maybe_code(approval.status)),
+        (context.say(Word::Answer), Cell::maybe_code(approval.status)),
     ];
-    let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
-    blocks.extend(key.map(|key| Block::Text(visit.say(Word::NewKey).to_owned(), key)));
-    blocks.push(Block::Facts(visit.say(Word::Approval).to_owned(), facts));
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.extend(key.map(|key| Block::Text(context.say(Word::NewKey).to_owned(), key)));
+    blocks.push(Block::Facts(context.say(Word::Approval).to_owned(), facts));
     let relates = proposal.action == "changeTenant" && approval.waits_at(now);
     let changes = about.tenant.filter(|_| relates);
     let changes = changes.map(|tenant| bank_changes(tenant, &proposal.body));
     let changes = changes.filter(|changes| !changes.is_empty());
-    blocks.extend(changes.map(|changes| Block::Table(changed(visit, changes))));
+    blocks.extend(changes.map(|changes| Block::Table(changed(context, changes))));
     blocks.push(Block::Text(
-        visit.say(Word::Request).to_owned(),
+        context.say(Word::Request).to_owned(),
         readable(&proposal.body),
     ));
     if approval.waits_at(now) {
-        let said = |word: Word| visit.say(word).to_owned();
+        let said = |word: Word| context.say(word).to_owned();
         let choices = vec![
             (String::new(), said(Word::Choose)),
             ("approve".to_owned(), said(Word::Approve)),
             ("reject".to_owned(), said(Word::Reject)),
         ];
-        let outcome = Field::new(tongue, "outcome", Word::Outcome, Takes::Choice(choices), 10);
-        let reason = Field::new(tongue, "reason", Word::Reason, Takes::Lines, REASON_MAX);
+        let outcome = Field::new(locale, "outcome", Word::Outcome, Takes::Choice(choices), 10);
+        let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
         blocks.push(Block::Form(Form {
             title: said(Word::Decide),
             action: format!("/console/approvals/{}", proposal.number),
             asks: false,
             fields: vec![outcome, reason],
-            submit: visit.say(Word::Decide),
+            submit: context.say(Word::Decide),
             grave: true,
         }));
     }
     let above = vec![(
-        visit.say(Word::Approvals).to_owned(),
+        context.say(Word::Approvals).to_owned(),
         "/console/approvals".to_owned(),
     )];
-    let title = format!("{} {}", visit.say(Word::Approval), proposal.number);
-    visit.page(Part::Approvals, title, blocks).below(above)
+    let title = format!("{} {}", context.say(Word::Approval), proposal.number);
+    context.page(Part::Approvals, title, blocks).below(above)
 }
 
 /// What a request would change in a tenant's bank relations.
-fn changed(visit: &Visit, changes: Vec<ChangeBody>) -> Table {
+fn changed(context: &PageContext, changes: Vec<ChangeBody>) -> Table {
     let columns = [
         (Word::Field, false),
         (Word::Before, false),
@@ -151,7 +154,7 @@ fn changed(visit: &Visit, changes: Vec<ChangeBody>) -> Table {
         ]
     });
     Table::new(
-        visit.tongue(),
+        context.locale(),
         Word::BankChanges,
         Word::NothingHere,
         &columns,
@@ -167,46 +170,46 @@ fn readable(body: &str) -> String {
 }
 
 /// Decides an approval. The page that follows has the key if approving made one: it is shown this once.
-pub(super) async fn decide(sent: Sent, path: web::Path<u64>) -> HttpResponse {
+pub(super) async fn decide(sent: SubmittedForm, path: web::Path<u64>) -> HttpResponse {
     let key = match voted(&sent, &path.to_string()).await {
         Ok(key) => key,
-        Err(why) => return sent.visit.show(Err(why)),
+        Err(why) => return sent.context.show(Err(why)),
     };
     let page = format!("/console/approvals/{path}");
     let (staff, now) = (
-        sent.visit.engine().operators().staff(),
-        sent.visit.engine().now(),
+        sent.context.engine().operators().staff(),
+        sent.context.engine().now(),
     );
     match (staff.approvals.numbered(*path), key) {
         (Ok(approval), Some(key)) => {
-            let page = shown(&sent.visit, approval, Some(key));
-            sent.visit.show(Ok(page))
+            let page = shown(&sent.context, approval, Some(key));
+            sent.context.show(Ok(page))
         }
         // An act that failed when it was carried out is not done: the page shows its status.
         (found, _) => match found.map(|it| it.state(now)) {
-            Ok("done" | "rejected") => sent.visit.done(&page),
+            Ok("done" | "rejected") => sent.context.done(&page),
             _ => seen(&page),
         },
     }
 }
 
-async fn voted(sent: &Sent, number: &str) -> Result<Option<String>, ApiError> {
+async fn voted(sent: &SubmittedForm, number: &str) -> Result<Option<String>, ApiError> {
     let (action, approved) = match sent.fields.get("outcome").map(String::as_str) {
         Some("approve") => ("approveRequest", true),
         Some("reject") => ("rejectRequest", false),
         _ => return Err(ApiError::field("outcome", Mistake::Required)),
     };
-    let act = Act {
+    let act = AuditedAct {
         action,
         subject: number,
         power: Power::Approve,
         grave: true,
     };
     let reason = sent.reason()?;
-    let (desk, who) = (&sent.visit.desk, &sent.visit.session.who);
+    let (admin_state, who) = (&sent.context.admin_state, &sent.context.session.who);
     let mut answer = None;
     let work = async {
-        answer = vote(desk, who, number, &reason, approved).await?;
+        answer = vote(admin_state, who, number, &reason, approved).await?;
         Ok(())
     };
     sent.does(act, Box::pin(work)).await?;

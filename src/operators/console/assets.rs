@@ -7,7 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_http::errors::ApiError;
-use caudal_http::pages::kept::{Kept, Lasting, hash};
+use caudal_http::pages::cached::{CachedBody, Lasting, hash};
 use caudal_http::words::Refusal;
 
 const CSS: &str = "text/css; charset=utf-8";
@@ -18,7 +18,7 @@ struct File {
     name: &'static str,
     kind: &'static str,
     text: &'static str,
-    kept: OnceLock<Kept>,
+    kept: OnceLock<CachedBody>,
 }
 
 macro_rules! files {
@@ -91,7 +91,7 @@ pub(super) async fn file(
     let file = found.ok_or(Refusal::NoPage)?;
     let kept = file
         .kept
-        .get_or_init(|| Kept::new(file.kind, file.text.into()));
+        .get_or_init(|| CachedBody::new(file.kind, file.text.into()));
     Ok(kept.answer(&request, Lasting::Forever))
 }
 

@@ -17,29 +17,29 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 
 use super::movements::counterparty;
+use super::page_context::PageContext;
 use super::transfers::{bank_calls, decided, details};
 use super::view::{Block, Cell, Page, Part, ROWS, Table};
-use super::visit::Visit;
 use super::words::Word;
 
 pub(super) use decide::decide;
 
 /// Lists the cases, those first that have waited longest.
-pub(super) async fn list(visit: Visit) -> HttpResponse {
-    let made = listed(&visit).await;
-    visit.show(made)
+pub(super) async fn list(context: PageContext) -> HttpResponse {
+    let made = listed(&context).await;
+    context.show(made)
 }
 
-async fn listed(visit: &Visit) -> Result<Page, ApiError> {
-    let (tongue, engine) = (visit.tongue(), visit.engine());
+async fn listed(context: &PageContext) -> Result<Page, ApiError> {
+    let (locale, engine) = (context.locale(), context.engine());
     let platform = engine.platform();
-    let (tenant, mode) = (visit.asks("tenant"), visit.asks("mode"));
-    visit.looks("listCases", &looked(visit)).await?;
+    let (tenant, mode) = (context.asks("tenant"), context.asks("mode"));
+    context.record_look("listCases", &looked(context)).await?;
     let wanted = realms(&platform).filter(|(found, of)| {
         tenant.is_none_or(|id| found.id == id) && mode.is_none_or(|mode| of.as_str() == mode)
     });
     let wanted = wanted.map(|(tenant, mode)| tenant.realm(mode)).collect();
-    let offset = visit
+    let offset = context
         .asks("offset")
         .and_then(|text| text.parse::<usize>().ok());
     let offset = offset.map_or(0, |offset| offset);
@@ -57,12 +57,12 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
         (Word::Cvu, false),
         (Word::Reason, false),
     ];
-    let rows = cases.iter().map(|case| row(visit, case));
-    let mut table = Table::new(tongue, Word::Cases, Word::NothingWaits, &columns).with(rows);
+    let rows = cases.iter().map(|case| row(context, case));
+    let mut table = Table::new(locale, Word::Cases, Word::NothingWaits, &columns).with(rows);
     table.note = Some(format!(
         "{} {}",
-        tongue.count(total).text,
-        visit.say(Word::InAll)
+        locale.count(total).text,
+        context.say(Word::InAll)
     ));
     let end = offset
         .checked_add(cases.len())
@@ -77,14 +77,14 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
             query.append_pair("offset", &end.to_string()).finish()
         )
     });
-    let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
     blocks.push(Block::Table(table));
-    Ok(visit.page(Part::Cases, visit.say(Word::Cases), blocks))
+    Ok(context.page(Part::Cases, context.say(Word::Cases), blocks))
 }
 
 /// The subject of the entry about a look at the list: the filter, as the admin API has it.
-fn looked(visit: &Visit) -> String {
-    let asked = ["tenant", "mode", "offset"].map(|name| Some((name, visit.asks(name)?)));
+fn looked(context: &PageContext) -> String {
+    let asked = ["tenant", "mode", "offset"].map(|name| Some((name, context.asks(name)?)));
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     let query = query.extend_pairs(asked.into_iter().flatten()).finish();
     match query.as_str() {
@@ -93,8 +93,8 @@ fn looked(visit: &Visit) -> String {
     }
 }
 
-fn row(visit: &Visit, (realm, case): &RealmCase) -> Vec<Cell> {
-    let (tongue, realm) = (visit.tongue(), *realm);
+fn row(context: &PageContext, (realm, case): &RealmCase) -> Vec<Cell> {
+    let (locale, realm) = (context.locale(), *realm);
     let (since, kind, id, amount, cvu, reason) = match case {
         Case::Transfer(view, since) => {
             let it = &view.transfer;
@@ -132,134 +132,126 @@ fn row(visit: &Visit, (realm, case): &RealmCase) -> Vec<Cell> {
             )
         }
     };
-    let place = visit.realm(realm);
+    let place = context.realm(realm);
     vec![
-        tongue.maybe_time(since),
-        tongue.state(kind.as_str()),
+        locale.maybe_time(since),
+        locale.state(kind.as_str()),
         Cell::code(&id).to(format!("/console/cases/{id}")),
         Cell::maybe(place.as_ref().map(|place| &place.name)),
         Cell::text(realm.mode().as_str()),
-        amount.map_or_else(|| Cell::text(""), |amount| tongue.money(amount)),
+        amount.map_or_else(|| Cell::text(""), |amount| locale.money(amount)),
         cvu.map_or_else(
             || Cell::text(""),
             |cvu| Cell::code(cvu).to(format!("/console/accounts/{cvu}")),
         ),
-        tongue.state(&reason),
+        locale.state(&reason),
     ]
 }
 
 /// Shows a case.
-pub(super) async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = single(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = single(&context, &path).await;
+    context.show(made)
 }
 
-async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
+async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
     let (id, engine) = (
         CaseId::parse(text).ok_or(Rejection::CaseNotFound)?,
-        visit.engine(),
+        context.engine(),
     );
-    visit.looks("readCase", text).await?;
-    let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
+    let say = |word| context.say(word);
+    context.record_look("readCase", text).await?;
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
     match id {
         CaseId::Transfer(id) => {
-            known(visit, id.0.realm)?;
+            known(context, id.0.realm)?;
             let (case, calls) = engine.operators().transfer_case(id).await?;
             if let Case::Transfer(view, since) = case {
                 let body = transfer(id.0.realm, &view);
-                blocks.extend(since.map(|since| waiting(visit, since)));
-                blocks.extend(details(visit, body));
-                blocks.extend(decide::about_transfer(visit, text, &view));
+                blocks.extend(since.map(|since| waiting(context, since)));
+                blocks.extend(details(context, body));
+                blocks.extend(decide::about_transfer(context, text, &view));
             }
             let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
-            blocks.extend(bank_calls(visit, &calls));
+            blocks.extend(bank_calls(context, &calls));
         }
         CaseId::Suspense(id) => {
-            known(visit, id.realm)?;
+            known(context, id.realm)?;
             let parked = engine.operators().suspense_case(id)?;
             let body = resolved(id.realm, &parked);
-            let (tongue, arrived) = (visit.tongue(), body.arrived);
+            let (locale, arrived) = (context.locale(), body.arrived);
             let facts = vec![
-                (visit.say(Word::State), tongue.state(body.outcome)),
-                (visit.say(Word::Amount), tongue.money(arrived.amount)),
+                (say(Word::State), locale.state(body.outcome)),
+                (say(Word::Amount), locale.money(arrived.amount)),
                 (
-                    visit.say(Word::Cvu),
+                    say(Word::Cvu),
                     Cell::code(&arrived.cvu).to(format!("/console/accounts/{}", arrived.cvu)),
                 ),
-                (visit.say(Word::Reason), tongue.state(&arrived.reason)),
-                (visit.say(Word::CoelsaId), Cell::code(arrived.coelsa_id)),
-                (
-                    visit.say(Word::BankId),
-                    Cell::code(arrived.bank_transfer_id),
-                ),
-                (visit.say(Word::At), tongue.time_of(&arrived.bank_at)),
-                (
-                    visit.say(Word::CreditedTo),
-                    Cell::maybe_code(body.credited_cvu),
-                ),
-                (visit.say(Word::Voucher), Cell::maybe_code(body.voucher_id)),
+                (say(Word::Reason), locale.state(&arrived.reason)),
+                (say(Word::CoelsaId), Cell::code(arrived.coelsa_id)),
+                (say(Word::BankId), Cell::code(arrived.bank_transfer_id)),
+                (say(Word::At), locale.time_of(&arrived.bank_at)),
+                (say(Word::CreditedTo), Cell::maybe_code(body.credited_cvu)),
+                (say(Word::Voucher), Cell::maybe_code(body.voucher_id)),
             ];
-            blocks.push(waiting(visit, parked.since));
-            blocks.push(Block::Facts(visit.say(Word::Suspense).to_owned(), facts));
-            blocks.push(counterparty(visit, arrived.counterparty));
-            blocks.extend(body.decision.map(|decision| decided(visit, &decision)));
-            blocks.extend(decide::about_suspense(visit, text, body.outcome));
+            blocks.push(waiting(context, parked.since));
+            blocks.push(Block::Facts(say(Word::Suspense).to_owned(), facts));
+            blocks.push(counterparty(context, arrived.counterparty));
+            blocks.extend(body.decision.map(|decision| decided(context, &decision)));
+            blocks.extend(decide::about_suspense(context, text, body.outcome));
         }
         CaseId::Unbooked(id) => {
-            known(visit, id.realm)?;
+            known(context, id.realm)?;
             let unbooked = engine.operators().unbooked_case(id)?;
-            blocks.extend(said(visit, &unbooked));
+            blocks.extend(said(context, &unbooked));
             blocks.extend(
                 unbooked
                     .decision()
-                    .map(|it| decided(visit, &DecisionBody::from(it))),
+                    .map(|it| decided(context, &DecisionBody::from(it))),
             );
-            blocks.extend(decide::about_unbooked(visit, text, &unbooked));
+            blocks.extend(decide::about_unbooked(context, text, &unbooked));
         }
     }
-    let above = vec![(
-        visit.say(Word::Cases).to_owned(),
-        "/console/cases".to_owned(),
-    )];
-    Ok(visit.page(Part::Cases, text, blocks).below(above))
+    let above = vec![(say(Word::Cases).to_owned(), "/console/cases".to_owned())];
+    Ok(context.page(Part::Cases, text, blocks).below(above))
 }
 
 /// Checks that the realm exists: anybody can make up ids.
-fn known(visit: &Visit, realm: RealmId) -> Result<(), Rejection> {
-    visit
+fn known(context: &PageContext, realm: RealmId) -> Result<(), Rejection> {
+    context
         .realm(realm)
         .map(|_| ())
         .ok_or(Rejection::CaseNotFound)
 }
 
-fn waiting(visit: &Visit, since: Timestamp) -> Block {
-    let facts = vec![(visit.say(Word::Since), visit.tongue().time(since))];
-    Block::Facts(visit.say(Word::Case).to_owned(), facts)
+fn waiting(context: &PageContext, since: Timestamp) -> Block {
+    let facts = vec![(context.say(Word::Since), context.locale().time(since))];
+    Block::Facts(context.say(Word::Case).to_owned(), facts)
 }
 
-fn said(visit: &Visit, unbooked: &Unbooked) -> [Block; 2] {
-    let (tongue, says) = (visit.tongue(), &unbooked.says);
+fn said(context: &PageContext, unbooked: &Unbooked) -> [Block; 2] {
+    let (locale, says) = (context.locale(), &unbooked.says);
     let state = if unbooked.waits() { "open" } else { "decided" };
-    let amount = says.amount().map(|amount| tongue.money(amount));
+    let amount = says.amount().map(|amount| locale.money(amount));
     let mut facts = vec![
-        (visit.say(Word::State), tongue.state(state)),
+        (context.say(Word::State), locale.state(state)),
         (
-            visit.say(Word::Amount),
+            context.say(Word::Amount),
             amount.unwrap_or_else(|| Cell::text("")),
         ),
-        (visit.say(Word::Cvu), Cell::maybe_code(says.cvu())),
-        (visit.say(Word::Reason), tongue.state(&unbooked.reason)),
+        (context.say(Word::Cvu), Cell::maybe_code(says.cvu())),
+        (context.say(Word::Reason), locale.state(&unbooked.reason)),
     ];
     if let BankSays::Unreadable(line) = says {
         facts.push((
-            visit.say(Word::BankId),
+            context.say(Word::BankId),
             Cell::maybe_code(line.bank_id.as_deref()),
         ));
-        facts.push((visit.say(Word::UnreadableField), Cell::code(&line.field)));
-        facts.push((visit.say(Word::BankSays), Cell::code(&line.text)));
+        facts.push((context.say(Word::UnreadableField), Cell::code(&line.field)));
+        facts.push((context.say(Word::BankSays), Cell::code(&line.text)));
     }
     [
-        waiting(visit, unbooked.since),
-        Block::Facts(visit.say(Word::Unbooked).to_owned(), facts),
+        waiting(context, unbooked.since),
+        Block::Facts(context.say(Word::Unbooked).to_owned(), facts),
     ]
 }

@@ -33,7 +33,7 @@ impl Tone {
 
 /// The kind of a cell, which decides how it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum CellKind {
     /// Words.
     Text,
     /// An id, which is copied rather than read.
@@ -54,18 +54,18 @@ pub(super) struct Cell {
     /// The address that it links to.
     pub href: Option<String>,
     /// How it is written.
-    pub kind: Kind,
+    pub kind: CellKind,
 }
 
 impl Cell {
     /// Words.
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self::of(Kind::Text, text)
+        Self::of(CellKind::Text, text)
     }
 
     /// An id.
     pub(super) fn code(text: impl ToString) -> Self {
-        Self::of(Kind::Code, text.to_string())
+        Self::of(CellKind::Code, text.to_string())
     }
 
     /// The beginning of a hash: as much as people compare.
@@ -75,11 +75,11 @@ impl Cell {
 
     /// A figure that is already formatted.
     pub(super) fn figure(text: impl ToString) -> Self {
-        Self::of(Kind::Figure, text.to_string())
+        Self::of(CellKind::Figure, text.to_string())
     }
 
     /// A cell of a kind.
-    pub(super) fn of(kind: Kind, text: impl Into<String>) -> Self {
+    pub(super) fn of(kind: CellKind, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             href: None,

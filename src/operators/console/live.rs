@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use actix_web::web::Bytes;
 use actix_web::{HttpResponse, web};
-use caudal_http::Door;
-use caudal_http::measures::tally::Counts;
+use caudal_http::AppState;
+use caudal_http::measures::tally::DurationCounts;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::Stats;
 use futures_util::stream::unfold;
 
 use super::Console;
 use super::figures::tiles;
-use super::visit::Visit;
+use super::page_context::PageContext;
 use crate::admin::people;
 
 /// How often a sample is taken.
@@ -62,11 +62,11 @@ struct Sample {
     flushes: u64,
     flush_us: u64,
     queued: u64,
-    requests: Counts,
+    requests: DurationCounts,
 }
 
 impl Sample {
-    fn of(at: Timestamp, stats: &Stats, requests: Counts) -> Self {
+    fn of(at: Timestamp, stats: &Stats, requests: DurationCounts) -> Self {
         Self {
             at,
             commits: stats.commits,
@@ -152,44 +152,40 @@ impl Pulse {
     }
 
     /// The requests of the last minute by how long they took.
-    pub(super) fn requests(&self) -> Counts {
+    pub(super) fn requests(&self) -> DurationCounts {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let mut newest = samples.iter().rev().take(MINUTE);
         match (newest.next(), newest.next_back()) {
             (Some(it), Some(before)) => it.requests.since(&before.requests),
-            _ => Counts::default(),
+            _ => DurationCounts::default(),
         }
     }
 
-    fn seat(&self) -> Option<Seat> {
+    fn permit(&self) -> Option<ViewerPermit> {
         let taken = self.streams.fetch_add(1, Ordering::AcqRel);
-        let seat = Seat(Arc::clone(&self.streams));
-        (taken < STREAMS_MAX).then_some(seat)
+        let permit = ViewerPermit(Arc::clone(&self.streams));
+        (taken < STREAMS_MAX).then_some(permit)
     }
 }
 
 /// One stream, counted as long as it lives.
-struct Seat(Arc<AtomicUsize>);
+struct ViewerPermit(Arc<AtomicUsize>);
 
-impl Drop for Seat {
+impl Drop for ViewerPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// Takes samples until the service stops.
-pub(super) fn take(console: Arc<Console>, door: Door) {
+pub(super) fn take(console: Arc<Console>, app: AppState) {
     actix_web::rt::spawn(async move {
         loop {
-            let requests = door.measures.requests.read();
-            let sample = Sample::of(
-                door.engine.now(),
-                &door.engine.operators().stats(),
-                requests,
-            );
+            let requests = app.measures.requests.read();
+            let sample = Sample::of(app.engine.now(), &app.engine.operators().stats(), requests);
             console.pulse.take(sample);
             tokio::select! {
-                () = door.gate.shut() => return,
+                () = app.gate.shut() => return,
                 () = tokio::time::sleep(EVERY) => {}
             }
         }
@@ -198,14 +194,14 @@ pub(super) fn take(console: Arc<Console>, door: Door) {
 
 /// A browser that follows the overview.
 struct Follower {
-    visit: Visit,
+    context: PageContext,
     begun: bool,
-    _seat: Seat,
+    _permit: ViewerPermit,
 }
 
 impl Follower {
     async fn next(mut self) -> Option<(Result<Bytes, actix_web::Error>, Self)> {
-        let gate = Arc::clone(&self.visit.desk.door.gate);
+        let gate = Arc::clone(&self.context.admin_state.app.gate);
         if self.begun {
             tokio::select! {
                 () = gate.shut() => return None,
@@ -214,16 +210,16 @@ impl Follower {
         }
         self.begun = true;
         let lasts = self
-            .visit
+            .context
             .console
             .sessions
-            .lasts(&self.visit.secret, Instant::now());
-        let still = people::still(&self.visit.desk.door, &self.visit.session.who);
+            .lasts(&self.context.secret, Instant::now());
+        let still = people::still(&self.context.admin_state.app, &self.context.session.who);
         if !gate.is_open() || !lasts || still.is_none() {
             return None;
         }
-        let point = self.visit.console.pulse.last();
-        let text = match self.visit.now(&tiles(&self.visit), &point.json()) {
+        let point = self.context.console.pulse.last();
+        let text = match self.context.now(&tiles(&self.context), &point.json()) {
             Ok(html) => format!("event: now\ndata: {html}\n\n"),
             Err(why) => {
                 tracing::error!(%why, "the figures of now could not be written");
@@ -235,16 +231,16 @@ impl Follower {
 }
 
 /// Streams the present figures (server-sent events).
-pub(super) async fn stream(visit: Visit) -> HttpResponse {
-    let console = web::Data::clone(&visit.console);
-    let Some(seat) = console.pulse.seat() else {
+pub(super) async fn stream(context: PageContext) -> HttpResponse {
+    let console = web::Data::clone(&context.console);
+    let Some(permit) = console.pulse.permit() else {
         // Browsers do not come back after this status: the page stays as it is, and says so.
         return HttpResponse::NoContent().finish();
     };
     let follower = Follower {
-        visit,
+        context,
         begun: false,
-        _seat: seat,
+        _permit: permit,
     };
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
@@ -256,7 +252,7 @@ pub(super) async fn stream(visit: Visit) -> HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use caudal_http::measures::tally::Tally;
+    use caudal_http::measures::tally::DurationTally;
 
     #[test]
     fn points_are_what_happened_between_samples() {
@@ -268,7 +264,7 @@ mod tests {
             flushes,
             flush_us: flushes * 300,
             queued: 7,
-            requests: Counts::default(),
+            requests: DurationCounts::default(),
         };
         pulse.take(sample(10, 100, 10));
         pulse.take(sample(12, 105, 12));
@@ -285,8 +281,8 @@ mod tests {
 
     #[test]
     fn requests_are_those_of_the_last_minute() {
-        let (pulse, tally) = (Pulse::default(), Tally::default());
-        assert_eq!(pulse.requests(), Counts::default());
+        let (pulse, tally) = (Pulse::default(), DurationTally::default());
+        assert_eq!(pulse.requests(), DurationCounts::default());
         for second in 0..200 {
             let requests = tally.read();
             pulse.take(Sample {
@@ -303,9 +299,9 @@ mod tests {
     #[test]
     fn seats_are_given_back() {
         let pulse = Pulse::default();
-        let taken: Vec<_> = (0..STREAMS_MAX).map(|_| pulse.seat().unwrap()).collect();
-        assert!(pulse.seat().is_none());
+        let taken: Vec<_> = (0..STREAMS_MAX).map(|_| pulse.permit().unwrap()).collect();
+        assert!(pulse.permit().is_none());
         drop(taken);
-        assert!(pulse.seat().is_some());
+        assert!(pulse.permit().is_some());
     }
 }

@@ -10,18 +10,19 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_http::bytes::Bytes;
 
 use super::Console;
-use super::sessions::{Secret, WHOLE};
+use super::page_context::{
+    self, DisplayPreferences, FORM_BYTES_MAX, LANGUAGE, PageContext, SESSION, SubmittedForm, THEME,
+    back, fields, is_foreign,
+};
+use super::sessions::{SessionSecret, WHOLE};
 use super::show::{self, seen};
 use super::view::{Block, Part, Tone};
-use super::visit::{
-    self, FORM_BYTES_MAX, LANGUAGE, Looks, SESSION, Sent, THEME, Visit, back, fields, is_foreign,
-};
 use super::words::Word;
-use crate::admin::OperatorDesk;
-use crate::admin::people::{self, Operator, Outcome};
+use crate::admin::AdminState;
+use crate::admin::people::{self, AuditOutcome, Operator};
 
 /// How long a browser keeps language and theme, in seconds: a year.
-const LOOKS_SECONDS: u64 = 365 * 24 * 60 * 60;
+const PREFERENCES_SECONDS: u64 = 365 * 24 * 60 * 60;
 
 /// A cookie of the console. It is limited to encrypted connections if this one is encrypted, by the word of a proxy.
 fn cookie(request: &HttpRequest, name: &str, value: &str, seconds: u64) -> String {
@@ -38,7 +39,7 @@ fn set(mut answer: HttpResponse, cookie: &str) -> HttpResponse {
     answer
 }
 
-fn entered(request: &HttpRequest, secret: &Secret, answer: HttpResponse) -> HttpResponse {
+fn entered(request: &HttpRequest, secret: &SessionSecret, answer: HttpResponse) -> HttpResponse {
     set(
         answer,
         &cookie(request, SESSION, secret.expose(), WHOLE.as_secs()),
@@ -48,30 +49,37 @@ fn entered(request: &HttpRequest, secret: &Secret, answer: HttpResponse) -> Http
 /// The login page.
 pub(super) async fn page(request: HttpRequest) -> HttpResponse {
     let asked = fields(request.query_string().as_bytes());
-    show::login(Looks::of(&request), &back(asked.get("back")), None)
+    show::login(
+        DisplayPreferences::of(&request),
+        &back(asked.get("back")),
+        None,
+    )
 }
 
 /// Logs in with the admin key.
 pub(super) async fn enter(
     request: HttpRequest,
     console: web::Data<Console>,
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     Bytes(body): Bytes<FORM_BYTES_MAX>,
 ) -> HttpResponse {
-    let (looks, sent) = (Looks::of(&request), fields(&body));
+    let (preferences, sent) = (DisplayPreferences::of(&request), fields(&body));
     let back = back(sent.get("back"));
     let key = sent.get("key").map_or("", |key| key.trim());
-    let known = people::recognise(&desk.door, key).filter(|_| !is_foreign(&request));
+    let known = people::recognise(&admin_state.app, key).filter(|_| !is_foreign(&request));
     let Some(operator) = known else {
         let what = "a credential was refused at the console";
-        desk.door.strangers.wrong(&request, &desk.door, what);
-        return show::refused(looks, &back, Word::WrongKey);
+        admin_state
+            .app
+            .wrong_keys
+            .wrong(&request, &admin_state.app, what);
+        return show::refused(preferences, &back, Word::WrongKey);
     };
-    noted(&desk, &operator).await;
+    noted(&admin_state, &operator).await;
     match begun(&request, &console, operator, Instant::now()) {
         Some(secret) => entered(&request, &secret, seen(&back)),
         None => show::login(
-            looks,
+            preferences,
             &back,
             Some(&caudal_actors::failure::Failure::Overloaded.into()),
         ),
@@ -79,8 +87,13 @@ pub(super) async fn enter(
 }
 
 /// Begins a session in place of the one that this browser had, which is no longer needed.
-fn begun(request: &HttpRequest, console: &Console, who: Operator, now: Instant) -> Option<Secret> {
-    if let Some(left) = visit::cookie(request, SESSION) {
+fn begun(
+    request: &HttpRequest,
+    console: &Console,
+    who: Operator,
+    now: Instant,
+) -> Option<SessionSecret> {
+    if let Some(left) = page_context::cookie(request, SESSION) {
         console.sessions.end(left);
     }
     console.sessions.begin(who, now)
@@ -88,20 +101,20 @@ fn begun(request: &HttpRequest, console: &Console, who: Operator, now: Instant) 
 
 /// Writes down who logged in. If the store takes no writes, the operator is let in all the same: just then somebody
 /// has to look.
-async fn noted(desk: &OperatorDesk, operator: &Operator) {
+async fn noted(admin_state: &AdminState, operator: &Operator) {
     let who = &operator.name;
     let noted = people::audit(
-        &desk.door,
+        &admin_state.app,
         operator,
         "logIn",
         "console",
         "",
-        Outcome::Looked,
+        AuditOutcome::Looked,
     );
     match noted.await {
-        Ok(_) => tracing::info!(who, "somebody logged in at the console"),
+        Ok(_) => tracing::info!(who, "console login"),
         Err(why) => {
-            tracing::error!(%why, who, "somebody logged in, which the audit log does not have")
+            tracing::error!(%why, who, "login could not be written to the audit log")
         }
     }
 }
@@ -110,26 +123,26 @@ async fn noted(desk: &OperatorDesk, operator: &Operator) {
 pub(super) async fn link(
     request: HttpRequest,
     console: web::Data<Console>,
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
 ) -> HttpResponse {
-    let (looks, now) = (Looks::of(&request), Instant::now());
+    let (preferences, now) = (DisplayPreferences::of(&request), Instant::now());
     let asked = fields(request.query_string().as_bytes());
     let good = asked
         .get("link")
         .is_some_and(|link| console.sessions.take(link, now));
-    let root = people::root(&desk.door).filter(|_| good);
+    let root = people::root(&admin_state.app).filter(|_| good);
     if let Some(root) = &root {
-        noted(&desk, root).await;
+        noted(&admin_state, root).await;
     }
     match root.and_then(|root| begun(&request, &console, root, now)) {
-        Some(secret) => entered(&request, &secret, show::entered(looks)),
-        None => show::refused(looks, "/console/", Word::LinkUsed),
+        Some(secret) => entered(&request, &secret, show::entered(preferences)),
+        None => show::refused(preferences, "/console/", Word::LinkUsed),
     }
 }
 
 /// Logs out.
-pub(super) async fn leave(request: HttpRequest, sent: Sent) -> HttpResponse {
-    sent.visit.console.sessions.end(&sent.visit.secret);
+pub(super) async fn leave(request: HttpRequest, sent: SubmittedForm) -> HttpResponse {
+    sent.context.console.sessions.end(&sent.context.secret);
     set(seen("/console/login"), &cookie(&request, SESSION, "", 0))
 }
 
@@ -153,7 +166,7 @@ pub(super) async fn settings(
             .iter()
             .find(|value| **value == given && !value.is_empty())
         {
-            answer = set(answer, &cookie(&request, name, value, LOOKS_SECONDS));
+            answer = set(answer, &cookie(&request, name, value, PREFERENCES_SECONDS));
         }
     }
     answer
@@ -165,8 +178,8 @@ pub(super) async fn home() -> HttpResponse {
 }
 
 /// The answer for a page that does not exist.
-pub(super) async fn nowhere(visit: Visit) -> HttpResponse {
-    let note = Block::Note(Tone::Warn, visit.say(Word::NoSuchPageHint).to_owned());
-    let page = visit.page(Part::Search, visit.say(Word::NoSuchPage), vec![note]);
-    visit.show_as(StatusCode::NOT_FOUND, &page)
+pub(super) async fn nowhere(context: PageContext) -> HttpResponse {
+    let note = Block::Note(Tone::Warn, context.say(Word::NoSuchPageHint).to_owned());
+    let page = context.page(Part::Search, context.say(Word::NoSuchPage), vec![note]);
+    context.show_as(StatusCode::NOT_FOUND, &page)
 }

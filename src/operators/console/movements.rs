@@ -1,7 +1,7 @@
 //! Vouchers: those of an account, those of a realm, and one with all its details.
 
 use actix_web::{HttpResponse, web};
-use caudal_actors::accounts::Placed;
+use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_http::bodies::vouchers::voucher;
 use caudal_http::errors::ApiError;
@@ -9,10 +9,10 @@ use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 
 use super::lists::{after, asked_page, note};
+use super::locale::Locale;
+use super::page_context::PageContext;
 use super::places::found;
-use super::tongue::Tongue;
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
-use super::visit::Visit;
 use super::words::Word;
 
 /// The longest text to search for, in characters.
@@ -20,10 +20,10 @@ const TEXT_MAX: usize = 100;
 
 /// A table of vouchers.
 pub(super) fn table(
-    tongue: Tongue,
+    locale: Locale,
     title: Word,
     realm: RealmId,
-    placed: &[Placed],
+    placed: &[AccountVoucher],
     with_cvu: bool,
 ) -> Table {
     let mut columns = vec![
@@ -46,15 +46,15 @@ pub(super) fn table(
             .counterparty
             .and_then(|other| other.name.or(other.cbu).or(other.alias));
         let mut row = vec![
-            tongue.time(placed.voucher.at),
-            tongue
+            locale.time(placed.voucher.at),
+            locale
                 .count(body.sequence)
                 .to(format!("/console/vouchers/{}", body.id)),
             Cell::text(body.voucher_type_name),
-            tongue.state(body.ledger_type),
-            tongue.money(body.amount),
-            tongue.money(body.available_after),
-            tongue.money(body.held_after),
+            locale.state(body.ledger_type),
+            locale.money(body.amount),
+            locale.money(body.available_after),
+            locale.money(body.held_after),
             Cell::maybe_code(body.id_externo),
             Cell::maybe(other),
         ];
@@ -64,15 +64,15 @@ pub(super) fn table(
         }
         row
     });
-    Table::new(tongue, title, Word::NoMovements, &columns).with(rows)
+    Table::new(locale, title, Word::NoMovements, &columns).with(rows)
 }
 
-fn filter(visit: &Visit) -> VoucherFilter {
-    let text = visit
+fn filter(context: &PageContext) -> VoucherFilter {
+    let text = context
         .asks("text")
         .filter(|text| text.chars().count() <= TEXT_MAX);
     let day = |name| {
-        visit
+        context
             .asks(name)
             .and_then(caudal_ledger::time::BusinessDay::parse)
     };
@@ -84,94 +84,97 @@ fn filter(visit: &Visit) -> VoucherFilter {
     }
 }
 
-fn form(visit: &Visit) -> Form {
-    let tongue = visit.tongue();
+fn form(context: &PageContext) -> Form {
+    let locale = context.locale();
     let field = |name, word, takes| {
-        let value = visit.asks(name).map_or("", |text| text);
-        Field::new(tongue, name, word, takes, TEXT_MAX).maybe(value)
+        let value = context.asks(name).map_or("", |text| text);
+        Field::new(locale, name, word, takes, TEXT_MAX).maybe(value)
     };
     Form {
-        title: visit.say(Word::Filter).to_owned(),
-        action: visit.path.clone(),
+        title: context.say(Word::Filter).to_owned(),
+        action: context.path.clone(),
         asks: true,
         fields: vec![
             field("from", Word::From, Takes::Day),
             field("to", Word::To, Takes::Day),
             field("text", Word::TextInVoucher, Takes::Line),
         ],
-        submit: visit.say(Word::Filter),
+        submit: context.say(Word::Filter),
         grave: false,
     }
 }
 
 /// The movements of an account.
-pub(super) async fn of_account(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = account(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn of_account(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = account(&context, &path).await;
+    context.show(made)
 }
 
-async fn account(visit: &Visit, key: &str) -> Result<Page, ApiError> {
-    let (place, target, key) = found(visit, key).await?;
+async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
+    let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
-    visit.looks("listMovements", key).await?;
-    let page = asked_page(visit, ROWS);
-    let listing = visit
+    context.record_look("listMovements", key).await?;
+    let page = asked_page(context, ROWS);
+    let listing = context
         .engine()
         .queries()
         .movements(
             place.realm,
             target,
-            filter(visit),
+            filter(context),
             VoucherSort::default(),
             page,
         )
         .await?;
-    let tongue = visit.tongue();
-    let mut table = table(tongue, Word::Movements, place.realm, &listing.items, false);
-    table.note = Some(note(tongue, &listing));
-    table.next = after(visit, &listing);
-    let blocks = vec![Block::Form(form(visit)), Block::Table(table)];
-    let mut above = place.above(tongue);
+    let locale = context.locale();
+    let mut table = table(locale, Word::Movements, place.realm, &listing.items, false);
+    table.note = Some(note(locale, &listing));
+    table.next = after(context, &listing);
+    let blocks = vec![Block::Form(form(context)), Block::Table(table)];
+    let mut above = place.above(locale);
     above.push((key.to_owned(), format!("/console/accounts/{key}")));
-    Ok(visit
-        .page(Part::Tenants, visit.say(Word::Movements), blocks)
+    Ok(context
+        .page(Part::Tenants, context.say(Word::Movements), blocks)
         .below(above))
 }
 
 /// The vouchers of a realm, in the order in which they were posted.
-pub(super) async fn of_realm(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = realm(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn of_realm(
+    context: PageContext,
+    path: web::Path<(String, String)>,
+) -> HttpResponse {
+    let made = realm(&context, &path).await;
+    context.show(made)
 }
 
-async fn realm(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
-    let (tongue, place) = (visit.tongue(), visit.place(path)?);
-    let page = asked_page(visit, ROWS);
-    let listing = visit
+async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    let (locale, place) = (context.locale(), context.place(path)?);
+    let page = asked_page(context, ROWS);
+    let listing = context
         .engine()
         .queries()
-        .vouchers(place.realm, filter(visit), page)
+        .vouchers(place.realm, filter(context), page)
         .await?;
-    let mut table = table(tongue, Word::Vouchers, place.realm, &listing.items, true);
-    table.note = Some(note(tongue, &listing));
-    table.next = after(visit, &listing);
-    let blocks = vec![Block::Form(form(visit)), Block::Table(table)];
-    let page = visit.page(Part::Tenants, visit.say(Word::Vouchers), blocks);
-    Ok(page.below(place.above(tongue)))
+    let mut table = table(locale, Word::Vouchers, place.realm, &listing.items, true);
+    table.note = Some(note(locale, &listing));
+    table.next = after(context, &listing);
+    let blocks = vec![Block::Form(form(context)), Block::Table(table)];
+    let page = context.page(Part::Tenants, context.say(Word::Vouchers), blocks);
+    Ok(page.below(place.above(locale)))
 }
 
 /// Shows a voucher.
-pub(super) async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = single(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = single(&context, &path).await;
+    context.show(made)
 }
 
-async fn single(visit: &Visit, id: &str) -> Result<Page, ApiError> {
+async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let id = VoucherId::parse(id).ok_or(Rejection::VoucherNotFound)?;
-    let place = visit.realm(id.realm).ok_or(Rejection::VoucherNotFound)?;
-    visit.looks("readVoucher", &id.to_string()).await?;
-    let placed = visit.engine().queries().voucher(id.realm, id).await?;
-    let (tongue, body) = (visit.tongue(), voucher(id.realm, &placed));
+    let place = context.realm(id.realm).ok_or(Rejection::VoucherNotFound)?;
+    context.record_look("readVoucher", &id.to_string()).await?;
+    let placed = context.engine().queries().voucher(id.realm, id).await?;
+    let (locale, body) = (context.locale(), voucher(id.realm, &placed));
     let about = match body.reference_id == body.id {
         true => Cell::text(""),
         false if body.reference_id.starts_with("trf_") => {
@@ -180,59 +183,68 @@ async fn single(visit: &Visit, id: &str) -> Result<Page, ApiError> {
         false => Cell::code(&body.reference_id),
     };
     let facts = vec![
-        (visit.say(Word::Id), Cell::code(&body.id)),
-        (visit.say(Word::At), tongue.time(placed.voucher.at)),
+        (context.say(Word::Id), Cell::code(&body.id)),
+        (context.say(Word::At), locale.time(placed.voucher.at)),
         (
-            visit.say(Word::Cvu),
+            context.say(Word::Cvu),
             Cell::code(&body.cvu).to(format!("/console/accounts/{}", body.cvu)),
         ),
-        (visit.say(Word::Number), tongue.count(body.sequence)),
+        (context.say(Word::Number), locale.count(body.sequence)),
         (
-            visit.say(Word::Type),
+            context.say(Word::Type),
             Cell::text(format!(
                 "{} ({})",
                 body.voucher_type_name, body.voucher_type_code
             )),
         ),
-        (visit.say(Word::Direction), tongue.state(body.ledger_type)),
-        (visit.say(Word::Amount), tongue.money(body.amount)),
+        (context.say(Word::Direction), locale.state(body.ledger_type)),
+        (context.say(Word::Amount), locale.money(body.amount)),
         (
-            visit.say(Word::AvailableAfter),
-            tongue.money(body.available_after),
+            context.say(Word::AvailableAfter),
+            locale.money(body.available_after),
         ),
-        (visit.say(Word::HeldAfter), tongue.money(body.held_after)),
-        (visit.say(Word::TotalAfter), tongue.money(body.total_after)),
+        (context.say(Word::HeldAfter), locale.money(body.held_after)),
         (
-            visit.say(Word::ExternalId),
+            context.say(Word::TotalAfter),
+            locale.money(body.total_after),
+        ),
+        (
+            context.say(Word::ExternalId),
             Cell::maybe_code(body.id_externo),
         ),
-        (visit.say(Word::Description), Cell::maybe(body.description)),
-        (visit.say(Word::About), about),
+        (
+            context.say(Word::Description),
+            Cell::maybe(body.description),
+        ),
+        (context.say(Word::About), about),
     ];
-    let mut blocks = vec![Block::Facts(visit.say(Word::Voucher).to_owned(), facts)];
+    let mut blocks = vec![Block::Facts(context.say(Word::Voucher).to_owned(), facts)];
     if let Some(other) = body.counterparty {
-        blocks.push(counterparty(visit, *other));
+        blocks.push(counterparty(context, *other));
     }
-    let mut above = place.above(tongue);
+    let mut above = place.above(locale);
     above.push((body.cvu.clone(), format!("/console/accounts/{}", body.cvu)));
-    Ok(visit
-        .page(Part::Tenants, visit.say(Word::Voucher), blocks)
+    Ok(context
+        .page(Part::Tenants, context.say(Word::Voucher), blocks)
         .below(above))
 }
 
 /// The other side of a movement.
 pub(super) fn counterparty(
-    visit: &Visit,
+    context: &PageContext,
     other: caudal_http::bodies::counterparty::CounterpartyBody,
 ) -> Block {
     let bank = other.bank.and_then(|bank| bank.name.or(bank.code));
     let facts = vec![
-        (visit.say(Word::Name), Cell::maybe(other.name)),
-        (visit.say(Word::Cuit), Cell::maybe_code(other.cuit)),
-        (visit.say(Word::CbuOrCvu), Cell::maybe_code(other.cbu)),
-        (visit.say(Word::Alias), Cell::maybe(other.alias)),
-        (visit.say(Word::Bank), Cell::maybe(bank)),
-        (visit.say(Word::CoelsaId), Cell::maybe_code(other.coelsa_id)),
+        (context.say(Word::Name), Cell::maybe(other.name)),
+        (context.say(Word::Cuit), Cell::maybe_code(other.cuit)),
+        (context.say(Word::CbuOrCvu), Cell::maybe_code(other.cbu)),
+        (context.say(Word::Alias), Cell::maybe(other.alias)),
+        (context.say(Word::Bank), Cell::maybe(bank)),
+        (
+            context.say(Word::CoelsaId),
+            Cell::maybe_code(other.coelsa_id),
+        ),
     ];
-    Block::Facts(visit.say(Word::Counterparty).to_owned(), facts)
+    Block::Facts(context.say(Word::Counterparty).to_owned(), facts)
 }

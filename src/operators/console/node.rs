@@ -2,52 +2,55 @@
 
 use actix_web::HttpResponse;
 
+use super::page_context::PageContext;
 use super::view::{Block, Cell, Page, Part, Table, Tone};
-use super::visit::Visit;
 use super::words::Word;
 use crate::admin::node::{NodesBody, SeenBody};
 
 /// Shows the nodes.
-pub(super) async fn page(visit: Visit) -> HttpResponse {
-    let page = made(&visit);
-    visit.show(Ok(page))
+pub(super) async fn page(context: PageContext) -> HttpResponse {
+    let page = made(&context);
+    context.show(Ok(page))
 }
 
-fn made(visit: &Visit) -> Page {
-    let (tongue, found) = (visit.tongue(), NodesBody::now(&visit.desk));
+fn made(context: &PageContext) -> Page {
+    let (locale, found) = (context.locale(), NodesBody::now(&context.admin_state));
     let mut blocks = Vec::new();
     if let Some(why) = &found.error {
-        let text = format!("{}: {why}", visit.say(Word::NotReady));
+        let text = format!("{}: {why}", context.say(Word::NotReady));
         blocks.push(Block::Note(Tone::Bad, text));
     }
     let Some(name) = &found.node else {
-        let note = visit.say(Word::NoNodes).to_owned();
+        let note = context.say(Word::NoNodes).to_owned();
         blocks.push(Block::Note(Tone::Quiet, note));
-        return visit.page(Part::Node, visit.say(Word::Nodes), blocks);
+        return context.page(Part::Node, context.say(Word::Nodes), blocks);
     };
     if !found.owns {
-        let note = visit.say(Word::StandbyHint).to_owned();
+        let note = context.say(Word::StandbyHint).to_owned();
         blocks.push(Block::Note(Tone::Warn, note));
     }
     let facts = vec![
-        (visit.say(Word::ThisNode), Cell::code(name)),
-        (visit.say(Word::OwnsLog), tongue.is(found.owns, Tone::Quiet)),
+        (context.say(Word::ThisNode), Cell::code(name)),
         (
-            visit.say(Word::LogOwner),
+            context.say(Word::OwnsLog),
+            locale.is(found.owns, Tone::Quiet),
+        ),
+        (
+            context.say(Word::LogOwner),
             Cell::maybe_code(found.owner.as_ref()),
         ),
         (
-            visit.say(Word::PublicUrl),
+            context.say(Word::PublicUrl),
             Cell::maybe_code(found.owner_url.as_ref()),
         ),
-        (visit.say(Word::Epoch), tongue.maybe_count(found.epoch)),
+        (context.say(Word::Epoch), locale.maybe_count(found.epoch)),
         (
-            visit.say(Word::LeaseLeftMs),
-            tongue.maybe_count(found.lease_left_ms),
+            context.say(Word::LeaseLeftMs),
+            locale.maybe_count(found.lease_left_ms),
         ),
-        (visit.say(Word::LastCommit), tongue.count(found.commit)),
+        (context.say(Word::LastCommit), locale.count(found.commit)),
     ];
-    blocks.push(Block::Facts(visit.say(Word::Log).to_owned(), facts));
+    blocks.push(Block::Facts(context.say(Word::Log).to_owned(), facts));
     let columns = [
         (Word::Name, false),
         (Word::PublicUrl, false),
@@ -60,13 +63,13 @@ fn made(visit: &Visit) -> Page {
         vec![
             Cell::code(&node.name),
             Cell::code(&node.url),
-            tongue.count(node.applied),
-            tongue.count(node.behind),
-            tongue.maybe_count(node.seen_ms_ago),
-            tongue.is(node.present, Tone::Warn),
+            locale.count(node.applied),
+            locale.count(node.behind),
+            locale.maybe_count(node.seen_ms_ago),
+            locale.is(node.present, Tone::Warn),
         ]
     };
-    let table = Table::new(tongue, Word::Nodes, Word::NothingHere, &columns);
+    let table = Table::new(locale, Word::Nodes, Word::NothingHere, &columns);
     blocks.push(Block::Table(table.with(found.nodes.iter().map(row))));
-    visit.page(Part::Node, visit.say(Word::Nodes), blocks)
+    context.page(Part::Node, context.say(Word::Nodes), blocks)
 }

@@ -5,78 +5,78 @@ use caudal_actors::platform::realms;
 use caudal_http::errors::ApiError;
 
 use super::figures::tiles;
+use super::page_context::PageContext;
 use super::view::{Block, Cell, Live, Page, Part, Table, Tone};
-use super::visit::Visit;
 use super::words::Word;
 use crate::admin;
 
 /// Shows the overview.
-pub(super) async fn page(visit: Visit) -> HttpResponse {
-    let made = made(&visit).await;
-    visit.show(made)
+pub(super) async fn page(context: PageContext) -> HttpResponse {
+    let made = made(&context).await;
+    context.show(made)
 }
 
-async fn made(visit: &Visit) -> Result<Page, ApiError> {
-    let points = visit.console.pulse.points();
+async fn made(context: &PageContext) -> Result<Page, ApiError> {
+    let points = context.console.pulse.points();
     let points: Vec<_> = points.iter().map(super::live::Point::json).collect();
     let charts = [Word::CommitsASecond, Word::FlushMicros, Word::QueuedCommits];
     let charts = charts
         .into_iter()
         .zip(1..)
-        .map(|(word, series)| (visit.say(word), series));
+        .map(|(word, series)| (context.say(word), series));
     let mut blocks = Vec::new();
-    blocks.extend(readiness(visit));
+    blocks.extend(readiness(context));
     blocks.push(Block::Live(Live {
-        tiles: tiles(visit),
+        tiles: tiles(context),
         charts: charts.collect(),
         past: format!("[{}]", points.join(",")),
     }));
     blocks.push(Block::Later {
         part: "/console/parts/equation".to_owned(),
-        waiting: visit.say(Word::AskingBank),
-        instead: ("/console/treasury".to_owned(), visit.say(Word::Treasury)),
+        waiting: context.say(Word::AskingBank),
+        instead: ("/console/treasury".to_owned(), context.say(Word::Treasury)),
     });
-    blocks.push(Block::Table(waiting(visit)?));
-    blocks.push(Block::Table(hooks(visit).await?));
-    Ok(visit.page(Part::Overview, visit.say(Word::Overview), blocks))
+    blocks.push(Block::Table(waiting(context)?));
+    blocks.push(Block::Table(hooks(context).await?));
+    Ok(context.page(Part::Overview, context.say(Word::Overview), blocks))
 }
 
 /// The reasons that keep the service from its work, if any.
-fn readiness(visit: &Visit) -> Vec<Block> {
-    let (engine, door) = (visit.engine(), &visit.desk.door);
+fn readiness(context: &PageContext) -> Vec<Block> {
+    let (engine, app) = (context.engine(), &context.admin_state.app);
     let mut notes = Vec::new();
-    if let Err(why) = door.ready() {
-        let text = format!("{}: {why}", visit.say(Word::NotReady));
+    if let Err(why) = app.ready() {
+        let text = format!("{}: {why}", context.say(Word::NotReady));
         notes.push(Block::Note(Tone::Bad, text));
     }
     if engine.lifecycle().clock_doubt().is_some() {
         notes.push(Block::Note(
             Tone::Bad,
-            visit.say(Word::ClockInDoubt).to_owned(),
+            context.say(Word::ClockInDoubt).to_owned(),
         ));
     }
-    if visit.desk.outgoing.is_held() {
+    if context.admin_state.outgoing.is_held() {
         notes.push(Block::Note(
             Tone::Warn,
-            visit.say(Word::OutgoingHeld).to_owned(),
+            context.say(Word::OutgoingHeld).to_owned(),
         ));
     }
     let down = engine.lifecycle().down().len();
     if down > 0 {
-        let text = format!("{}: {down}", visit.say(Word::RealmsDown));
+        let text = format!("{}: {down}", context.say(Word::RealmsDown));
         notes.push(Block::Note(Tone::Bad, text));
     }
     let found = engine.operators().checks().found;
     if found > 0 {
-        let text = format!("{}: {found}", visit.say(Word::DamageFound));
+        let text = format!("{}: {found}", context.say(Word::DamageFound));
         notes.push(Block::Note(Tone::Bad, text));
     }
     notes
 }
 
 /// The waiting cases, realm by realm; realms without any are left out.
-fn waiting(visit: &Visit) -> Result<Table, ApiError> {
-    let (tongue, engine) = (visit.tongue(), visit.engine());
+fn waiting(context: &PageContext) -> Result<Table, ApiError> {
+    let (locale, engine) = (context.locale(), context.engine());
     let columns = [
         (Word::Tenant, false),
         (Word::Mode, false),
@@ -85,7 +85,7 @@ fn waiting(visit: &Visit) -> Result<Table, ApiError> {
         (Word::Unbooked, true),
         (Word::OldestSince, false),
     ];
-    let mut table = Table::new(tongue, Word::WaitsForPeople, Word::NothingWaits, &columns);
+    let mut table = Table::new(locale, Word::WaitsForPeople, Word::NothingWaits, &columns);
     let platform = engine.platform();
     for (tenant, mode) in realms(&platform) {
         let found = engine.operators().case_figures(tenant.realm(mode))?;
@@ -102,17 +102,17 @@ fn waiting(visit: &Visit) -> Result<Table, ApiError> {
         table.rows.push(vec![
             Cell::text(&tenant.name).to(place),
             Cell::text(mode.as_str()),
-            tongue.count(counts.transfers),
-            tongue.count(counts.suspense),
-            tongue.count(counts.unbooked),
-            tongue.maybe_time(since.into_iter().flatten().min()),
+            locale.count(counts.transfers),
+            locale.count(counts.suspense),
+            locale.count(counts.unbooked),
+            locale.maybe_time(since.into_iter().flatten().min()),
         ]);
     }
     Ok(table)
 }
 
 /// Webhooks that are behind or have stopped.
-async fn hooks(visit: &Visit) -> Result<Table, ApiError> {
+async fn hooks(context: &PageContext) -> Result<Table, ApiError> {
     let columns = [
         (Word::Tenant, false),
         (Word::Mode, false),
@@ -121,14 +121,14 @@ async fn hooks(visit: &Visit) -> Result<Table, ApiError> {
         (Word::Behind, true),
         (Word::Retrying, true),
     ];
-    let tongue = visit.tongue();
+    let locale = context.locale();
     let table = Table::new(
-        tongue,
+        locale,
         Word::WebhooksBehind,
         Word::NoWebhookBehind,
         &columns,
     );
-    let found = admin::all_webhooks(&visit.desk).await?;
+    let found = admin::all_webhooks(&context.admin_state).await?;
     let late = found.into_iter().filter(|row| {
         row.progress.behind > 0
             || row.progress.retrying > 0
@@ -139,9 +139,9 @@ async fn hooks(visit: &Visit) -> Result<Table, ApiError> {
             Cell::text(row.tenant_id),
             Cell::text(row.mode),
             Cell::text(row.host).to(format!("/console/webhooks/{}", row.id)),
-            tongue.state(row.status),
-            tongue.count(row.progress.behind),
-            tongue.count(row.progress.retrying),
+            locale.state(row.status),
+            locale.count(row.progress.behind),
+            locale.count(row.progress.retrying),
         ]
     });
     Ok(table.with(rows))

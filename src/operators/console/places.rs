@@ -9,22 +9,30 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 
-use super::visit::{Place, Visit};
+use super::page_context::{PageContext, TenantRealm};
 
 /// The realm and account of a key, and the one key by which the audit log knows it: the same account has to be found
 /// there under the same subject, however somebody typed it.
-pub(super) async fn found(visit: &Visit, key: &str) -> Result<(Place, Target, String), ApiError> {
+pub(super) async fn found(
+    context: &PageContext,
+    key: &str,
+) -> Result<(TenantRealm, Target, String), ApiError> {
     let (cvu, (realm, number)) = match Cvu::parse(key) {
-        Ok(cvu) => (Some(cvu), visit.engine().operators().locate(cvu).await?),
+        Ok(cvu) => (Some(cvu), context.engine().operators().locate(cvu).await?),
         Err(_) => (None, numbered(key).ok_or(Rejection::AccountNotFound)?),
     };
-    let place = visit.realm(realm).ok_or(Rejection::AccountNotFound)?;
+    let place = context.realm(realm).ok_or(Rejection::AccountNotFound)?;
     let target = Target::Account(number);
     let named = match cvu {
         Some(cvu) => cvu.to_string(),
         None => self::key(
             realm,
-            &visit.engine().queries().view(realm, target).await?.account,
+            &context
+                .engine()
+                .queries()
+                .view(realm, target)
+                .await?
+                .account,
         ),
     };
     Ok((place, target, named))

@@ -6,8 +6,8 @@ use caudal_http::errors::ApiError;
 use caudal_ledger::events::{Event, EventKinds, Subject};
 use caudal_ledger::ids::RealmId;
 
+use super::page_context::PageContext;
 use super::view::{Block, Cell, Page, Part, ROWS, Table};
-use super::visit::Visit;
 use super::words::Word;
 
 /// The columns of a table of events.
@@ -20,15 +20,18 @@ pub(super) const COLUMNS: [(Word, bool); 5] = [
 ];
 
 /// Lists the events, from a number downwards.
-pub(super) async fn events(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = listed(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn events(
+    context: PageContext,
+    path: web::Path<(String, String)>,
+) -> HttpResponse {
+    let made = listed(&context, &path).await;
+    context.show(made)
 }
 
-async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
-    let (tongue, engine, place) = (visit.tongue(), visit.engine(), visit.place(path)?);
+async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    let (locale, engine, place) = (context.locale(), context.engine(), context.place(path)?);
     let last = engine.queries().last_event(place.realm)?;
-    let asked = visit.asks("to").and_then(|text| text.parse::<u64>().ok());
+    let asked = context.asks("to").and_then(|text| text.parse::<u64>().ok());
     let to = asked.map_or(last, |to| to.min(last));
     let size = u64::try_from(ROWS).map_or(1, |size| size);
     let after = to.checked_sub(size).map_or(0, |after| after);
@@ -41,22 +44,22 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
         .iter()
         .rev()
         .filter(|event| event.id.number <= to);
-    let rows = shown.map(|event| row(visit, place.realm, event));
+    let rows = shown.map(|event| row(context, place.realm, event));
     let next = (after > 0).then(|| format!("{}?to={after}", place.address("events")));
-    let table = Table::new(tongue, Word::Events, Word::NoEvents, &COLUMNS)
+    let table = Table::new(locale, Word::Events, Word::NoEvents, &COLUMNS)
         .with(rows)
         .next(next);
-    let page = visit.page(
+    let page = context.page(
         Part::Tenants,
-        visit.say(Word::Events),
+        context.say(Word::Events),
         vec![Block::Table(table)],
     );
-    Ok(page.below(place.above(tongue)))
+    Ok(page.below(place.above(locale)))
 }
 
 /// A row of such a table.
-pub(super) fn row(visit: &Visit, realm: RealmId, event: &Event) -> Vec<Cell> {
-    let tongue = visit.tongue();
+pub(super) fn row(context: &PageContext, realm: RealmId, event: &Event) -> Vec<Cell> {
+    let locale = context.locale();
     let about = about(event);
     let about = Cell::maybe_code(about.as_ref()).leads(match &event.subject {
         Subject::Voucher(_) => about.map(|id| format!("/console/vouchers/{id}")),
@@ -70,8 +73,8 @@ pub(super) fn row(visit: &Visit, realm: RealmId, event: &Event) -> Vec<Cell> {
         some => some.to_string(),
     };
     vec![
-        tongue.count(event.id.number),
-        tongue.time(event.at),
+        locale.count(event.id.number),
+        locale.time(event.at),
         Cell::code(event.kind.as_str()),
         Cell::figure(number).leads(whose),
         about,

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use actix_web::rt::time::timeout;
-use caudal_actors::accounts::Placed;
+use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::people::AuditQuery;
 use caudal_http::bodies::transfers::BankCallBody;
 use caudal_http::bodies::vouchers::voucher;
@@ -32,11 +32,11 @@ use futures_util::future::{join_all, try_join_all};
 
 use super::accounts::undated;
 use super::movements;
+use super::page_context::{PageContext, TenantRealm};
 use super::places::key;
 use super::realms::{COLUMNS, row};
 use super::transfers::bank_calls;
 use super::view::{BRIEF, Block, Cell, ROWS, Table, Tone};
-use super::visit::{Place, Visit};
 use super::words::Word;
 use crate::admin::people::Power;
 
@@ -58,30 +58,30 @@ pub(super) fn is_sure(text: &str) -> bool {
 
 /// What is known of a request in these realms; empty if the text cannot be the id of one.
 pub(super) async fn found(
-    visit: &Visit,
-    realms: &[Place],
+    context: &PageContext,
+    realms: &[TenantRealm],
     id: &str,
 ) -> Result<Vec<Block>, ApiError> {
     if !is_id(id) {
         return Ok(Vec::new());
     }
     let at = made_at(id);
-    let mut blocks: Vec<_> = audited(visit, id, at).await?.into_iter().collect();
-    let remembered = join_all(realms.iter().map(|place| remembered(visit, place, id))).await;
+    let mut blocks: Vec<_> = audited(context, id, at).await?.into_iter().collect();
+    let remembered = join_all(realms.iter().map(|place| remembered(context, place, id))).await;
     for (place, found) in realms.iter().zip(remembered) {
-        blocks.extend(written(visit, place, &found).await?);
+        blocks.extend(written(context, place, &found).await?);
         if let Some(at) = at {
-            blocks.extend(around(visit, place, id, at).await?);
+            blocks.extend(around(context, place, id, at).await?);
         }
     }
     if blocks.is_empty() && at.is_none() {
         return Ok(Vec::new());
     }
     if blocks.is_empty() {
-        let note = visit.say(Word::NothingFound).to_owned();
+        let note = context.say(Word::NothingFound).to_owned();
         blocks.push(Block::Note(Tone::Warn, note));
     }
-    let note = visit.say(Word::RequestsInLog).to_owned();
+    let note = context.say(Word::RequestsInLog).to_owned();
     blocks.insert(0, Block::Note(Tone::Quiet, note));
     Ok(blocks)
 }
@@ -97,11 +97,11 @@ fn slack(id: &str) -> u64 {
 
 /// The acts of operators in the request, for those who may read the audit log.
 async fn audited(
-    visit: &Visit,
+    context: &PageContext,
     id: &str,
     at: Option<Timestamp>,
 ) -> Result<Option<Block>, ApiError> {
-    if !visit.session.who.role.may(Power::Audit) {
+    if !context.session.who.role.may(Power::Audit) {
         return Ok(None);
     }
     let filter = AuditFilter {
@@ -115,7 +115,7 @@ async fn audited(
         limit: BRIEF,
         before: None,
     };
-    let found = visit.engine().operators().audit_page(query).await?;
+    let found = context.engine().operators().audit_page(query).await?;
     if found.rows.is_empty() && found.next.is_none() {
         return Ok(None);
     }
@@ -126,17 +126,17 @@ async fn audited(
         (Word::Action, false),
         (Word::About, false),
     ];
-    let tongue = visit.tongue();
+    let locale = context.locale();
     let rows = found.rows.iter().map(|row| {
         vec![
-            tongue.count(row.sequence),
-            tongue.time(row.at),
+            locale.count(row.sequence),
+            locale.time(row.at),
             Cell::text(&row.entry.operator),
             Cell::code(&row.entry.action),
             Cell::code(&row.entry.subject),
         ]
     });
-    let table = Table::new(tongue, Word::Audit, Word::NoAudit, &columns).with(rows);
+    let table = Table::new(locale, Word::Audit, Word::NoAudit, &columns).with(rows);
     let whole = found
         .next
         .map(|next| format!("/console/audit?request={id}&before={next}"));
@@ -144,17 +144,17 @@ async fn audited(
 }
 
 /// The vouchers that are known to be of the request; a realm that rests, or does not answer, remembers none.
-async fn remembered(visit: &Visit, place: &Place, id: &str) -> Vec<Placed> {
-    let asked = visit.engine().operators().wrote(place.realm, id, BRIEF);
+async fn remembered(context: &PageContext, place: &TenantRealm, id: &str) -> Vec<AccountVoucher> {
+    let asked = context.engine().operators().wrote(place.realm, id, BRIEF);
     let answer = timeout(ASKED, asked).await;
     answer.into_iter().flatten().flatten().collect()
 }
 
 /// Shows these vouchers.
 async fn written(
-    visit: &Visit,
-    place: &Place,
-    found: &[Placed],
+    context: &PageContext,
+    place: &TenantRealm,
+    found: &[AccountVoucher],
 ) -> Result<Option<Block>, ApiError> {
     if found.is_empty() {
         return Ok(None);
@@ -164,10 +164,10 @@ async fn written(
         .map(|placed| voucher(place.realm, placed).cvu.to_string())
         .collect();
     for cvu in cvus {
-        visit.looks("listMovements", &cvu).await?;
+        context.record_look("listMovements", &cvu).await?;
     }
     let mut table = movements::table(
-        visit.tongue(),
+        context.locale(),
         Word::OfThisRequest,
         place.realm,
         found,
@@ -180,12 +180,12 @@ async fn written(
 /// The events of a realm around the time of the request, with the request's calls to the bank. The period by which
 /// the clocks may differ is read separately: in a busy realm, nothing of the request would be among the first rows.
 async fn around(
-    visit: &Visit,
-    place: &Place,
+    context: &PageContext,
+    place: &TenantRealm,
     id: &str,
     at: Timestamp,
 ) -> Result<Vec<Block>, ApiError> {
-    let (engine, realm) = (visit.engine(), place.realm);
+    let (engine, realm) = (context.engine(), place.realm);
     let until = at.plus_millis(WINDOW_MILLIS);
     let after = engine
         .queries()
@@ -201,8 +201,8 @@ async fn around(
     if events.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = events.iter().map(|event| row(visit, realm, event));
-    let mut table = Table::new(visit.tongue(), Word::RightAfter, Word::NoEvents, &COLUMNS);
+    let rows = events.iter().map(|event| row(context, realm, event));
+    let mut table = Table::new(context.locale(), Word::RightAfter, Word::NoEvents, &COLUMNS);
     table.title = format!("{} · {}", table.title, place.title());
     let last = events.last().map(|event| event.id.number);
     // The list of events goes down from a number: a page from there begins just behind the last row.
@@ -210,7 +210,7 @@ async fn around(
     let size = u64::try_from(ROWS).map_or(1, |size| size);
     let more = more.and_then(|last| last.checked_add(size));
     let more = more.map(|to| format!("{}?to={to}", place.address("events")));
-    let mut blocks = calls(visit, place, &events, id).await?;
+    let mut blocks = calls(context, place, &events, id).await?;
     blocks.push(Block::Table(table.with(rows).next(more)));
     Ok(blocks)
 }
@@ -222,42 +222,42 @@ fn before(at: Timestamp, millis: u64) -> Timestamp {
 }
 
 /// The subject of calls to the bank.
-enum About {
+enum CallSubject {
     Transfer(TransferId),
     Account(AccountNo),
 }
 
 /// The request's calls to the bank, about the subjects of some events.
 async fn calls(
-    visit: &Visit,
-    place: &Place,
+    context: &PageContext,
+    place: &TenantRealm,
     events: &[Event],
     id: &str,
 ) -> Result<Vec<Block>, ApiError> {
-    let (engine, realm) = (visit.engine(), place.realm);
+    let (engine, realm) = (context.engine(), place.realm);
     let mut about = BTreeMap::new();
     for event in events {
         let (whose, what) = match &event.subject {
             Subject::Transfer(transfer) => {
                 let transfer = transfer.id(realm, event.account);
                 let whose = ("readTransfer", transfer.to_string());
-                (whose, About::Transfer(transfer))
+                (whose, CallSubject::Transfer(transfer))
             }
             Subject::Account(account, ..) => {
                 let whose = ("readActor", key(realm, account));
-                (whose, About::Account(account.number))
+                (whose, CallSubject::Account(account.number))
             }
             _ => continue,
         };
         about.insert(whose, what);
     }
-    let looks = about.keys();
-    try_join_all(looks.map(|(action, subject)| visit.looks(action, subject))).await?;
+    let subjects = about.keys();
+    try_join_all(subjects.map(|(action, subject)| context.record_look(action, subject))).await?;
     let mut blocks = Vec::new();
     for about in about.into_values() {
         let (dated, made) = match about {
-            About::Transfer(id) => (true, engine.queries().transfer_of(realm, id).await?.1),
-            About::Account(number) => {
+            CallSubject::Transfer(id) => (true, engine.queries().transfer_of(realm, id).await?.1),
+            CallSubject::Account(number) => {
                 let calls = engine.operators().on_disk(realm, number).await?.1;
                 let made = calls.into_iter().map(|call| (Timestamp::default(), call));
                 (false, made.collect())
@@ -268,7 +268,7 @@ async fn calls(
         if of_it.is_empty() {
             continue;
         }
-        let found = bank_calls(visit, &of_it);
+        let found = bank_calls(context, &of_it);
         if dated {
             blocks.extend(found)
         } else {

@@ -22,30 +22,30 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::webhooks::WebhookId;
 
 use super::accounts;
+use super::page_context::{PageContext, TenantRealm};
 use super::requests;
 use super::show::seen;
 use super::view::{BRIEF, Block, Cell, Page, Part, Table, Tone};
-use super::visit::{Place, Visit};
 use super::words::Word;
 
 /// How many realms are searched for a text.
 pub(super) const REALMS_MAX: usize = 32;
 
 /// Shows the results of a search.
-pub(super) async fn page(visit: Visit) -> HttpResponse {
-    let text = visit
+pub(super) async fn page(context: PageContext) -> HttpResponse {
+    let text = context
         .asks("q")
         .filter(|text| text.chars().count() <= accounts::TEXT_MAX);
     let Some(text) = text else {
-        let note = Block::Note(Tone::Quiet, visit.say(Word::SearchHelp).to_owned());
-        let page = visit.page(Part::Search, visit.say(Word::Search), vec![note]);
-        return visit.show(Ok(page));
+        let note = Block::Note(Tone::Quiet, context.say(Word::SearchHelp).to_owned());
+        let page = context.page(Part::Search, context.say(Word::Search), vec![note]);
+        return context.show(Ok(page));
     };
     if let Some(place) = leads(text) {
         return seen(&place);
     }
-    let made = looked(&visit, text).await;
-    visit.show(made)
+    let made = looked(&context, text).await;
+    context.show(made)
 }
 
 /// The page of the one thing that a text names.
@@ -65,64 +65,68 @@ fn leads(text: &str) -> Option<String> {
         .or_else(voucher)
 }
 
-async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
-    let platform = visit.engine().platform();
+async fn looked(context: &PageContext, text: &str) -> Result<Page, ApiError> {
+    let platform = context.engine().platform();
     let count = realms(&platform).count();
     let all: Vec<_> = realms(&platform)
         .take(REALMS_MAX)
-        .map(|(tenant, mode)| Place::of(tenant, mode))
+        .map(|(tenant, mode)| TenantRealm::of(tenant, mode))
         .collect();
     let mut blocks = Vec::new();
     let mut whole = count == all.len();
     for place in &all {
-        blocks.extend(by_external(visit, place, text).await?);
+        blocks.extend(by_external(context, place, text).await?);
     }
     if requests::is_sure(text) {
         // No account has such a name.
-        blocks.extend(requests::found(visit, &all, text).await?);
+        blocks.extend(requests::found(context, &all, text).await?);
     } else {
-        whole &= by_text(visit, &all, text, &mut blocks).await?;
+        whole &= by_text(context, &all, text, &mut blocks).await?;
     }
     if blocks.is_empty() {
         // Clients choose ids of their requests themselves, too.
-        blocks = requests::found(visit, &all, text).await?;
+        blocks = requests::found(context, &all, text).await?;
     }
     if blocks.is_empty() {
         blocks.push(Block::Note(
             Tone::Warn,
-            visit.say(Word::NothingFound).to_owned(),
+            context.say(Word::NothingFound).to_owned(),
         ));
         blocks.push(Block::Note(
             Tone::Quiet,
-            visit.say(Word::SearchHelp).to_owned(),
+            context.say(Word::SearchHelp).to_owned(),
         ));
     }
     if !whole {
         blocks.push(Block::Note(
             Tone::Warn,
-            visit.say(Word::NotAllRealms).to_owned(),
+            context.say(Word::NotAllRealms).to_owned(),
         ));
     }
-    Ok(visit.page(
+    Ok(context.page(
         Part::Search,
-        format!("{}: {text}", visit.say(Word::Search)),
+        format!("{}: {text}", context.say(Word::Search)),
         blocks,
     ))
 }
 
 /// The things that a tenant knows under an id of its own.
-async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<Block>, ApiError> {
+async fn by_external(
+    context: &PageContext,
+    place: &TenantRealm,
+    text: &str,
+) -> Result<Option<Block>, ApiError> {
     let Ok(id) = ExternalId::parse(text) else {
         return Ok(None);
     };
-    let (engine, tongue) = (visit.engine(), visit.tongue());
+    let (engine, locale) = (context.engine(), context.locale());
     let columns = [
         (Word::Kind, false),
         (Word::Id, false),
         (Word::Amount, true),
         (Word::At, false),
     ];
-    let mut table = Table::new(tongue, Word::ByExternalId, Word::NothingFound, &columns);
+    let mut table = Table::new(locale, Word::ByExternalId, Word::NothingFound, &columns);
     match engine
         .queries()
         .voucher_by_external(place.realm, &id, None)
@@ -131,10 +135,10 @@ async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<
         Ok(placed) => {
             let voucher = placed.voucher.id(place.realm, placed.account).to_string();
             table.rows.push(vec![
-                Cell::text(visit.say(Word::Voucher)),
+                Cell::text(context.say(Word::Voucher)),
                 Cell::code(&voucher).to(format!("/console/vouchers/{voucher}")),
-                tongue.money(placed.voucher.amount),
-                tongue.time(placed.voucher.at),
+                locale.money(placed.voucher.amount),
+                locale.time(placed.voucher.at),
             ]);
         }
         Err(Failure::Rejected(_)) => {}
@@ -144,10 +148,10 @@ async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<
         Ok(transfer) => {
             let (view, _) = engine.queries().transfer_of(place.realm, transfer).await?;
             table.rows.push(vec![
-                Cell::text(visit.say(Word::Transfer)),
+                Cell::text(context.say(Word::Transfer)),
                 Cell::code(transfer).to(format!("/console/transfers/{transfer}")),
-                tongue.money(view.transfer.amount),
-                tongue.time(view.transfer.created_at),
+                locale.money(view.transfer.amount),
+                locale.time(view.transfer.created_at),
             ]);
         }
         Err(Failure::Rejected(_)) => {}
@@ -159,13 +163,13 @@ async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<
 
 /// Adds accounts in which a text occurs; returns whether all accounts were searched.
 async fn by_text(
-    visit: &Visit,
-    all: &[Place],
+    context: &PageContext,
+    all: &[TenantRealm],
     text: &str,
     blocks: &mut Vec<Block>,
 ) -> Result<bool, ApiError> {
     let realms = all.iter().map(|place| place.realm).collect();
-    let found = visit
+    let found = context
         .engine()
         .queries()
         .find_accounts(realms, text, BRIEF)
@@ -178,8 +182,8 @@ async fn by_text(
             continue;
         };
         shown.insert(place.tenant.as_str());
-        let tongue = visit.tongue();
-        let mut table = accounts::table(tongue, Word::Accounts, place.realm, &of.accounts);
+        let locale = context.locale();
+        let mut table = accounts::table(locale, Word::Accounts, place.realm, &of.accounts);
         table.title = format!("{} · {}", table.title, place.title());
         let text: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
         let list = format!("{}?text={text}", place.address("accounts"));
@@ -187,7 +191,7 @@ async fn by_text(
     }
     for tenant in shown {
         // The tenant whose accounts were shown, and not the text: that may name a person.
-        visit.looks("listAccounts", tenant).await?;
+        context.record_look("listAccounts", tenant).await?;
     }
     blocks.extend(tables);
     Ok(whole)

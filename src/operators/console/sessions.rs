@@ -40,9 +40,9 @@ type Hash = [u8; digest::SHA256_OUTPUT_LEN];
 
 /// The secret of a session, as its browser has it: it must not be logged.
 #[derive(Clone)]
-pub(super) struct Secret(String);
+pub(super) struct SessionSecret(String);
 
-impl Secret {
+impl SessionSecret {
     fn new() -> Option<(Self, Hash)> {
         let mut bytes = [0; SECRET];
         rand::fill(&mut bytes).ok()?;
@@ -131,9 +131,9 @@ fn make_room<T>(
 
 impl Sessions {
     /// Begins a session; `None` where the system has no random bits.
-    pub(super) fn begin(&self, who: Operator, now: Instant) -> Option<Secret> {
-        let (secret, hash) = Secret::new()?;
-        let (token, _) = Secret::new()?;
+    pub(super) fn begin(&self, who: Operator, now: Instant) -> Option<SessionSecret> {
+        let (secret, hash) = SessionSecret::new()?;
+        let (token, _) = SessionSecret::new()?;
         let mut open = lock(&self.open);
         open.retain(|_, session| session.lasts(now));
         let used = |session: &Session| session.used;
@@ -183,8 +183,8 @@ impl Sessions {
     }
 
     /// A link that logs in once; `None` where the system has no random bits.
-    pub(super) fn link(&self, now: Instant) -> Option<Secret> {
-        let (secret, hash) = Secret::new()?;
+    pub(super) fn link(&self, now: Instant) -> Option<SessionSecret> {
+        let (secret, hash) = SessionSecret::new()?;
         let mut links = lock(&self.links);
         links.retain(|_, made| now.duration_since(*made) < LINK);
         make_room(&mut links, LINKS_MAX, |made| *made, |_| true);

@@ -10,8 +10,8 @@ use caudal_http::words::Say as _;
 use caudal_ledger::time::Timestamp;
 
 use super::assets::address;
-use super::view::{Block, Kind, Page, Part, Takes, Tile, Tone};
-use super::visit::{Looks, Visit};
+use super::page_context::{DisplayPreferences, PageContext};
+use super::view::{Block, CellKind, Page, Part, Takes, Tile, Tone};
 use super::words::Word;
 
 /// The policy for a page of the console: it may load files of this service, nothing inline, and send forms to the
@@ -23,7 +23,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 /// The frame of a page.
 struct Frame {
-    looks: Looks,
+    preferences: DisplayPreferences,
     title: String,
     /// The operator's name; `None` on the login page.
     who: Option<String>,
@@ -38,11 +38,11 @@ struct Frame {
 
 impl Frame {
     fn say(&self, word: Word) -> &'static str {
-        self.looks.tongue.say(word)
+        self.preferences.locale.say(word)
     }
 
     fn lang(&self) -> &'static str {
-        self.looks.tongue.code()
+        self.preferences.locale.code()
     }
 
     fn file(&self, name: &str) -> String {
@@ -109,7 +109,7 @@ fn written(status: StatusCode, made: &impl Template) -> HttpResponse {
     }
 }
 
-impl Visit {
+impl PageContext {
     fn frame(&self, title: &str, at: Option<Timestamp>) -> Frame {
         let query: String = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(&self.asked)
@@ -120,13 +120,13 @@ impl Visit {
             format!("{}?{query}", self.path)
         };
         Frame {
-            looks: self.looks,
+            preferences: self.preferences,
             title: title.to_owned(),
             who: Some(self.session.who.name.clone()),
             token: self.session.token().to_owned(),
             sought: self.asks("q").map_or_else(String::new, str::to_owned),
             here,
-            at: at.map(|at| self.tongue().time(at).text),
+            at: at.map(|at| self.locale().time(at).text),
         }
     }
 
@@ -140,7 +140,7 @@ impl Visit {
 
     /// A page with a status.
     pub(super) fn show_as(&self, status: StatusCode, page: &Page) -> HttpResponse {
-        let alone = self.desk.door.node.is_none();
+        let alone = self.admin_state.app.node.is_none();
         let parts = Part::ALL.into_iter();
         let parts = parts.filter(|(part, ..)| !(alone && *part == Part::Node));
         let parts = parts.map(|(part, place, word)| (place, self.say(word), part == page.part));
@@ -155,7 +155,7 @@ impl Visit {
     /// A part of a page that is fetched by itself; a failure is shown in its place.
     pub(super) fn show_part(&self, made: Result<Vec<Block>, ApiError>) -> HttpResponse {
         let blocks =
-            made.unwrap_or_else(|why| vec![Block::Note(Tone::Bad, why.text(self.tongue().0))]);
+            made.unwrap_or_else(|why| vec![Block::Note(Tone::Bad, why.text(self.locale().0))]);
         let piece = Piece {
             frame: self.frame("", None),
             blocks: &blocks,
@@ -169,9 +169,9 @@ impl Visit {
     }
 
     fn refusal(&self, why: &ApiError) -> Page {
-        let tongue = self.tongue();
-        let mut blocks = vec![Block::Note(Tone::Bad, why.text(tongue.0))];
-        let wrong = why.fields(tongue.0);
+        let locale = self.locale();
+        let mut blocks = vec![Block::Note(Tone::Bad, why.text(locale.0))];
+        let wrong = why.fields(locale.0);
         if wrong.len() > 1 {
             let said = wrong
                 .into_iter()
@@ -236,10 +236,10 @@ pub(super) fn seen(place: &str) -> HttpResponse {
         .finish()
 }
 
-fn outside(looks: Looks, title: Word) -> Frame {
+fn outside(preferences: DisplayPreferences, title: Word) -> Frame {
     Frame {
-        looks,
-        title: looks.tongue.say(title).to_owned(),
+        preferences,
+        title: preferences.locale.say(title).to_owned(),
         who: None,
         token: String::new(),
         sought: String::new(),
@@ -249,12 +249,16 @@ fn outside(looks: Looks, title: Word) -> Frame {
 }
 
 /// The login page, with the error of the last try.
-pub(super) fn login(looks: Looks, back: &str, wrong: Option<&ApiError>) -> HttpResponse {
+pub(super) fn login(
+    preferences: DisplayPreferences,
+    back: &str,
+    wrong: Option<&ApiError>,
+) -> HttpResponse {
     let status = wrong.map_or(StatusCode::OK, |why| why.status);
     let page = Login {
-        frame: outside(looks, Word::LogIn),
+        frame: outside(preferences, Word::LogIn),
         back,
-        wrong: wrong.map(|why| why.text(looks.tongue.0)),
+        wrong: wrong.map(|why| why.text(preferences.locale.0)),
     };
     let mut answer = written(status, &page);
     let wait = wrong.and_then(|why| why.retry_after);
@@ -266,17 +270,17 @@ pub(super) fn login(looks: Looks, back: &str, wrong: Option<&ApiError>) -> HttpR
 
 /// The page after a link: it leads on by itself, since a browser that came here from elsewhere does not send the new
 /// cookie at once.
-pub(super) fn entered(looks: Looks) -> HttpResponse {
-    let frame = outside(looks, Word::Overview);
+pub(super) fn entered(preferences: DisplayPreferences) -> HttpResponse {
+    let frame = outside(preferences, Word::Overview);
     written(StatusCode::OK, &Entered { frame })
 }
 
 /// The login page again, with the reason why the last try failed.
-pub(super) fn refused(looks: Looks, back: &str, why: Word) -> HttpResponse {
+pub(super) fn refused(preferences: DisplayPreferences, back: &str, why: Word) -> HttpResponse {
     let page = Login {
-        frame: outside(looks, Word::LogIn),
+        frame: outside(preferences, Word::LogIn),
         back,
-        wrong: Some(looks.tongue.say(why).to_owned()),
+        wrong: Some(preferences.locale.say(why).to_owned()),
     };
     written(StatusCode::UNAUTHORIZED, &page)
 }

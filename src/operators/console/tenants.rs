@@ -8,18 +8,18 @@ use caudal_ledger::limits::LimitKind;
 use caudal_ledger::tenants::{ApiKey, Mode, Tenant};
 
 use super::lists::cut;
+use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Page, Part, Table, Tone};
-use super::visit::{Place, Visit};
 use super::words::Word;
 
 /// Lists the tenants.
-pub(super) async fn list(visit: Visit) -> HttpResponse {
-    let made = Ok(all(&visit));
-    visit.show(made)
+pub(super) async fn list(context: PageContext) -> HttpResponse {
+    let made = Ok(all(&context));
+    context.show(made)
 }
 
-fn all(visit: &Visit) -> Page {
-    let (tongue, platform) = (visit.tongue(), visit.engine().platform());
+fn all(context: &PageContext) -> Page {
+    let (locale, platform) = (context.locale(), context.engine().platform());
     let columns = [
         (Word::Name, false),
         (Word::Id, false),
@@ -32,30 +32,30 @@ fn all(visit: &Visit) -> Page {
     }
     let mut found: Vec<_> = platform.tenants.values().collect();
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
-    let (found, note, next) = cut(visit, found);
+    let (found, note, next) = cut(context, found);
     let rows = found.into_iter().map(|tenant| {
         vec![
             Cell::text(&tenant.name).to(format!("/console/tenants/{}", tenant.id)),
             Cell::code(&tenant.id),
-            tongue.count(keys.get(tenant.id.as_str()).map_or(0, |count| *count)),
-            tongue.time(tenant.created_at),
+            locale.count(keys.get(tenant.id.as_str()).map_or(0, |count| *count)),
+            locale.time(tenant.created_at),
         ]
     });
-    let table = Table::new(tongue, Word::Tenants, Word::NoTenants, &columns)
+    let table = Table::new(locale, Word::Tenants, Word::NoTenants, &columns)
         .with(rows)
         .part(note, next);
     let blocks = vec![Block::Table(table)];
-    visit.page(Part::Tenants, visit.say(Word::Tenants), blocks)
+    context.page(Part::Tenants, context.say(Word::Tenants), blocks)
 }
 
 /// Shows a tenant.
-pub(super) async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = tenant(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = tenant(&context, &path).await;
+    context.show(made)
 }
 
-async fn tenant(visit: &Visit, id: &str) -> Result<Page, ApiError> {
-    let (tongue, platform) = (visit.tongue(), visit.engine().platform());
+async fn tenant(context: &PageContext, id: &str) -> Result<Page, ApiError> {
+    let (locale, platform) = (context.locale(), context.engine().platform());
     let found = platform.tenant(id)?;
     let mut keys: Vec<_> = platform
         .keys
@@ -64,32 +64,34 @@ async fn tenant(visit: &Visit, id: &str) -> Result<Page, ApiError> {
         .collect();
     keys.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
     let facts = vec![
-        (visit.say(Word::Id), Cell::code(&found.id)),
-        (visit.say(Word::CreatedAt), tongue.time(found.created_at)),
+        (context.say(Word::Id), Cell::code(&found.id)),
+        (context.say(Word::CreatedAt), locale.time(found.created_at)),
         (
-            visit.say(Word::CloseNeedsZero),
-            tongue.is(found.policy.close_requires_zero_balance, Tone::Quiet),
+            context.say(Word::CloseNeedsZero),
+            locale.is(found.policy.close_requires_zero_balance, Tone::Quiet),
         ),
         (
-            visit.say(Word::RelaxedCuit),
-            tongue.is(found.policy.relaxed_test_cuit, Tone::Quiet),
+            context.say(Word::RelaxedCuit),
+            locale.is(found.policy.relaxed_test_cuit, Tone::Quiet),
         ),
     ];
     let blocks = vec![
-        Block::Table(realms(visit, found)),
-        Block::Facts(visit.say(Word::Tenant).to_owned(), facts),
-        Block::Table(limits(visit, found)),
-        Block::Table(shown_keys(visit, keys)),
+        Block::Table(realms(context, found)),
+        Block::Facts(context.say(Word::Tenant).to_owned(), facts),
+        Block::Table(limits(context, found)),
+        Block::Table(shown_keys(context, keys)),
     ];
     let above = vec![(
-        visit.say(Word::Tenants).to_owned(),
+        context.say(Word::Tenants).to_owned(),
         "/console/tenants".to_owned(),
     )];
-    Ok(visit.page(Part::Tenants, &found.name, blocks).below(above))
+    Ok(context
+        .page(Part::Tenants, &found.name, blocks)
+        .below(above))
 }
 
 /// The two realms with links to the contents of each.
-fn realms(visit: &Visit, tenant: &Tenant) -> Table {
+fn realms(context: &PageContext, tenant: &Tenant) -> Table {
     let columns = [
         Word::Mode,
         Word::Realm,
@@ -104,8 +106,8 @@ fn realms(visit: &Visit, tenant: &Tenant) -> Table {
         .map(|word| (word, false))
         .collect();
     let rows = [Mode::Live, Mode::Test].map(|mode| {
-        let place = Place::of(tenant, mode);
-        let link = |word: Word, what: &str| Cell::text(visit.say(word)).to(place.address(what));
+        let place = TenantRealm::of(tenant, mode);
+        let link = |word: Word, what: &str| Cell::text(context.say(word)).to(place.address(what));
         vec![
             Cell::text(mode.as_str()),
             Cell::code(place.realm.0),
@@ -117,22 +119,22 @@ fn realms(visit: &Visit, tenant: &Tenant) -> Table {
             link(Word::Open, "reconciliation"),
         ]
     });
-    Table::new(visit.tongue(), Word::Realms, Word::NoTenants, &columns).with(rows)
+    Table::new(context.locale(), Word::Realms, Word::NoTenants, &columns).with(rows)
 }
 
-fn limits(visit: &Visit, tenant: &Tenant) -> Table {
-    let (tongue, limits) = (visit.tongue(), &tenant.limits);
+fn limits(context: &PageContext, tenant: &Tenant) -> Table {
+    let (locale, limits) = (context.locale(), &tenant.limits);
     let columns = [(Word::Limit, false), (Word::Value, true)];
     let rows = LimitKind::ALL.map(|kind| {
-        let value = tongue.maybe_quantity(limits.get(kind));
-        vec![Cell::text(visit.say(Word::limit(kind))), value]
+        let value = locale.maybe_quantity(limits.get(kind));
+        vec![Cell::text(context.say(Word::limit(kind))), value]
     });
-    Table::new(tongue, Word::LimitsOfTenant, Word::NothingHere, &columns).with(rows)
+    Table::new(locale, Word::LimitsOfTenant, Word::NothingHere, &columns).with(rows)
 }
 
 /// The keys, without their secrets.
-fn shown_keys(visit: &Visit, keys: Vec<&ApiKey>) -> Table {
-    let (tongue, now) = (visit.tongue(), visit.engine().now());
+fn shown_keys(context: &PageContext, keys: Vec<&ApiKey>) -> Table {
+    let (locale, now) = (context.locale(), context.engine().now());
     let columns = [
         (Word::Id, false),
         (Word::Label, false),
@@ -142,7 +144,7 @@ fn shown_keys(visit: &Visit, keys: Vec<&ApiKey>) -> Table {
         (Word::EndsAt, false),
         (Word::LastUsed, false),
     ];
-    let (keys, note, next) = cut(visit, keys);
+    let (keys, note, next) = cut(context, keys);
     let rows = keys.into_iter().map(|key| {
         let state = match key.revoked {
             true => "revoked",
@@ -150,7 +152,7 @@ fn shown_keys(visit: &Visit, keys: Vec<&ApiKey>) -> Table {
             false if key.ends_as_issued() => "active",
             false => "ending",
         };
-        let used = visit
+        let used = context
             .engine()
             .key(&key.id)
             .and_then(|known| known.used.at());
@@ -158,12 +160,12 @@ fn shown_keys(visit: &Visit, keys: Vec<&ApiKey>) -> Table {
             Cell::code(&key.id),
             Cell::maybe(key.label.as_ref()),
             Cell::text(key.mode.as_str()),
-            tongue.state(state),
-            tongue.time(key.created_at),
-            tongue.maybe_time(key.ends_at),
-            tongue.maybe_time(used),
+            locale.state(state),
+            locale.time(key.created_at),
+            locale.maybe_time(key.ends_at),
+            locale.maybe_time(used),
         ]
     });
-    let table = Table::new(tongue, Word::Keys, Word::NoKeys, &columns);
+    let table = Table::new(locale, Word::Keys, Word::NoKeys, &columns);
     table.with(rows).part(note, next)
 }

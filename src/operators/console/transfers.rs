@@ -10,15 +10,15 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::TransferStatus;
 
 use super::lists::{after, asked_page, note};
+use super::locale::Locale;
 use super::movements::counterparty;
+use super::page_context::{PageContext, TenantRealm};
 use super::places::found;
-use super::tongue::Tongue;
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, Tone};
-use super::visit::{Place, Visit};
 use super::words::Word;
 
 /// A table of transfers.
-pub(super) fn table(tongue: Tongue, realm: RealmId, views: &[TransferView]) -> Table {
+pub(super) fn table(locale: Locale, realm: RealmId, views: &[TransferView]) -> Table {
     let columns = [
         (Word::At, false),
         (Word::Transfer, false),
@@ -32,112 +32,117 @@ pub(super) fn table(tongue: Tongue, realm: RealmId, views: &[TransferView]) -> T
         let body = transfer(realm, view);
         let other = body.counterparty;
         vec![
-            tongue.time(view.transfer.created_at),
+            locale.time(view.transfer.created_at),
             Cell::code(&body.id).to(format!("/console/transfers/{}", body.id)),
-            tongue.state(body.status),
+            locale.state(body.status),
             Cell::code(&body.from_cvu).to(format!("/console/accounts/{}", body.from_cvu)),
-            tongue.money(body.amount),
+            locale.money(body.amount),
             Cell::maybe(other.name.or(other.cbu).or(other.alias)),
             Cell::code(body.id_externo),
         ]
     });
-    Table::new(tongue, Word::Transfers, Word::NoTransfers, &columns).with(rows)
+    Table::new(locale, Word::Transfers, Word::NoTransfers, &columns).with(rows)
 }
 
-fn status(visit: &Visit) -> Option<TransferStatus> {
-    let asked = visit.asks("status")?;
+fn status(context: &PageContext) -> Option<TransferStatus> {
+    let asked = context.asks("status")?;
     TransferStatus::ALL
         .into_iter()
         .find(|status| status.as_str() == asked)
 }
 
-fn form(visit: &Visit) -> Form {
-    let tongue = visit.tongue();
-    let any = [(String::new(), visit.say(Word::Any).to_owned())];
+fn form(context: &PageContext) -> Form {
+    let locale = context.locale();
+    let any = [(String::new(), context.say(Word::Any).to_owned())];
     let known = TransferStatus::ALL.map(|status| {
         let word = status.as_str();
-        (word.to_owned(), tongue.state(word).text)
+        (word.to_owned(), locale.state(word).text)
     });
     let takes = Takes::Choice(any.into_iter().chain(known).collect());
-    let value = visit.asks("status").map_or("", |text| text);
+    let value = context.asks("status").map_or("", |text| text);
     Form {
-        title: visit.say(Word::Filter).to_owned(),
-        action: visit.path.clone(),
+        title: context.say(Word::Filter).to_owned(),
+        action: context.path.clone(),
         asks: true,
-        fields: vec![Field::new(tongue, "status", Word::State, takes, 20).maybe(value)],
-        submit: visit.say(Word::Filter),
+        fields: vec![Field::new(locale, "status", Word::State, takes, 20).maybe(value)],
+        submit: context.say(Word::Filter),
         grave: false,
     }
 }
 
 async fn listed(
-    visit: &Visit,
-    place: &Place,
+    context: &PageContext,
+    place: &TenantRealm,
     filter: TransferFilter,
 ) -> Result<Vec<Block>, ApiError> {
-    let page = asked_page(visit, ROWS);
-    let listing = visit
+    let page = asked_page(context, ROWS);
+    let listing = context
         .engine()
         .queries()
         .transfers(place.realm, filter, page)
         .await?;
-    let mut table = table(visit.tongue(), place.realm, &listing.items);
-    table.note = Some(note(visit.tongue(), &listing));
-    table.next = after(visit, &listing);
-    Ok(vec![Block::Form(form(visit)), Block::Table(table)])
+    let mut table = table(context.locale(), place.realm, &listing.items);
+    table.note = Some(note(context.locale(), &listing));
+    table.next = after(context, &listing);
+    Ok(vec![Block::Form(form(context)), Block::Table(table)])
 }
 
 /// The transfers of a realm.
-pub(super) async fn of_realm(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = realm(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn of_realm(
+    context: PageContext,
+    path: web::Path<(String, String)>,
+) -> HttpResponse {
+    let made = realm(&context, &path).await;
+    context.show(made)
 }
 
-async fn realm(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
-    let place = visit.place(path)?;
+async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    let place = context.place(path)?;
     let filter = TransferFilter {
-        status: status(visit),
+        status: status(context),
         ..TransferFilter::default()
     };
-    let blocks = listed(visit, &place, filter).await?;
-    let page = visit.page(Part::Tenants, visit.say(Word::Transfers), blocks);
-    Ok(page.below(place.above(visit.tongue())))
+    let blocks = listed(context, &place, filter).await?;
+    let page = context.page(Part::Tenants, context.say(Word::Transfers), blocks);
+    Ok(page.below(place.above(context.locale())))
 }
 
 /// The transfers of an account.
-pub(super) async fn of_account(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = account(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn of_account(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = account(&context, &path).await;
+    context.show(made)
 }
 
-async fn account(visit: &Visit, key: &str) -> Result<Page, ApiError> {
-    let (place, target, key) = found(visit, key).await?;
+async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
+    let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
-    visit.looks("listTransfers", key).await?;
+    context.record_look("listTransfers", key).await?;
     let filter = TransferFilter {
-        status: status(visit),
+        status: status(context),
         from: Some(target),
         ..TransferFilter::default()
     };
-    let blocks = listed(visit, &place, filter).await?;
-    let mut above = place.above(visit.tongue());
+    let blocks = listed(context, &place, filter).await?;
+    let mut above = place.above(context.locale());
     above.push((key.to_owned(), format!("/console/accounts/{key}")));
-    Ok(visit
-        .page(Part::Tenants, visit.say(Word::Transfers), blocks)
+    Ok(context
+        .page(Part::Tenants, context.say(Word::Transfers), blocks)
         .below(above))
 }
 
 /// Shows a transfer.
-pub(super) async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = single(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = single(&context, &path).await;
+    context.show(made)
 }
 
-async fn single(visit: &Visit, id: &str) -> Result<Page, ApiError> {
+async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
-    let place = visit.realm(id.0.realm).ok_or(Rejection::TransferNotFound)?;
-    visit.looks("readTransfer", &id.to_string()).await?;
-    let (view, calls) = visit
+    let place = context
+        .realm(id.0.realm)
+        .ok_or(Rejection::TransferNotFound)?;
+    context.record_look("readTransfer", &id.to_string()).await?;
+    let (view, calls) = context
         .engine()
         .queries()
         .transfer_of(place.realm, id)
@@ -145,112 +150,111 @@ async fn single(visit: &Visit, id: &str) -> Result<Page, ApiError> {
     let body = transfer(place.realm, &view);
     let mut blocks = Vec::new();
     if view.transfer.status == TransferStatus::Audit {
-        let text = visit.say(Word::TransferWaits);
+        let text = context.say(Word::TransferWaits);
         blocks.push(Block::Note(Tone::Warn, text.to_owned()));
         let case = format!("/console/cases/{}", body.id);
-        blocks.push(Block::Tabs(vec![(case, visit.say(Word::OpenCase), false)]));
+        blocks.push(Block::Tabs(vec![(
+            case,
+            context.say(Word::OpenCase),
+            false,
+        )]));
     }
     let above_cvu = (
         body.from_cvu.clone(),
         format!("/console/accounts/{}", body.from_cvu),
     );
     let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
-    blocks.extend(details(visit, body));
-    blocks.extend(bank_calls(visit, &calls));
-    let mut above = place.above(visit.tongue());
+    blocks.extend(details(context, body));
+    blocks.extend(bank_calls(context, &calls));
+    let mut above = place.above(context.locale());
     above.push(above_cvu);
-    Ok(visit
-        .page(Part::Tenants, visit.say(Word::Transfer), blocks)
+    Ok(context
+        .page(Part::Tenants, context.say(Word::Transfer), blocks)
         .below(above))
 }
 
 /// All details of a transfer.
-pub(super) fn details(visit: &Visit, body: TransferBody) -> Vec<Block> {
-    let tongue = visit.tongue();
+pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
+    let locale = context.locale();
+    let say = |word| context.say(word);
     let to = body.to.cvu.or(body.to.cbu).or(body.to.alias);
     let rejection = body.rejection.map(|rejection| rejection.reason);
     let facts = vec![
-        (visit.say(Word::Id), Cell::code(&body.id)),
-        (visit.say(Word::State), tongue.state(body.status)),
-        (visit.say(Word::Kind), tongue.state(body.kind)),
-        (visit.say(Word::Amount), tongue.money(body.amount)),
+        (say(Word::Id), Cell::code(&body.id)),
+        (say(Word::State), locale.state(body.status)),
+        (say(Word::Kind), locale.state(body.kind)),
+        (say(Word::Amount), locale.money(body.amount)),
         (
-            visit.say(Word::Fee),
-            tongue.maybe_money(body.fee.as_ref().map(|fee| &fee.amount)),
+            say(Word::Fee),
+            locale.maybe_money(body.fee.as_ref().map(|fee| &fee.amount)),
         ),
         (
-            visit.say(Word::TaxOnFee),
-            tongue.maybe_money(body.fee.as_ref().map(|fee| &fee.tax)),
+            say(Word::TaxOnFee),
+            locale.maybe_money(body.fee.as_ref().map(|fee| &fee.tax)),
         ),
-        (visit.say(Word::CameBack), tongue.money(body.reversed)),
+        (say(Word::CameBack), locale.money(body.reversed)),
         (
-            visit.say(Word::FromCvu),
+            say(Word::FromCvu),
             Cell::code(&body.from_cvu).to(format!("/console/accounts/{}", body.from_cvu)),
         ),
-        (visit.say(Word::Destination), Cell::maybe_code(to)),
-        (visit.say(Word::Concept), Cell::code(body.concept)),
-        (visit.say(Word::Description), Cell::maybe(body.description)),
-        (visit.say(Word::ExternalId), Cell::code(body.id_externo)),
-        (visit.say(Word::OriginId), Cell::maybe_code(body.origin_id)),
-        (
-            visit.say(Word::BankId),
-            Cell::maybe_code(body.bank_transfer_id),
-        ),
-        (visit.say(Word::CoelsaId), Cell::maybe_code(body.coelsa_id)),
-        (visit.say(Word::Rejected), Cell::maybe(rejection)),
-        (visit.say(Word::CreatedAt), tongue.time_of(&body.created_at)),
-        (visit.say(Word::UpdatedAt), tongue.time_of(&body.updated_at)),
+        (say(Word::Destination), Cell::maybe_code(to)),
+        (say(Word::Concept), Cell::code(body.concept)),
+        (say(Word::Description), Cell::maybe(body.description)),
+        (say(Word::ExternalId), Cell::code(body.id_externo)),
+        (say(Word::OriginId), Cell::maybe_code(body.origin_id)),
+        (say(Word::BankId), Cell::maybe_code(body.bank_transfer_id)),
+        (say(Word::CoelsaId), Cell::maybe_code(body.coelsa_id)),
+        (say(Word::Rejected), Cell::maybe(rejection)),
+        (say(Word::CreatedAt), locale.time_of(&body.created_at)),
+        (say(Word::UpdatedAt), locale.time_of(&body.updated_at)),
     ];
     let mut blocks = vec![
-        Block::Facts(visit.say(Word::Transfer).to_owned(), facts),
-        counterparty(visit, body.counterparty),
+        Block::Facts(say(Word::Transfer).to_owned(), facts),
+        counterparty(context, body.counterparty),
     ];
     if let Some(dispute) = body.dispute {
         let facts = vec![
-            (
-                visit.say(Word::Differs),
-                Cell::text(dispute.differs.join(", ")),
-            ),
-            (
-                visit.say(Word::BankId),
-                Cell::code(dispute.bank_transfer_id),
-            ),
-            (visit.say(Word::State), tongue.state(dispute.status)),
-            (visit.say(Word::Amount), tongue.maybe_money(dispute.amount)),
-            (visit.say(Word::FromCvu), Cell::maybe_code(dispute.from_cvu)),
-            (visit.say(Word::CbuOrCvu), Cell::maybe_code(dispute.to_cbu)),
-            (visit.say(Word::Alias), Cell::maybe(dispute.to_alias)),
+            (say(Word::Differs), Cell::text(dispute.differs.join(", "))),
+            (say(Word::BankId), Cell::code(dispute.bank_transfer_id)),
+            (say(Word::State), locale.state(dispute.status)),
+            (say(Word::Amount), locale.maybe_money(dispute.amount)),
+            (say(Word::FromCvu), Cell::maybe_code(dispute.from_cvu)),
+            (say(Word::CbuOrCvu), Cell::maybe_code(dispute.to_cbu)),
+            (say(Word::Alias), Cell::maybe(dispute.to_alias)),
         ];
-        blocks.push(Block::Facts(visit.say(Word::BankSays).to_owned(), facts));
+        blocks.push(Block::Facts(say(Word::BankSays).to_owned(), facts));
     }
-    blocks.extend(body.decision.map(|decision| decided(visit, &decision)));
+    blocks.extend(body.decision.map(|decision| decided(context, &decision)));
     blocks
 }
 
 /// The decision about a transfer: by whom, and why.
 pub(super) fn decided(
-    visit: &Visit,
+    context: &PageContext,
     decision: &caudal_http::bodies::transfers::DecisionBody,
 ) -> Block {
     let facts = vec![
-        (visit.say(Word::By), Cell::text(&decision.by)),
-        (visit.say(Word::Reason), Cell::text(&decision.reason)),
-        (visit.say(Word::At), visit.tongue().time_of(&decision.at)),
+        (context.say(Word::By), Cell::text(&decision.by)),
+        (context.say(Word::Reason), Cell::text(&decision.reason)),
         (
-            visit.say(Word::BankReference),
+            context.say(Word::At),
+            context.locale().time_of(&decision.at),
+        ),
+        (
+            context.say(Word::BankReference),
             Cell::maybe_code(decision.bank_reference.as_ref()),
         ),
         (
-            visit.say(Word::Forced),
-            visit.tongue().is(decision.forced, Tone::Quiet),
+            context.say(Word::Forced),
+            context.locale().is(decision.forced, Tone::Quiet),
         ),
     ];
-    Block::Facts(visit.say(Word::Decision).to_owned(), facts)
+    Block::Facts(context.say(Word::Decision).to_owned(), facts)
 }
 
 /// The calls to the bank, with their requests and answers.
-pub(super) fn bank_calls(visit: &Visit, calls: &[BankCallBody]) -> Vec<Block> {
-    let tongue = visit.tongue();
+pub(super) fn bank_calls(context: &PageContext, calls: &[BankCallBody]) -> Vec<Block> {
+    let locale = context.locale();
     let columns = [
         (Word::At, false),
         (Word::Operation, false),
@@ -260,19 +264,19 @@ pub(super) fn bank_calls(visit: &Visit, calls: &[BankCallBody]) -> Vec<Block> {
     ];
     let rows = calls.iter().map(|call| {
         vec![
-            tongue.time_of(&call.at),
+            locale.time_of(&call.at),
             Cell::code(&call.operation),
             Cell::maybe_code(call.status),
-            tongue.count(call.millis),
+            locale.count(call.millis),
             Cell::code(&call.request_id),
         ]
     });
-    let table = Table::new(tongue, Word::BankCalls, Word::NoBankCalls, &columns).with(rows);
+    let table = Table::new(locale, Word::BankCalls, Word::NoBankCalls, &columns).with(rows);
     let text = |raw: &Option<Box<serde_json::value::RawValue>>| {
         raw.as_ref().map_or("–", |raw| raw.get()).to_owned()
     };
     let texts = calls.iter().map(|call| {
-        let title = format!("{} {}", call.operation, tongue.time_of(&call.at).text);
+        let title = format!("{} {}", call.operation, locale.time_of(&call.at).text);
         let status = call
             .status
             .map_or_else(|| "–".to_owned(), |status| status.to_string());

@@ -1,4 +1,4 @@
-//! The treasury: the clients' money beside the bank's balance of their collector accounts, also client by client.
+//! The treasury: the clients' money next to the bank's balance of their collector accounts, also client by client.
 //!
 //! The equation: the bank's balance = the clients' money + money in suspense + fees taken + the free rest.
 
@@ -10,9 +10,9 @@ use caudal_http::errors::ApiError;
 use caudal_ledger::time::BusinessDay;
 
 use super::lists::{after, asked_page, note};
+use super::page_context::{PageContext, TenantRealm};
 use super::places::address;
-use super::view::{Block, Cell, Field, Form, Kind, Page, Part, ROWS, Table, Takes, Tile, Tone};
-use super::visit::{Place, Visit};
+use super::view::{Block, Cell, CellKind, Field, Form, Page, Part, ROWS, Table, Takes, Tile, Tone};
 use super::words::Word;
 
 /// How many collector accounts are shown.
@@ -22,12 +22,12 @@ const TEXT_MAX: usize = 100;
 
 /// A collector account with the realms on it.
 struct OnAccount {
-    places: Vec<Place>,
+    places: Vec<TenantRealm>,
     snapshot: Snapshot,
 }
 
-async fn collectors(visit: &Visit) -> Result<Vec<OnAccount>, ApiError> {
-    let (engine, id) = (visit.engine(), current::request().id);
+async fn collectors(context: &PageContext) -> Result<Vec<OnAccount>, ApiError> {
+    let (engine, id) = (context.engine(), current::request().id);
     let all: Vec<_> = engine
         .queries()
         .collectors()
@@ -44,7 +44,7 @@ async fn collectors(visit: &Visit) -> Result<Vec<OnAccount>, ApiError> {
             places: on
                 .realms
                 .iter()
-                .filter_map(|realm| visit.realm(*realm))
+                .filter_map(|realm| context.realm(*realm))
                 .collect(),
             snapshot: snapshot?,
         })
@@ -53,32 +53,32 @@ async fn collectors(visit: &Visit) -> Result<Vec<OnAccount>, ApiError> {
 }
 
 /// Shows the collector accounts.
-pub(super) async fn page(visit: Visit) -> HttpResponse {
-    let made = made(&visit).await;
-    visit.show(made)
+pub(super) async fn page(context: PageContext) -> HttpResponse {
+    let made = made(&context).await;
+    context.show(made)
 }
 
-async fn made(visit: &Visit) -> Result<Page, ApiError> {
+async fn made(context: &PageContext) -> Result<Page, ApiError> {
     let mut blocks = Vec::new();
-    for on in collectors(visit).await? {
-        blocks.extend(shown(visit, &on));
+    for on in collectors(context).await? {
+        blocks.extend(shown(context, &on));
     }
     if blocks.is_empty() {
         blocks.push(Block::Note(
             Tone::Quiet,
-            visit.say(Word::NoCollectors).to_owned(),
+            context.say(Word::NoCollectors).to_owned(),
         ));
     }
-    Ok(visit.page(Part::Treasury, visit.say(Word::Treasury), blocks))
+    Ok(context.page(Part::Treasury, context.say(Word::Treasury), blocks))
 }
 
 /// The equation of every collector account, for the overview.
-pub(super) async fn equation(visit: Visit) -> HttpResponse {
-    let made = lines(&visit).await;
-    visit.show_part(made)
+pub(super) async fn equation(context: PageContext) -> HttpResponse {
+    let made = lines(&context).await;
+    context.show_part(made)
 }
 
-async fn lines(visit: &Visit) -> Result<Vec<Block>, ApiError> {
+async fn lines(context: &PageContext) -> Result<Vec<Block>, ApiError> {
     let columns = [
         (Word::Collector, false),
         (Word::BankHas, true),
@@ -88,74 +88,74 @@ async fn lines(visit: &Visit) -> Result<Vec<Block>, ApiError> {
         (Word::Free, true),
         (Word::State, false),
     ];
-    let tongue = visit.tongue();
-    let rows = collectors(visit).await?.into_iter().map(|on| {
+    let locale = context.locale();
+    let rows = collectors(context).await?.into_iter().map(|on| {
         let (it, totals) = (Treasury::from(&on.snapshot), &on.snapshot.totals);
         vec![
             Cell::code(it.collector.cbu).to("/console/treasury"),
-            tongue.maybe_money(it.bank_balance),
-            tongue.money(it.client_funds.total),
-            tongue.money(totals.incoming),
-            tongue.money(totals.outgoing),
-            tongue.maybe_money(it.free_balance),
-            covered(visit, it.covered),
+            locale.maybe_money(it.bank_balance),
+            locale.money(it.client_funds.total),
+            locale.money(totals.incoming),
+            locale.money(totals.outgoing),
+            locale.maybe_money(it.free_balance),
+            covered(context, it.covered),
         ]
     });
-    let table = Table::new(tongue, Word::Equation, Word::NoCollectors, &columns).with(rows);
+    let table = Table::new(locale, Word::Equation, Word::NoCollectors, &columns).with(rows);
     Ok(vec![Block::Table(table)])
 }
 
-fn covered(visit: &Visit, covered: Option<bool>) -> Cell {
+fn covered(context: &PageContext, covered: Option<bool>) -> Cell {
     let (tone, word) = match covered {
         Some(true) => (Tone::Good, Word::Covered),
         Some(false) => (Tone::Bad, Word::NotCovered),
         None => (Tone::Warn, Word::BankSilent),
     };
-    Cell::of(Kind::State(tone), visit.say(word))
+    Cell::of(CellKind::State(tone), context.say(word))
 }
 
-fn shown(visit: &Visit, on: &OnAccount) -> Vec<Block> {
-    let (tongue, it) = (visit.tongue(), Treasury::from(&on.snapshot));
+fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
+    let (locale, it) = (context.locale(), Treasury::from(&on.snapshot));
     let tile = |word: Word, cell: Cell| Tile {
-        label: visit.say(word),
+        label: context.say(word),
         cell,
         hint: String::new(),
     };
     let tiles = vec![
-        tile(Word::BankHas, tongue.maybe_money(it.bank_balance.as_ref())),
-        tile(Word::ClientsHave, tongue.money(&it.client_funds.total)),
-        tile(Word::Free, tongue.maybe_money(it.free_balance.as_ref())),
-        tile(Word::State, covered(visit, it.covered)),
+        tile(Word::BankHas, locale.maybe_money(it.bank_balance.as_ref())),
+        tile(Word::ClientsHave, locale.money(&it.client_funds.total)),
+        tile(Word::Free, locale.maybe_money(it.free_balance.as_ref())),
+        tile(Word::State, covered(context, it.covered)),
     ];
-    let names: Vec<_> = on.places.iter().map(Place::title).collect();
+    let names: Vec<_> = on.places.iter().map(TenantRealm::title).collect();
     let ratio = it
         .coverage_ratio
         .as_ref()
-        .map(|ratio| tongue.grouped(ratio));
+        .map(|ratio| locale.grouped(ratio));
     let facts = vec![
-        (visit.say(Word::Bank), Cell::text(&it.collector.bank)),
-        (visit.say(Word::Realms), Cell::text(names.join(", "))),
-        (visit.say(Word::AsOf), tongue.time_of(&it.as_of)),
-        (visit.say(Word::Coverage), Cell::maybe(ratio)),
-        (visit.say(Word::Vouchers), tongue.count(it.sequence)),
+        (context.say(Word::Bank), Cell::text(&it.collector.bank)),
+        (context.say(Word::Realms), Cell::text(names.join(", "))),
+        (context.say(Word::AsOf), locale.time_of(&it.as_of)),
+        (context.say(Word::Coverage), Cell::maybe(ratio)),
+        (context.say(Word::Vouchers), locale.count(it.sequence)),
     ];
-    let title = format!("{} {}", visit.say(Word::Collector), it.collector.cbu);
+    let title = format!("{} {}", context.say(Word::Collector), it.collector.cbu);
     let mut blocks = vec![Block::Facts(title, facts), Block::Tiles(tiles)];
     if let Some(why) = &it.bank_error {
         let text = format!(
             "{}: {}",
-            visit.say(Word::BankSilent),
-            tongue.state(why.code).text
+            context.say(Word::BankSilent),
+            locale.state(why.code).text
         );
         blocks.push(Block::Note(Tone::Warn, text));
     }
-    blocks.push(Block::Table(terms(visit, on, &it)));
+    blocks.push(Block::Table(terms(context, on, &it)));
     blocks
 }
 
 /// The terms of the equation, each with a link to its parts.
-fn terms(visit: &Visit, on: &OnAccount, it: &Treasury) -> Table {
-    let (tongue, totals) = (visit.tongue(), &on.snapshot.totals);
+fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
+    let (locale, totals) = (context.locale(), &on.snapshot.totals);
     let columns = [
         (Word::Term, false),
         (Word::Amount, true),
@@ -168,65 +168,68 @@ fn terms(visit: &Visit, on: &OnAccount, it: &Treasury) -> Table {
     let rows = [
         (
             Word::Available,
-            tongue.money(&it.client_funds.available),
+            locale.money(&it.client_funds.available),
             Word::Positions,
             link("positions"),
         ),
         (
             Word::Held,
-            tongue.money(&it.client_funds.held),
+            locale.money(&it.client_funds.held),
             Word::Positions,
             link("positions"),
         ),
         (
             Word::Outgoing,
-            tongue.money(totals.outgoing),
+            locale.money(totals.outgoing),
             Word::TransfersOpen,
             open,
         ),
         (
             Word::InSuspense,
-            tongue.money(totals.incoming),
+            locale.money(totals.incoming),
             Word::Cases,
             cases,
         ),
         (
             Word::Fees,
-            tongue.money(totals.fees),
+            locale.money(totals.fees),
             Word::Vouchers,
             link("vouchers"),
         ),
     ];
     let rows = rows.map(|(word, cell, made, place)| {
         vec![
-            Cell::text(visit.say(word)),
+            Cell::text(context.say(word)),
             cell,
-            Cell::text(visit.say(made)).leads(place),
+            Cell::text(context.say(made)).leads(place),
         ]
     });
-    Table::new(tongue, Word::Terms, Word::NothingHere, &columns).with(rows)
+    Table::new(locale, Word::Terms, Word::NothingHere, &columns).with(rows)
 }
 
 /// The position of each client of a realm.
-pub(super) async fn positions(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = listed(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn positions(
+    context: PageContext,
+    path: web::Path<(String, String)>,
+) -> HttpResponse {
+    let made = listed(&context, &path).await;
+    context.show(made)
 }
 
-async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
-    let (tongue, place) = (visit.tongue(), visit.place(path)?);
-    visit.looks("listPositions", &place.tenant).await?;
-    let text = visit
+async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    let (locale, place) = (context.locale(), context.place(path)?);
+    context.record_look("listPositions", &place.tenant).await?;
+    let text = context
         .asks("text")
         .filter(|text| text.chars().count() <= TEXT_MAX);
-    let day = visit.asks("date").and_then(BusinessDay::parse);
+    let day = context.asks("date").and_then(BusinessDay::parse);
     let filter = PositionFilter {
         text: text.map(str::to_owned),
         at: day.map(|day| day.end()),
         ..PositionFilter::default()
     };
-    let page = asked_page(visit, ROWS);
-    let listing = visit
+    let page = asked_page(context, ROWS);
+    let listing = context
         .engine()
         .queries()
         .positions(place.realm, filter, page)
@@ -244,30 +247,30 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
         vec![
             Cell::maybe_code(it.account.cvu).to(address(place.realm, &it.account)),
             Cell::text(&it.account.holder.name),
-            tongue.state(it.account.status.as_str()),
-            tongue.money(it.balance.available),
-            tongue.money(it.balance.held),
-            tongue.money(it.balance.total()),
-            tongue.maybe_time(it.last_movement_at),
+            locale.state(it.account.status.as_str()),
+            locale.money(it.balance.available),
+            locale.money(it.balance.held),
+            locale.money(it.balance.total()),
+            locale.maybe_time(it.last_movement_at),
         ]
     });
-    let mut table = Table::new(tongue, Word::Positions, Word::NoAccounts, &columns).with(rows);
-    table.note = Some(note(tongue, &listing));
-    table.next = after(visit, &listing);
+    let mut table = Table::new(locale, Word::Positions, Word::NoAccounts, &columns).with(rows);
+    table.note = Some(note(locale, &listing));
+    table.next = after(context, &listing);
     let form = Form {
-        title: visit.say(Word::Filter).to_owned(),
-        action: visit.path.clone(),
+        title: context.say(Word::Filter).to_owned(),
+        action: context.path.clone(),
         asks: true,
         fields: vec![
-            Field::new(tongue, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
+            Field::new(locale, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
                 .maybe(text.map_or("", |text| text)),
-            Field::new(tongue, "date", Word::EndOfDay, Takes::Day, 10)
+            Field::new(locale, "date", Word::EndOfDay, Takes::Day, 10)
                 .maybe(day.map_or_else(String::new, |day| day.to_string())),
         ],
-        submit: visit.say(Word::Filter),
+        submit: context.say(Word::Filter),
         grave: false,
     };
     let blocks = vec![Block::Form(form), Block::Table(table)];
-    let page = visit.page(Part::Treasury, visit.say(Word::Positions), blocks);
-    Ok(page.below(place.above(tongue)))
+    let page = context.page(Part::Treasury, context.say(Word::Positions), blocks);
+    Ok(page.below(place.above(locale)))
 }

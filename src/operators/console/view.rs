@@ -7,10 +7,10 @@
 
 use caudal_ledger::time::Timestamp;
 
-use super::tongue::Tongue;
+use super::locale::Locale;
 use super::words::Word;
 
-pub(super) use super::cells::{Cell, Kind, Tone};
+pub(super) use super::cells::{Cell, CellKind, Tone};
 
 /// Rows of a page of a list.
 pub(super) const ROWS: usize = 50;
@@ -45,16 +45,16 @@ pub(super) struct Table {
 
 impl Table {
     /// An empty table; each column has a name, and whether it holds figures.
-    pub(super) fn new(tongue: Tongue, title: Word, empty: Word, columns: &[(Word, bool)]) -> Self {
+    pub(super) fn new(locale: Locale, title: Word, empty: Word, columns: &[(Word, bool)]) -> Self {
         let column = |(word, figure): &(Word, bool)| Column {
-            title: tongue.say(*word),
+            title: locale.say(*word),
             figure: *figure,
         };
         Self {
-            title: tongue.say(title).to_owned(),
+            title: locale.say(title).to_owned(),
             columns: columns.iter().map(column).collect(),
             rows: Vec::new(),
-            empty: tongue.say(empty),
+            empty: locale.say(empty),
             note: None,
             next: None,
         }
@@ -117,7 +117,7 @@ pub(super) struct Field {
 impl Field {
     /// A required field.
     pub(super) fn new(
-        tongue: Tongue,
+        locale: Locale,
         name: &'static str,
         label: Word,
         takes: Takes,
@@ -125,7 +125,7 @@ impl Field {
     ) -> Self {
         Self {
             name,
-            label: tongue.say(label),
+            label: locale.say(label),
             takes,
             value: String::new(),
             required: true,
@@ -226,7 +226,7 @@ pub(super) enum Part {
     Approvals,
     /// The collector accounts.
     Treasury,
-    /// The bank beside the ledger.
+    /// The bank next to the ledger.
     Reconciliation,
     /// Webhooks of all tenants.
     Webhooks,

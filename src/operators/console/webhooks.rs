@@ -13,8 +13,8 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::WebhookId;
 
 use super::lists::{after, asked_page, cut};
+use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
-use super::visit::{Place, Visit};
 use super::words::Word;
 use crate::admin::{all_webhooks, host};
 
@@ -28,13 +28,13 @@ const ENDINGS: [(&str, Ending); 3] = [
 ];
 
 /// Lists the webhooks.
-pub(super) async fn list(visit: Visit) -> HttpResponse {
-    let made = listed(&visit).await;
-    visit.show(made)
+pub(super) async fn list(context: PageContext) -> HttpResponse {
+    let made = listed(&context).await;
+    context.show(made)
 }
 
-async fn listed(visit: &Visit) -> Result<Page, ApiError> {
-    let tongue = visit.tongue();
+async fn listed(context: &PageContext) -> Result<Page, ApiError> {
+    let locale = context.locale();
     let columns = [
         (Word::Tenant, false),
         (Word::Mode, false),
@@ -46,59 +46,59 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
         (Word::Delivered, true),
         (Word::Parked, true),
     ];
-    let (all, note, next) = cut(visit, all_webhooks(&visit.desk).await?);
+    let (all, note, next) = cut(context, all_webhooks(&context.admin_state).await?);
     let rows = all.into_iter().map(|row| {
         vec![
             Cell::text(row.tenant_id),
             Cell::text(row.mode),
             Cell::code(&row.id).to(format!("/console/webhooks/{}", row.id)),
             Cell::text(row.host),
-            tongue.state(row.status),
-            tongue.count(row.progress.behind),
-            tongue.count(row.progress.retrying),
-            tongue.count(row.progress.delivered),
-            tongue.count(row.progress.parked),
+            locale.state(row.status),
+            locale.count(row.progress.behind),
+            locale.count(row.progress.retrying),
+            locale.count(row.progress.delivered),
+            locale.count(row.progress.parked),
         ]
     });
-    let table = Table::new(tongue, Word::Webhooks, Word::NoWebhooks, &columns)
+    let table = Table::new(locale, Word::Webhooks, Word::NoWebhooks, &columns)
         .with(rows)
         .part(note, next);
-    Ok(visit.page(
+    Ok(context.page(
         Part::Webhooks,
-        visit.say(Word::Webhooks),
+        context.say(Word::Webhooks),
         vec![Block::Table(table)],
     ))
 }
 
 /// Shows a webhook with its deliveries.
-pub(super) async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = single(&visit, &path).await;
-    visit.show(made)
+pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = single(&context, &path).await;
+    context.show(made)
 }
 
-async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
-    let engine = visit.engine();
+async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
+    let engine = context.engine();
     let id = WebhookId::parse(text).ok_or(Rejection::WebhookNotFound)?;
-    let place = visit.realm(id.realm).ok_or(Rejection::WebhookNotFound)?;
+    let place = context.realm(id.realm).ok_or(Rejection::WebhookNotFound)?;
     let view = engine.queries().webhook(id.realm, id.number).await?;
-    let asked = visit.asks("status");
+    let asked = context.asks("status");
     let ending = ENDINGS.iter().find(|(word, _)| asked == Some(*word));
     let ending = ending.map(|(_, ending)| *ending);
-    let page = asked_page(visit, ROWS);
+    let page = asked_page(context, ROWS);
     let found = engine
         .queries()
         .deliveries(id.realm, id.number, ending, page)
         .await?;
-    let next = after(visit, &found);
-    let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
-    blocks.push(known(visit, &place, webhook(id.realm, &view)));
-    blocks.push(Block::Form(form(visit)));
-    blocks.push(Block::Table(table(visit, id, &found.items).next(next)));
+    let next = after(context, &found);
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.push(known(context, &place, webhook(id.realm, &view)));
+    blocks.push(Block::Form(form(context)));
+    blocks.push(Block::Table(table(context, id, &found.items).next(next)));
     let above = vec![(
-        visit.say(Word::Webhooks).to_owned(),
+        context.say(Word::Webhooks).to_owned(),
         "/console/webhooks".to_owned(),
     )];
-    Ok(visit.page(Part::Webhooks, text, blocks).below(above))
+    Ok(context.page(Part::Webhooks, text, blocks).below(above))
 }
 
 /// The answer to a try, or why there was none.
@@ -107,36 +107,42 @@ fn said(attempt: Option<&AttemptBody>) -> Cell {
     Cell::maybe(attempt.and_then(|it| it.error.clone().or_else(|| status(it))))
 }
 
-fn known(visit: &Visit, place: &Place, body: WebhookBody) -> Block {
-    let (tongue, progress) = (visit.tongue(), body.progress);
-    let any = || visit.say(Word::Any).to_owned();
+fn known(context: &PageContext, place: &TenantRealm, body: WebhookBody) -> Block {
+    let (locale, progress) = (context.locale(), body.progress);
+    let any = || context.say(Word::Any).to_owned();
     let types = body.types.map_or_else(any, |types| types.join(", "));
     let success = progress.last_success_at.as_ref();
     let facts = vec![
-        (visit.say(Word::Tenant), Cell::text(place.title())),
-        (visit.say(Word::Host), Cell::text(host(&body.url))),
-        (visit.say(Word::State), tongue.state(body.status)),
-        (visit.say(Word::Description), Cell::maybe(body.description)),
-        (visit.say(Word::Types), Cell::text(types)),
-        (visit.say(Word::Behind), tongue.count(progress.behind)),
-        (visit.say(Word::Waiting), tongue.count(progress.waiting)),
-        (visit.say(Word::Retrying), tongue.count(progress.retrying)),
-        (visit.say(Word::Delivered), tongue.count(progress.delivered)),
-        (visit.say(Word::Parked), tongue.count(progress.parked)),
+        (context.say(Word::Tenant), Cell::text(place.title())),
+        (context.say(Word::Host), Cell::text(host(&body.url))),
+        (context.say(Word::State), locale.state(body.status)),
         (
-            visit.say(Word::LastSuccess),
-            success.map_or_else(|| Cell::text(""), |at| tongue.time_of(at)),
+            context.say(Word::Description),
+            Cell::maybe(body.description),
+        ),
+        (context.say(Word::Types), Cell::text(types)),
+        (context.say(Word::Behind), locale.count(progress.behind)),
+        (context.say(Word::Waiting), locale.count(progress.waiting)),
+        (context.say(Word::Retrying), locale.count(progress.retrying)),
+        (
+            context.say(Word::Delivered),
+            locale.count(progress.delivered),
+        ),
+        (context.say(Word::Parked), locale.count(progress.parked)),
+        (
+            context.say(Word::LastSuccess),
+            success.map_or_else(|| Cell::text(""), |at| locale.time_of(at)),
         ),
         (
-            visit.say(Word::LastFailure),
+            context.say(Word::LastFailure),
             said(progress.last_failure.as_ref()),
         ),
     ];
-    Block::Facts(visit.say(Word::Webhook).to_owned(), facts)
+    Block::Facts(context.say(Word::Webhook).to_owned(), facts)
 }
 
-fn table(visit: &Visit, id: WebhookId, found: &[DeliveryView]) -> Table {
-    let tongue = visit.tongue();
+fn table(context: &PageContext, id: WebhookId, found: &[DeliveryView]) -> Table {
+    let locale = context.locale();
     let columns = [
         (Word::Event, false),
         (Word::Type, false),
@@ -152,27 +158,27 @@ fn table(visit: &Visit, id: WebhookId, found: &[DeliveryView]) -> Table {
         vec![
             Cell::code(&body.event_id).to(place),
             Cell::code(body.event_type),
-            tongue.state(body.status),
-            tongue.count(body.attempt_count),
-            last.map_or_else(|| Cell::text(""), |it| tongue.time_of(&it.at)),
+            locale.state(body.status),
+            locale.count(body.attempt_count),
+            last.map_or_else(|| Cell::text(""), |it| locale.time_of(&it.at)),
             said(last),
         ]
     });
-    Table::new(tongue, Word::Deliveries, Word::NoDeliveries, &columns).with(rows)
+    Table::new(locale, Word::Deliveries, Word::NoDeliveries, &columns).with(rows)
 }
 
-fn form(visit: &Visit) -> Form {
-    let tongue = visit.tongue();
-    let any = [(String::new(), visit.say(Word::Any).to_owned())];
-    let known = ENDINGS.map(|(word, _)| (word.to_owned(), tongue.state(word).text));
+fn form(context: &PageContext) -> Form {
+    let locale = context.locale();
+    let any = [(String::new(), context.say(Word::Any).to_owned())];
+    let known = ENDINGS.map(|(word, _)| (word.to_owned(), locale.state(word).text));
     let choices = Takes::Choice(any.into_iter().chain(known).collect());
-    let value = visit.asks("status").map_or("", |text| text);
+    let value = context.asks("status").map_or("", |text| text);
     Form {
-        title: visit.say(Word::Filter).to_owned(),
-        action: visit.path.clone(),
+        title: context.say(Word::Filter).to_owned(),
+        action: context.path.clone(),
         asks: true,
-        fields: vec![Field::new(tongue, "status", Word::State, choices, 20).maybe(value)],
-        submit: visit.say(Word::Filter),
+        fields: vec![Field::new(locale, "status", Word::State, choices, 20).maybe(value)],
+        submit: context.say(Word::Filter),
         grave: false,
     }
 }

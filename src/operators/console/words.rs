@@ -57,15 +57,15 @@ texts! {
     Yes = "Sí", "Yes";
     No = "No", "No";
     Done = "Listo: quedó registrado.", "Done, and on record.";
-    NotDone = "No se pudo", "Not done";
+    NotDone = "No se pudo", "Failed";
     Request = "Solicitud", "Request";
     InAll = "en total", "in all";
-    RowsLooked = "filas revisadas hasta aquí; siga para ver más", "rows looked at so far; go on for more";
-    NoSuchPage = "No existe esa página", "There is no such page";
+    RowsLooked = "filas revisadas hasta aquí; siga para ver más", "rows scanned so far; continue for more";
+    NoSuchPage = "No existe esa página", "Page not found";
     NoSuchPageHint = "Use la búsqueda o las secciones.", "Use the search or the sections.";
     NothingHere = "No hay nada que mostrar.", "There is nothing to show.";
     ForeignForm = "Este formulario no es de esta sesión. Abra la página de nuevo e intente otra vez.",
-        "This form is not of this session. Open the page again and send it from there.";
+        "This form belongs to another session. Open the page again and send it from there.";
 
     // Logging in.
     LogIn = "Ingresar a la consola", "Log in to the console";
@@ -214,7 +214,7 @@ texts! {
     LastActive = "Última actividad", "Last active";
     MemoryAgrees = "Memoria y disco coinciden", "Memory and disk agree";
     OnItsWay = "hay confirmaciones en curso", "commits are on their way";
-    MemoryBesideDisk = "Memoria y disco", "Memory beside disk";
+    MemoryBesideDisk = "Memoria y disco", "Memory and disk";
     InMemory = "En memoria", "In memory";
     OnDisk = "En disco", "On disk";
     ProfileVersion = "Versión del perfil", "Profile version";
@@ -410,7 +410,7 @@ texts! {
 
 impl Word {
     /// The name of a kind of limit.
-    pub const fn limit(kind: LimitKind) -> Self {
+    pub(super) const fn limit(kind: LimitKind) -> Self {
         match kind {
             LimitKind::MaxPerTransaction => Self::MaxPerTransaction,
             LimitKind::DailyAmount => Self::DailyAmount,

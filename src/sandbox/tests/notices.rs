@@ -42,7 +42,7 @@ async fn settled(rig: &Rig) -> Value {
 }
 
 #[actix_web::test]
-async fn what_comes_in_is_told_and_listed() {
+async fn incoming_money_is_notified_and_listed() {
     let receiver = Receiver::start(&[]);
     let rig = notifying(&receiver).await;
     let from = json!({
@@ -109,7 +109,7 @@ async fn what_comes_in_is_told_and_listed() {
 }
 
 #[actix_web::test]
-async fn what_ends_after_its_answer_is_told() {
+async fn events_after_the_response_are_delivered() {
     let receiver = Receiver::start(&[]);
     let rig = notifying(&receiver).await;
     for digit in [0, 1, 2, 3, 4] {
@@ -159,7 +159,7 @@ async fn what_ends_after_its_answer_is_told() {
 }
 
 #[actix_web::test]
-async fn what_is_refused_comes_twice_more() {
+async fn a_refused_notice_is_repeated_twice() {
     // Only 200 counts: neither another success nor a redirection.
     let receiver = Receiver::start(&[500, 204, 200, 302, 404, 503]);
     let pace = Pace {
@@ -244,7 +244,7 @@ async fn notices_misbehave_when_told_to() {
 }
 
 #[actix_web::test]
-async fn what_is_late_or_kept_back_goes_by_itself() {
+async fn delayed_notices_are_sent_automatically() {
     let receiver = Receiver::start(&[]);
     let pace = Pace {
         attempt: HANG,

@@ -6,10 +6,10 @@ use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use caudal_ledger::time::Timestamp;
 
 use super::super::book::{Book, Create, Keeping};
-use super::super::log::Kept;
+use super::super::log::SpanFields;
 use super::super::payments::query;
 use super::super::rail::{CashIn, Send};
-use super::super::refusals::Trouble;
+use super::super::refusals::NoEffect;
 use super::super::shapes;
 use super::super::transfers::Query;
 use super::super::worlds::World;
@@ -362,7 +362,7 @@ async fn lists_have_pages() {
 
 #[test]
 fn days_begin_at_three_utc() {
-    let book = Book::new(PSP, <_>::default(), Keeping::Memory, Kept::default());
+    let book = Book::new(PSP, <_>::default(), Keeping::Memory, SpanFields::default());
     let (mut book, world) = (book.unwrap(), World::of(COLLECTOR, PSP).unwrap());
     let create: Create = serde_json::from_value(
         json!({"client_id": 1, "cuit": CUIT, "name": "Ana Acosta", "currency": "ARS"}),
@@ -410,5 +410,5 @@ fn days_begin_at_three_utc() {
         assert_eq!(found.join(" "), expected, "{from} {to}");
     }
     let bad: CashIn = serde_json::from_value(json!({"cvu": cvu(1), "amount": "-1"})).unwrap();
-    assert!(matches!(book.cash_in(&bad, 0), Err(Trouble::Bad(_))));
+    assert!(matches!(book.cash_in(&bad, 0), Err(NoEffect::Bad(_))));
 }

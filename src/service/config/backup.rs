@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use caudal_backup::depot;
-use caudal_backup::run::{EVERY, Plan};
-use caudal_backup::ship::Cut;
+use caudal_backup::backup_store;
+use caudal_backup::run::{BackupPlan, EVERY};
+use caudal_backup::ship::ObjectLimits;
 use serde::Deserialize;
 
-use super::Wrong;
+use super::Mistakes;
 
 /// The settings of the section.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,16 +30,18 @@ impl Default for BackupTo {
 
 impl BackupTo {
     /// The backup's plan, if a backup is set.
-    pub(super) fn plan(&self, wrong: &mut Wrong) -> Option<Plan> {
+    pub(super) fn plan(&self, wrong: &mut Mistakes) -> Option<BackupPlan> {
         wrong.range("backup.tail_seconds", self.tail_seconds, 1, 3600);
         let place = self.to.as_deref().filter(|place| !place.is_empty())?;
         // A missing folder is not created: it may be a volume that is not mounted.
-        let depot = depot::open(place, false);
-        let depot = depot.map_err(|why| wrong.add("backup.to", why)).ok()?;
-        Some(Plan {
-            depot,
+        let backup_store = backup_store::open(place, false);
+        let backup_store = backup_store
+            .map_err(|why| wrong.add("backup.to", why))
+            .ok()?;
+        Some(BackupPlan {
+            backup_store,
             every: Duration::from_secs(self.tail_seconds),
-            cut: Cut::default(),
+            cut: ObjectLimits::default(),
         })
     }
 }

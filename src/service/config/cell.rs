@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use super::{ConfigError, Settings, Wrong, is_empty};
+use super::{ConfigError, Mistakes, Settings, is_empty};
 use crate::{CellLog, LEASE};
 
 /// The longest public URL of a node, in bytes.
@@ -19,7 +19,7 @@ const NODE_BYTES_MAX: usize = 64;
 /// The log and the node.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Cell {
+pub(super) struct LogSection {
     /// A `postgres://` URL; without it, the log is the journal in the data folder.
     pub(super) log: Option<SecretString>,
     /// The password, if the URL has none.
@@ -34,7 +34,7 @@ pub(super) struct Cell {
     pub(super) public_url: Option<String>,
 }
 
-impl Default for Cell {
+impl Default for LogSection {
     fn default() -> Self {
         Self {
             log: None,
@@ -47,10 +47,10 @@ impl Default for Cell {
     }
 }
 
-impl Cell {
+impl LogSection {
     /// The database at `url`, or else at `log`, with the configured password and authorities; `None` if there is no
     /// URL.
-    pub(super) fn database(&self, url: Option<&SecretString>, wrong: &mut Wrong) -> Option<Log> {
+    pub(super) fn database(&self, url: Option<&SecretString>, wrong: &mut Mistakes) -> Option<Log> {
         let name = url.map_or("cell.log", |_| "the given URL:");
         let url = url.or(self.log.as_ref()).filter(|url| !is_empty(url))?;
         let password = self.log_password.as_ref().filter(|word| !is_empty(word));
@@ -62,7 +62,7 @@ impl Cell {
     }
 
     /// The log in a database, if one is set. `pepper` says whether the pepper is set outside the data folder.
-    pub(super) fn elsewhere(&self, pepper: bool, wrong: &mut Wrong) -> Option<CellLog> {
+    pub(super) fn elsewhere(&self, pepper: bool, wrong: &mut Mistakes) -> Option<CellLog> {
         wrong.range("cell.lease_seconds", self.lease_seconds, 2, 60);
         let url = self.log.as_ref().filter(|url| !is_empty(url));
         let public_url = self.public(url.is_some(), wrong);
@@ -90,7 +90,7 @@ impl Cell {
     }
 
     /// Where clients reach this node, if there may be others.
-    fn public(&self, shared: bool, wrong: &mut Wrong) -> Option<String> {
+    fn public(&self, shared: bool, wrong: &mut Mistakes) -> Option<String> {
         let name = "cell.public_url";
         let url = self.public_url.as_deref().filter(|url| !url.is_empty())?;
         if !shared {
@@ -128,7 +128,7 @@ impl Settings {
     /// # Errors
     /// When the URL cannot be read.
     pub fn database(&self, url: Option<&SecretString>) -> Result<Option<Log>, ConfigError> {
-        let mut wrong = Wrong::default();
+        let mut wrong = Mistakes::default();
         let log = self.cell.database(url, &mut wrong);
         if wrong.0.is_empty() {
             Ok(log)

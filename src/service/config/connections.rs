@@ -7,7 +7,7 @@ use caudal_http::wire;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use super::Wrong;
+use super::Mistakes;
 
 /// The largest number of connections that can be set.
 const CONNECTIONS_MAX: usize = 1_000_000;
@@ -41,7 +41,7 @@ impl Default for Connections {
 }
 
 impl Connections {
-    pub(super) fn limits(&self, wrong: &mut Wrong) -> wire::ConnectionLimits {
+    pub(super) fn limits(&self, wrong: &mut Mistakes) -> wire::ConnectionLimits {
         wrong.range("connections.most", self.most, 32, CONNECTIONS_MAX);
         wrong.range("connections.per_peer", self.per_peer, 0, CONNECTIONS_MAX);
         wrong.range("connections.head_ms", self.head_ms, 100, 60_000);

@@ -63,9 +63,9 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.storage.index_cache_mib = None;
         settings.storage.block_cache_mib = None;
         // These have no default.
-        settings.cell = cell::Cell {
+        settings.cell = cell::LogSection {
             lease_seconds: settings.cell.lease_seconds,
-            ..cell::Cell::default()
+            ..cell::LogSection::default()
         };
         settings.bank.live = Some(Bank::default());
         settings.bank.test = Bank::default();

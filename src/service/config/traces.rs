@@ -2,19 +2,19 @@
 
 use serde::Deserialize;
 
-use super::Wrong;
+use super::Mistakes;
 
 /// The settings of the section.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Traces {
+pub struct TracesSection {
     /// The URL to which spans are sent; without it, none are.
     pub(super) endpoint: Option<String>,
     /// One in this many requests that bring no trace begins one; 0 is none.
     pub every: u32,
 }
 
-impl Default for Traces {
+impl Default for TracesSection {
     fn default() -> Self {
         Self {
             endpoint: None,
@@ -23,14 +23,14 @@ impl Default for Traces {
     }
 }
 
-impl Traces {
+impl TracesSection {
     /// The URL to which spans are sent, if one is set.
     pub fn endpoint(&self) -> Option<&str> {
         self.endpoint.as_deref().filter(|place| !place.is_empty())
     }
 
     /// Notes the mistakes of the section.
-    pub(super) fn check(&self, wrong: &mut Wrong) {
+    pub(super) fn check(&self, wrong: &mut Mistakes) {
         let Some(endpoint) = self.endpoint() else {
             return;
         };

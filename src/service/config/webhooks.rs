@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use caudal_http::webhooks::{AttemptLimits, Reach};
+use caudal_http::webhooks::{AllowedAddresses, AttemptLimits};
 use caudal_ledger::deliveries::Schedule;
 
-use super::{Settings, Wrong};
+use super::{Mistakes, Settings};
 
 /// The shortest pause, in milliseconds: a shorter one would not be a pause.
 const PAUSE_MIN: u64 = 10;
@@ -13,7 +13,7 @@ const PAUSE_MIN: u64 = 10;
 const PAUSE_MAX: u64 = 24 * 60 * 60 * 1000;
 
 impl Settings {
-    pub(super) fn reach(&self, wrong: &mut Wrong) -> Reach {
+    pub(super) fn reach(&self, wrong: &mut Mistakes) -> AllowedAddresses {
         let read = |text: &String| match text.parse() {
             Ok(network) => Some(network),
             Err(_) => {
@@ -22,16 +22,16 @@ impl Settings {
                 None
             }
         };
-        Reach::public(self.webhook_networks.iter().filter_map(read).collect())
+        AllowedAddresses::public(self.webhook_networks.iter().filter_map(read).collect())
     }
 
-    pub(super) fn attempt(&self, wrong: &mut Wrong) -> AttemptLimits {
+    pub(super) fn attempt(&self, wrong: &mut Mistakes) -> AttemptLimits {
         let millis = self.webhook_timeout_ms;
         wrong.range("webhook_timeout_ms", millis, 100, 20_000);
         AttemptLimits::within(Duration::from_millis(millis))
     }
 
-    pub(super) fn schedule(&self, wrong: &mut Wrong) -> Schedule {
+    pub(super) fn schedule(&self, wrong: &mut Mistakes) -> Schedule {
         let usual = Schedule::default();
         Schedule {
             pauses: pauses(
@@ -55,7 +55,7 @@ fn pauses<const N: usize>(
     setting: &str,
     set: &[u64],
     usual: [u64; N],
-    wrong: &mut Wrong,
+    wrong: &mut Mistakes,
 ) -> [u64; N] {
     let Some(last) = set.last() else {
         wrong.add(setting, "is empty: name one pause at least");

@@ -22,9 +22,9 @@ pub(super) fn is_empty(secret: &SecretString) -> bool {
 
 /// The mistakes so far.
 #[derive(Debug, Default)]
-pub(super) struct Wrong(pub(super) Vec<String>);
+pub(super) struct Mistakes(pub(super) Vec<String>);
 
-impl Wrong {
+impl Mistakes {
     /// Notes what is wrong with a setting.
     pub(super) fn add(&mut self, setting: &str, why: impl fmt::Display) {
         self.0.push(format!("{setting} {why}"));

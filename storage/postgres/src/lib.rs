@@ -17,7 +17,7 @@
 #![deny(missing_docs)]
 
 mod body;
-pub mod here;
+pub mod local;
 mod log;
 mod nodes;
 #[cfg(any(test, feature = "server"))]
@@ -33,6 +33,6 @@ mod tests;
 mod tls;
 
 pub use log::PostgresLog;
-pub use session::Trouble;
+pub use session::NoSession;
 pub use settings::{Limits, Settings, WrongSetting};
 pub use status::{Figures, Status};

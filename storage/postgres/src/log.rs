@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use caudal_storage::log::nodes::RESERVED;
-use caudal_storage::log::{Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Standing, Tail};
+use caudal_storage::log::{
+    ClusterView, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Tail,
+};
 use caudal_storage::{CommitNo, StoreError};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
@@ -20,7 +22,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::body;
 use crate::nodes;
-use crate::session::{Params, Trouble};
+use crate::session::{NoSession, Params};
 use crate::settings::Settings;
 use crate::shared::{Begin, Core, Head, column, count, damaged};
 use crate::sql;
@@ -33,7 +35,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const PAGE: i64 = 16;
 
 /// A record of a page.
-struct Kept {
+struct PageRecord {
     first: u64,
     last: u64,
     bytes: Vec<u8>,
@@ -52,7 +54,7 @@ impl PostgresLog {
     ///
     /// # Errors
     /// When no server takes writes within the patience of the settings, or a server is unfit.
-    pub fn open(settings: Settings) -> Result<Self, Trouble> {
+    pub fn open(settings: Settings) -> Result<Self, NoSession> {
         Self::connect(settings, Begin::Anew)
     }
 
@@ -60,7 +62,7 @@ impl PostgresLog {
     ///
     /// # Errors
     /// As [`Self::open`]; also when the cell has no log.
-    pub fn find(settings: Settings) -> Result<Self, Trouble> {
+    pub fn find(settings: Settings) -> Result<Self, NoSession> {
         Self::connect(settings, Begin::Never)
     }
 
@@ -68,18 +70,18 @@ impl PostgresLog {
     ///
     /// # Errors
     /// As [`Self::open`]; also when the cell has another log.
-    pub fn begin(settings: Settings, id: LogId) -> Result<Self, Trouble> {
+    pub fn begin(settings: Settings, id: LogId) -> Result<Self, NoSession> {
         Self::connect(settings, Begin::As(id))
     }
 
-    fn connect(settings: Settings, begin: Begin) -> Result<Self, Trouble> {
-        let tls = tls::connector(&settings).map_err(Trouble::Unfit)?;
+    fn connect(settings: Settings, begin: Begin) -> Result<Self, NoSession> {
+        let tls = tls::connector(&settings).map_err(NoSession::Unfit)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("caudal-log")
             .enable_all()
             .build()
-            .map_err(|why| Trouble::Unfit(format!("starting the log's thread: {why}")))?;
+            .map_err(|why| NoSession::Unfit(format!("starting the log's thread: {why}")))?;
         let core = Arc::new(Core {
             settings,
             tls,
@@ -98,7 +100,7 @@ impl PostgresLog {
                 runtime.shutdown_background();
                 return Err(why);
             }
-            None => return Err(Trouble::Unfit("the log's thread is gone".to_owned())),
+            None => return Err(NoSession::Unfit("the log's thread is gone".to_owned())),
         };
         let log = Self {
             core,
@@ -152,7 +154,7 @@ impl PostgresLog {
     }
 
     /// A page of records, from the first one that begins at or after `from`.
-    fn page(&self, from: i64) -> Result<Vec<Kept>, LogError> {
+    fn page(&self, from: i64) -> Result<Vec<PageRecord>, LogError> {
         let cell = self.cell();
         let found = self.wait(move |core| async move {
             let params: Params<'_> = &[
@@ -288,9 +290,9 @@ impl Log for PostgresLog {
         self.wait(move |core| async move { nodes::report(&core, cell, &node).await })
     }
 
-    fn standing(&self) -> Result<Standing, LogError> {
+    fn cluster_view(&self) -> Result<ClusterView, LogError> {
         let cell = self.cell();
-        self.wait(move |core| async move { nodes::standing(&core, cell).await })
+        self.wait(move |core| async move { nodes::cluster_view(&core, cell).await })
     }
 
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
@@ -371,7 +373,7 @@ impl Log for PostgresLog {
         let mut before: Option<Tail> = None;
         loop {
             let page = self.page(next)?;
-            for Kept { first, last, bytes } in &page {
+            for PageRecord { first, last, bytes } in &page {
                 let record = Sealed::parse(bytes).ok_or_else(|| damaged(*first))?;
                 if before.is_some_and(|before| !record.follows(&before)) {
                     // The records between were trimmed meanwhile, or are missing.
@@ -455,7 +457,7 @@ pub(crate) fn millis(length: Duration) -> Result<i64, LogError> {
     i64::try_from(length.as_millis()).map_err(|_| too_large())
 }
 
-fn kept(row: &Row) -> Result<Kept, LogError> {
+fn kept(row: &Row) -> Result<PageRecord, LogError> {
     let (first, commits, length) = (count(row, 0)?, count(row, 1)?, count(row, 3)?);
     let (hash, body): (&[u8], &[u8]) = (column(row, 2)?, column(row, 4)?);
     let length = usize::try_from(length).map_err(|_| damaged(first))?;
@@ -465,5 +467,5 @@ fn kept(row: &Row) -> Result<Kept, LogError> {
         return Err(damaged(first));
     }
     let last = record.tail().commit.0;
-    Ok(Kept { first, last, bytes })
+    Ok(PageRecord { first, last, bytes })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use caudal_storage::CommitNo;
 use caudal_storage::log::nodes::{NAME_KEPT, NODES_MAX, OFFER};
-use caudal_storage::log::{Epoch, Hash, LogError, Presence, Seen, Standing, Tail};
+use caudal_storage::log::{ClusterView, Epoch, Hash, LogError, Presence, SeenNode, Tail};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -68,7 +68,7 @@ pub(crate) async fn report(core: &Core, cell: i64, node: &Presence) -> Result<()
 }
 
 /// The owner of the cell and the nodes that are present.
-pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogError> {
+pub(crate) async fn cluster_view(core: &Core, cell: i64) -> Result<ClusterView, LogError> {
     let known = millis(KNOWN)?;
     let most = i64::try_from(NODES_MAX).map_err(|_| damaged(0))?;
     let params: Params<'_> = &[
@@ -87,7 +87,7 @@ pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogErro
         None => (None, None),
     };
     let nodes = found.rows.iter().map(seen);
-    Ok(Standing {
+    Ok(ClusterView {
         epoch: Epoch(count(row, 0)?),
         owner,
         offered,
@@ -104,19 +104,19 @@ pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogErro
 }
 
 /// The node in a row, if it has one.
-fn seen(row: &Row) -> Result<Option<Seen>, LogError> {
+fn seen(row: &Row) -> Result<Option<SeenNode>, LogError> {
     let name: Option<String> = column(row, 7)?;
     let Some(name) = name else { return Ok(None) };
     let url: String = column(row, 8)?;
     let (ago, process): (i64, i64) = (column(row, 10)?, column(row, 11)?);
-    Ok(Some(Seen {
+    Ok(Some(SeenNode {
         node: Presence {
             name: Arc::from(name),
             url: Arc::from(url),
             applied: CommitNo(count(row, 9)?),
             process: process.cast_unsigned(),
         },
-        // If the clock was set back, the time lies in the future.
+        // If the clock was set back, the time is in the future.
         ago: u64::try_from(ago).map_or(Duration::ZERO, Duration::from_millis),
     }))
 }

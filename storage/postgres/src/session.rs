@@ -36,7 +36,7 @@ const STANDBY: &str = "does not allow writes";
 
 /// Why there is no usable connection.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum NoSession {
     /// No server that takes writes answers; this may be temporary.
     #[error("no server takes writes: {0}")]
     Unreachable(String),
@@ -94,9 +94,9 @@ impl Session {
         settings: &Settings,
         tls: MakeRustlsConnect,
         status: &Status,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, NoSession> {
         let session = any::of_any(settings, &tls).await;
-        let session = session.map_err(Trouble::Unreachable)?;
+        let session = session.map_err(NoSession::Unreachable)?;
         Status::count(&status.connections);
         // Warnings that the server sends on connecting have come before its answer to this.
         session
@@ -145,18 +145,22 @@ impl Session {
     }
 
     /// Refuses a server that may lose what it acknowledges; counts its synchronous standbys.
-    pub(crate) async fn check(&self, most: Duration, status: &Status) -> Result<(), Trouble> {
+    pub(crate) async fn check(&self, most: Duration, status: &Status) -> Result<(), NoSession> {
         let found = self.ask(sql::PROMISES, &[], most).await.map_err(lost)?;
         let row = found.rows.first();
         let setting = |n: usize| -> Option<String> { row?.try_get(n).ok()? };
         if setting(0).is_some_and(|fsync| fsync != "on") {
-            return Err(Trouble::Unfit(unfit("fsync", "off", "on")));
+            return Err(NoSession::Unfit(unfit("fsync", "off", "on")));
         }
         if let Some(commit) = setting(1)
             && !matches!(commit.as_str(), "on" | "remote_apply")
         {
             let needed = "on or remote_apply";
-            return Err(Trouble::Unfit(unfit("synchronous_commit", &commit, needed)));
+            return Err(NoSession::Unfit(unfit(
+                "synchronous_commit",
+                &commit,
+                needed,
+            )));
         }
         let standbys = setting(2).map_or(0, |names| standbys(&names));
         status.standbys.store(standbys, Ordering::Relaxed);
@@ -169,7 +173,7 @@ impl Session {
         settings: &Settings,
         id: &LogId,
         begin: &str,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), NoSession> {
         let most = settings.limits.answer;
         self.tables(most).await?;
         let (cell, empty) = (i64::from(settings.cell), Tail::none(id).hash);
@@ -184,10 +188,10 @@ impl Session {
     }
 
     /// The identity of the cell's log, which must exist.
-    pub(crate) async fn identity(&self, settings: &Settings) -> Result<LogId, Trouble> {
+    pub(crate) async fn identity(&self, settings: &Settings) -> Result<LogId, NoSession> {
         let (cell, most) = (i64::from(settings.cell), settings.limits.answer);
         let params: Params<'_> = &[(&cell, Type::INT8)];
-        let none = || Trouble::Absent;
+        let none = || NoSession::Absent;
         let head = self.ask(sql::HEAD, params, most).await;
         let head = head.map_err(|why| match why {
             Fault::Refused(why) if *why.code() == SqlState::UNDEFINED_TABLE => none(),
@@ -199,7 +203,7 @@ impl Session {
     }
 
     /// Creates the tables, unless they are there; refuses those of another version.
-    pub(crate) async fn tables(&self, most: Duration) -> Result<(), Trouble> {
+    pub(crate) async fn tables(&self, most: Duration) -> Result<(), NoSession> {
         let mut last = String::new();
         for _ in 0..TABLE_TRIES {
             match self.ask(sql::SCHEMA, &[], most).await {
@@ -207,7 +211,7 @@ impl Session {
                     Some(Ok(sql::VERSION)) => return Ok(()),
                     Some(version) => {
                         let found = version.map_or("unreadable".to_owned(), |v| v.to_string());
-                        return Err(Trouble::Unfit(format!(
+                        return Err(NoSession::Unfit(format!(
                             "the tables are of version {found}, this program knows {}: use the \
                              program that made them",
                             sql::VERSION
@@ -231,7 +235,7 @@ impl Session {
             }
             tokio::time::sleep(TABLE_PAUSE).await;
         }
-        Err(Trouble::Unreachable(format!("making the tables: {last}")))
+        Err(NoSession::Unreachable(format!("making the tables: {last}")))
     }
 }
 
@@ -248,7 +252,7 @@ where
             }
             Ok(_) => {}
             Err(why) => {
-                tracing::debug!(%why, "a connection to the log ended");
+                tracing::debug!(%why, "log connection closed");
                 return;
             }
         }
@@ -320,12 +324,12 @@ fn sort(code: &SqlState, severity: Option<Severity>) -> Sort {
 }
 
 /// The trouble that a fault means on a new connection.
-pub(crate) fn lost(fault: Fault) -> Trouble {
+pub(crate) fn lost(fault: Fault) -> NoSession {
     match fault {
         Fault::Again(why) | Fault::Short(why) | Fault::Demoted(why) | Fault::Broken(why) => {
-            Trouble::Unreachable(why)
+            NoSession::Unreachable(why)
         }
-        Fault::Refused(why) => Trouble::Unfit(refusal(&why)),
+        Fault::Refused(why) => NoSession::Unfit(refusal(&why)),
     }
 }
 

@@ -17,7 +17,7 @@ use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::nodes;
-use crate::session::{Answer, Fault, Params, Session, Trouble, refusal};
+use crate::session::{Answer, Fault, NoSession, Params, Session, refusal};
 use crate::settings::Settings;
 use crate::sql;
 use crate::status::Status;
@@ -89,12 +89,12 @@ impl Head {
 
 impl Core {
     /// Makes the first connection: creates whatever is missing and returns the identity of the log.
-    pub(crate) async fn begin(&self) -> Result<LogId, Trouble> {
+    pub(crate) async fn begin(&self) -> Result<LogId, NoSession> {
         let began = Instant::now();
         let mut pause = PAUSE;
         loop {
             match self.session().await {
-                Err(Trouble::Unreachable(_))
+                Err(NoSession::Unreachable(_))
                     if began.elapsed() + pause < self.settings.limits.patience =>
                 {
                     tokio::time::sleep(pause).await;
@@ -105,11 +105,11 @@ impl Core {
             }
         }
         let id = *lock(&self.id);
-        id.ok_or_else(|| Trouble::Unfit("the log has no identity".to_owned()))
+        id.ok_or_else(|| NoSession::Unfit("the log has no identity".to_owned()))
     }
 
     /// The open connection, or a new one.
-    pub(crate) async fn session(&self) -> Result<Arc<Session>, Trouble> {
+    pub(crate) async fn session(&self) -> Result<Arc<Session>, NoSession> {
         let known = lock(&self.session).clone();
         if let Some(session) = known.filter(|session| !session.is_closed()) {
             return Ok(session);
@@ -123,7 +123,7 @@ impl Core {
     }
 
     /// Refuses a server that has another log under the same cell; on the first connection, creates what is missing.
-    async fn recognise(&self, session: &Session) -> Result<(), Trouble> {
+    async fn recognise(&self, session: &Session) -> Result<(), NoSession> {
         let known = *lock(&self.id);
         match (known, self.begin) {
             (Some(_), _) => {}
@@ -145,11 +145,11 @@ impl Core {
             && wanted != id
         {
             let why = "the database has another log for this cell already: choose an empty one";
-            return Err(Trouble::Unfit(why.to_owned()));
+            return Err(NoSession::Unfit(why.to_owned()));
         }
         if known.is_some_and(|known| known != id) {
             let why = "the server has another log than before for this cell";
-            return Err(Trouble::Unfit(why.to_owned()));
+            return Err(NoSession::Unfit(why.to_owned()));
         }
         *lock(&self.id) = Some(id);
         Ok(())
@@ -248,8 +248,8 @@ impl Core {
         let mut pause = PAUSE;
         loop {
             let why = match self.session().await {
-                Err(why @ Trouble::Unreachable(_)) => no_session(&why),
-                Err(why @ (Trouble::Unfit(_) | Trouble::Absent)) => {
+                Err(why @ NoSession::Unreachable(_)) => no_session(&why),
+                Err(why @ (NoSession::Unfit(_) | NoSession::Absent)) => {
                     tracing::error!(%why, "the log's server cannot be used");
                     no_session(&why)
                 }
@@ -288,10 +288,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn drawn() -> Result<LogId, Trouble> {
+fn drawn() -> Result<LogId, NoSession> {
     let mut id = LogId::default();
     let filled = aws_lc_rs::rand::fill(&mut id);
-    filled.map_err(|_| Trouble::Unfit("no randomness for the log's identity".to_owned()))?;
+    filled.map_err(|_| NoSession::Unfit("no randomness for the log's identity".to_owned()))?;
     Ok(id)
 }
 
@@ -299,7 +299,7 @@ pub(crate) fn yet(why: &str) -> LogError {
     LogError::Yet(StoreError::Unreachable(Arc::from(why)))
 }
 
-pub(crate) fn no_session(why: &Trouble) -> LogError {
+pub(crate) fn no_session(why: &NoSession) -> LogError {
     yet(&why.to_string())
 }
 

@@ -46,7 +46,7 @@ pub struct Stats {
     pub last_flush_us: u64,
     /// How long all flushes took together, in microseconds.
     pub flush_us: u64,
-    /// The number of the last commit that the witness beside the journal names; 0 for engines
+    /// The number of the last commit that the witness next to the journal names; 0 for engines
     /// without one.
     pub witness_commit: u64,
     /// The SHA-256 hash of the record that holds that commit.

@@ -236,8 +236,11 @@ fn waiting(logs: &dyn Logs) {
     );
     let end = log.tail().expect("reachable").commit;
     assert!(woken < end);
-    let standing = log.standing().expect("reachable");
-    assert_eq!((standing.acknowledged, standing.tail.commit), (woken, end));
+    let cluster_view = log.cluster_view().expect("reachable");
+    assert_eq!(
+        (cluster_view.acknowledged, cluster_view.tail.commit),
+        (woken, end)
+    );
 }
 
 fn trimming(logs: &dyn Logs) {
@@ -266,7 +269,7 @@ fn offers(logs: &dyn Logs) {
     let epoch = first.acquire("one", LONG).expect("nobody has it").epoch;
     fill(first.as_mut(), epoch, 3);
     let tail = first.tail().expect("reachable");
-    assert_eq!(first.standing().expect("reachable").tail, tail);
+    assert_eq!(first.cluster_view().expect("reachable").tail, tail);
     // If only one process can have the log open, there is nobody to offer it to.
     let Ok((mut second, _second_kept)) = logs.open() else {
         return;
@@ -286,23 +289,27 @@ fn offers(logs: &dyn Logs) {
             "{taken:?}"
         );
     }
-    let standing = second.standing().expect("reachable");
-    assert_eq!((standing.epoch, standing.tail), (epoch, tail));
-    assert_eq!(standing.owner.as_deref(), Some("one"));
+    let cluster_view = second.cluster_view().expect("reachable");
+    assert_eq!((cluster_view.epoch, cluster_view.tail), (epoch, tail));
+    assert_eq!(cluster_view.owner.as_deref(), Some("one"));
     assert_eq!(
-        standing.url_after(Duration::ZERO).map(AsRef::as_ref),
+        cluster_view.url_after(Duration::ZERO).map(AsRef::as_ref),
         Some("http://one")
     );
-    assert!(standing.left.is_some_and(|left| left <= LONG));
-    assert!(!standing.is_free_for("two"));
-    let mut applied: Vec<_> = standing.nodes.iter().map(|it| it.node.applied.0).collect();
+    assert!(cluster_view.left.is_some_and(|left| left <= LONG));
+    assert!(!cluster_view.is_free_for("two"));
+    let mut applied: Vec<_> = cluster_view
+        .nodes
+        .iter()
+        .map(|it| it.node.applied.0)
+        .collect();
     applied.sort_unstable();
     assert_eq!(applied, [2, 3], "each node as it was last");
     first.offer(epoch, "two").expect("reachable");
-    let standing = first.standing().expect("reachable");
-    assert_eq!(standing.owner, None);
-    assert_eq!(standing.offered.as_deref(), Some("two"));
-    assert!(standing.is_free_for("two") && !standing.is_free_for("three"));
+    let cluster_view = first.cluster_view().expect("reachable");
+    assert_eq!(cluster_view.owner, None);
+    assert_eq!(cluster_view.offered.as_deref(), Some("two"));
+    assert!(cluster_view.is_free_for("two") && !cluster_view.is_free_for("three"));
     let other = first.acquire("three", LONG);
     assert!(matches!(other, Err(LogError::Held { .. })), "{other:?}");
     let next = second.acquire("two", LONG).expect("kept for it").epoch;
@@ -322,10 +329,13 @@ fn reservations(logs: &dyn Logs) {
     let Ok((mut second, _second_kept)) = logs.open() else {
         return;
     };
-    let standing = second.standing().expect("reachable");
-    assert_eq!((standing.epoch, standing.owner.as_deref()), (epoch, None));
-    assert_eq!(standing.offered.as_deref(), Some("a name"));
-    assert!(standing.left.is_some() && !standing.is_free_for("two"));
+    let cluster_view = second.cluster_view().expect("reachable");
+    assert_eq!(
+        (cluster_view.epoch, cluster_view.owner.as_deref()),
+        (epoch, None)
+    );
+    assert_eq!(cluster_view.offered.as_deref(), Some("a name"));
+    assert!(cluster_view.left.is_some() && !cluster_view.is_free_for("two"));
     let held = |done: Result<Epoch, LogError>| matches!(done, Err(LogError::Held { .. }));
     assert!(held(second.acquire("two", LONG).map(|lease| lease.epoch)));
     assert!(held(second.reserve("another name")));

@@ -16,7 +16,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use crate::api::{CommitNo, Entry, Position, Projection, StoreError};
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
 use crate::journal::format::{Hash, Record};
 use crate::journal::{Journal, position, split};
 use crate::log::Tail;
@@ -28,7 +28,7 @@ const PARTS_LEAST: usize = 4;
 /// A part takes no further record once its records have this many bytes.
 const PART_BYTES: usize = 128 << 10;
 
-/// How many parts may wait beside tables of this size: a quarter of one in records.
+/// How many parts may wait next to tables of this size: a quarter of one in records.
 pub(crate) fn parts_of(table_bytes: usize) -> usize {
     (table_bytes / 4 / PART_BYTES).max(PARTS_LEAST)
 }
@@ -40,7 +40,7 @@ pub(crate) struct Read {
     /// The number of its first commit.
     pub(crate) first_commit: u64,
     /// How far the rows reach once they include this record.
-    pub(crate) mark: Mark,
+    pub(crate) mark: JournalMark,
     /// Its size in bytes.
     pub(crate) bytes: usize,
 }
@@ -51,7 +51,7 @@ impl Read {
         at: Position,
         record: &Record<'_>,
         projection: &dyn Projection,
-        seen: Seen<'_>,
+        seen: EntrySeen<'_>,
     ) -> Result<Self, StoreError> {
         let (segment, offset) = split(at);
         let mut entries = Vec::with_capacity(usize_of32(record.header.entries));
@@ -72,7 +72,7 @@ impl Read {
         Ok(Self {
             entries,
             first_commit: record.header.first_commit,
-            mark: Mark {
+            mark: JournalMark {
                 commit: record.header.last_commit(),
                 chain: Hash::default(),
                 end: position(segment, offset + u32_of(record.bytes.len())),
@@ -82,10 +82,10 @@ impl Read {
     }
 }
 
-type Part = Result<Vec<Read>, StoreError>;
+type ReadPart = Result<Vec<Read>, StoreError>;
 
 /// Sees each entry and its place as it is read, in order.
-pub(crate) type Seen<'s> = &'s mut (dyn FnMut(&Entry, Position) + Send);
+pub(crate) type EntrySeen<'s> = &'s mut (dyn FnMut(&Entry, Position) + Send);
 
 /// What is read.
 pub(crate) struct Reading<'a> {
@@ -107,17 +107,17 @@ impl Reading<'_> {
     pub(crate) fn all(
         &self,
         parts: usize,
-        seen: Seen<'_>,
+        seen: EntrySeen<'_>,
         take: &mut dyn FnMut(Read) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let (sender, parts) = sync_channel::<Part>(parts);
+        let (sender, parts) = sync_channel::<ReadPart>(parts);
         // for whichever thread reads
         let seen = Mutex::new(seen);
         thread::scope(|scope| {
             let ahead = thread::Builder::new().name("caudal-storage-ahead".to_owned());
             let ahead = ahead.spawn_scoped(scope, || self.fill(&seen, sender));
             if let Err(e) = ahead {
-                tracing::warn!(error = %e, "no thread reads the journal ahead");
+                tracing::warn!(error = %e, "no read-ahead thread for the journal");
                 return self.read(&mut **lock(&seen), &mut |read| take(read).map(|()| true));
             }
             for part in parts {
@@ -128,7 +128,7 @@ impl Reading<'_> {
     }
 
     /// Reads until the end of the journal, or until the receiver is gone.
-    fn fill(&self, seen: &Mutex<Seen<'_>>, sender: SyncSender<Part>) {
+    fn fill(&self, seen: &Mutex<EntrySeen<'_>>, sender: SyncSender<ReadPart>) {
         let (mut part, mut bytes) = (Vec::new(), 0);
         let read = self.read(&mut **lock(seen), &mut |next| {
             bytes += next.bytes;
@@ -150,7 +150,7 @@ impl Reading<'_> {
     /// of each other one is named by the next.
     fn read(
         &self,
-        seen: Seen<'_>,
+        seen: EntrySeen<'_>,
         take: &mut dyn FnMut(Read) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let (mut held, mut wanted) = (None::<Read>, true);

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use crate::api::{Commit, Position, Projection, Row, StoreError};
 use crate::durable::ahead::Read;
-use crate::durable::cell::Lies;
+use crate::durable::cell::FramedEntry;
 use crate::durable::project::Overlay;
 use crate::index::SortedRows;
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
 use crate::journal::position;
-use crate::journal::writer::Placed;
+use crate::journal::writer::AppendedAt;
 use crate::log::Sealed;
 
 /// The rows of a node, and how far in the log they reach.
@@ -22,7 +22,7 @@ pub(crate) struct Applier {
     index: Arc<SortedRows>,
     projection: Arc<dyn Projection>,
     overlay: Overlay,
-    mark: Mark,
+    mark: JournalMark,
 }
 
 impl Applier {
@@ -41,7 +41,7 @@ impl Applier {
     }
 
     /// How far the rows reach.
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> JournalMark {
         self.mark
     }
 
@@ -52,9 +52,9 @@ impl Applier {
     /// before it are not shown; the applier must not be used any more.
     pub(crate) fn record(
         &mut self,
-        placed: &Placed,
+        placed: &AppendedAt,
         sealed: &Sealed<'_>,
-        entries: &[Lies],
+        entries: &[FramedEntry],
     ) -> Result<(), StoreError> {
         for (place, entry) in entries {
             let position = position(placed.segment.number, placed.offset + place);
@@ -74,7 +74,7 @@ impl Applier {
         &mut self,
         commits: &[Commit],
         places: &[u32],
-        placed: &Placed,
+        placed: &AppendedAt,
         sealed: &Sealed<'_>,
     ) -> Result<(), StoreError> {
         let offered: usize = commits.iter().map(|commit| commit.entries.len()).sum();
@@ -131,7 +131,7 @@ impl Applier {
 
     fn publish(&mut self, sealed: &Sealed<'_>, end: Position) {
         let tail = sealed.tail();
-        let mark = Mark {
+        let mark = JournalMark {
             commit: tail.commit.0,
             chain: tail.hash,
             end,
@@ -141,7 +141,7 @@ impl Applier {
     }
 
     /// Notes that the rows now include the record that begins with this commit.
-    fn reaches(&mut self, first_commit: u64, mark: Mark) {
+    fn reaches(&mut self, first_commit: u64, mark: JournalMark) {
         assert!(
             first_commit == self.mark.commit + 1,
             "records are applied in the order of the log"

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::{CommitNo, Entry, Projection, StoreError};
 use crate::durable::watch::Watch;
-use crate::journal::writer::{Placed, Refused, Writer};
+use crate::journal::writer::{AppendError, AppendedAt, JournalWriter};
 use crate::log::{Epoch, Lease, Log, LogError, Sealed, Tail};
 use crate::num::usize_of32;
 use crate::sync::lock;
@@ -31,7 +31,7 @@ const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(100);
 
 /// A lease that must be renewed.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct HeldLease {
     length: Duration,
     /// When the lease was last requested, counting only requests that were granted.
     asked: Instant,
@@ -39,7 +39,7 @@ struct Held {
     tried: Option<Instant>,
 }
 
-impl Held {
+impl HeldLease {
     /// When the next renewal is due, earlier if it has a record to acknowledge: a log that refuses at once is not asked
     /// again without a pause.
     fn due(&self, acknowledges: bool) -> Instant {
@@ -60,19 +60,23 @@ pub(crate) struct Cell {
     log: Box<dyn Log>,
     /// The epoch of this node's lease; 0 on a follower.
     epoch: Epoch,
-    lease: Option<Held>,
+    lease: Option<HeldLease>,
     /// The last commit of which followers were told that it was acknowledged.
     told: CommitNo,
     /// Whether this node takes in only what an owner has acknowledged while it follows.
     only_acknowledged: bool,
     /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines.
     elsewhere: bool,
-    local: Arc<Mutex<Writer>>,
+    local: Arc<Mutex<JournalWriter>>,
 }
 
 impl Cell {
     /// A cell that nobody owns yet; its log is this node's journal, or is `elsewhere`.
-    pub(crate) fn new(log: Box<dyn Log>, local: Arc<Mutex<Writer>>, elsewhere: bool) -> Self {
+    pub(crate) fn new(
+        log: Box<dyn Log>,
+        local: Arc<Mutex<JournalWriter>>,
+        elsewhere: bool,
+    ) -> Self {
         Self {
             log,
             epoch: Epoch::default(),
@@ -108,7 +112,7 @@ impl Cell {
     }
 
     fn holds(&mut self, lease: &Lease, asked: Instant) {
-        self.lease = lease.length.map(|length| Held {
+        self.lease = lease.length.map(|length| HeldLease {
             length,
             asked,
             tried: None,
@@ -197,7 +201,7 @@ impl Cell {
         &mut self,
         sealed: &Sealed<'_>,
         watch: &Watch,
-    ) -> Result<Placed, LogError> {
+    ) -> Result<AppendedAt, LogError> {
         if !self.elsewhere {
             watch.begin();
         }
@@ -219,15 +223,15 @@ impl Cell {
     ///
     /// # Errors
     /// When it is not the next record, or cannot be written.
-    pub(crate) fn take(&self, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
+    pub(crate) fn take(&self, sealed: &Sealed<'_>) -> Result<AppendedAt, LogError> {
         let mut local = lock(&self.local);
         // The record is already in the log: a refusal here does not undo it there.
         let put = local.put(sealed).map_err(|why| match why {
-            Refused::Yet(e) => LogError::Lost(Arc::from(e.to_string())),
+            AppendError::Yet(e) => LogError::Lost(Arc::from(e.to_string())),
             why => LogError::from(why),
         });
         let placed = put?;
-        local.sync().map_err(Refused::from)?;
+        local.sync().map_err(AppendError::from)?;
         local.show(&placed);
         Ok(placed)
     }
@@ -290,7 +294,7 @@ impl Cell {
         &self,
         most: Duration,
         projection: &dyn Projection,
-        visit: &mut dyn FnMut(&Placed, &Sealed<'_>, &[Lies]) -> bool,
+        visit: &mut dyn FnMut(&AppendedAt, &Sealed<'_>, &[FramedEntry]) -> bool,
     ) -> Result<(), LogError> {
         let own = self.tail().commit;
         let end = self.reaches(own, most)?;
@@ -316,11 +320,14 @@ impl Cell {
 }
 
 /// An entry, after the offset of its frame within its record.
-pub(crate) type Lies = (u32, Entry);
+pub(crate) type FramedEntry = (u32, Entry);
 
 /// The entries of a record. Refuses a record with one that this program cannot read: the entry's rows would be missing,
 /// and the next start would refuse the journal.
-fn readable(sealed: &Sealed<'_>, projection: &dyn Projection) -> Result<Vec<Lies>, LogError> {
+fn readable(
+    sealed: &Sealed<'_>,
+    projection: &dyn Projection,
+) -> Result<Vec<FramedEntry>, LogError> {
     let record = sealed.record();
     let mut entries = Vec::with_capacity(usize_of32(record.header.entries));
     let mut unknown = None;
@@ -353,7 +360,7 @@ mod tests {
         let asked = Instant::now();
         let ms = Duration::from_millis;
         for (length, pause) in [(5_000, 166), (2_000, 66), (60_000, 500)] {
-            let mut held = Held {
+            let mut held = HeldLease {
                 length: ms(length),
                 asked,
                 tried: None,

@@ -26,16 +26,18 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::api::Checks;
-use crate::durable::checkpoint::{Checkpoint, Found, KnownIndex, KnownRun, Rounds, Slot};
+use crate::durable::checkpoint::{
+    Checkpoint, CheckpointSlot, KnownIndex, KnownRun, Rounds, TrustedCheckpoint,
+};
 use crate::durable::seals::{Fresh, Seals};
 use crate::files::Files;
 use crate::folder::{Folder, Stamp};
 use crate::health::{Health, Suspect};
 use crate::index::SortedRows;
-use crate::index::again::Again;
-use crate::index::manifest::Mark;
+use crate::index::error::IndexError;
+use crate::index::manifest::JournalMark;
 use crate::index::run::RunInfo;
-use crate::index::trouble::Trouble;
+use crate::index::scrub::RunScrub;
 use crate::journal::Journal;
 use crate::journal::check::Checked;
 use crate::journal::format::StoreId;
@@ -51,7 +53,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 enum Current {
     Segment(Reread),
-    Run(Again),
+    Run(RunScrub),
 }
 
 /// The checker's state, which only one caller at a time changes.
@@ -64,7 +66,7 @@ struct Work {
     runs: BTreeMap<u64, u64>,
     rounds: Rounds,
     /// The content of the last slot.
-    slot: Option<Slot>,
+    slot: Option<CheckpointSlot>,
     current: Option<Current>,
     /// Segments that could not be read in this round.
     refused: BTreeSet<u32>,
@@ -125,7 +127,7 @@ impl Work {
 
 impl Checker {
     /// Continues from the state that was found on disk and read at the start.
-    pub(crate) fn new(parts: Parts, found: &Found, checked: &Checked) -> Self {
+    pub(crate) fn new(parts: Parts, found: &TrustedCheckpoint, checked: &Checked) -> Self {
         let Parts {
             files,
             folder,
@@ -330,7 +332,7 @@ impl Checker {
             .then_some(Attested { seal, stamp, round }))
     }
 
-    fn note_index(&self, work: &mut Work, (mark, runs): (Mark, Vec<RunInfo>)) {
+    fn note_index(&self, work: &mut Work, (mark, runs): (JournalMark, Vec<RunInfo>)) {
         let round = work.round();
         let runs: Vec<KnownRun> = runs
             .iter()
@@ -341,7 +343,7 @@ impl Checker {
             })
             .collect();
         work.runs = runs.iter().map(|run| (run.id, run.round)).collect();
-        let slot = Slot {
+        let slot = CheckpointSlot {
             rounds: work.rounds,
             index: KnownIndex {
                 file: self.folder.birth("index/db"),
@@ -367,7 +369,7 @@ impl Checker {
         };
         let read = match current {
             Some(Current::Segment(reread)) => self.segment(&mut work, reread),
-            Some(Current::Run(again)) => self.run_of_index(&mut work, again),
+            Some(Current::Run(scrub)) => self.run_of_index(&mut work, scrub),
             None => 0,
         };
         self.show(&work);
@@ -407,18 +409,15 @@ impl Checker {
             let due = |id: u64| work.runs.get(&id).is_some_and(|round| *round < begun);
             match runs.iter().find(|run| due(run.id)) {
                 None => work.index_done = true,
-                Some(run) => match self.index.again(run.id) {
-                    Some(again) => return Some(Current::Run(again)),
+                Some(run) => match self.index.scrub(run.id) {
+                    Some(scrub) => return Some(Current::Run(scrub)),
                     None => drop(work.runs.remove(&run.id)),
                 },
             }
         }
         work.rounds.ended = begun;
         work.rounds.ended_at = now;
-        tracing::info!(
-            round = begun,
-            "everything that is kept was read and checked"
-        );
+        tracing::info!(round = begun, "all stored data was read and checked");
         None
     }
 
@@ -443,24 +442,24 @@ impl Checker {
         read
     }
 
-    fn run_of_index(&self, work: &mut Work, mut again: Again) -> u64 {
-        match self.index.read_again(&mut again) {
+    fn run_of_index(&self, work: &mut Work, mut scrub: RunScrub) -> u64 {
+        match self.index.scrub_step(&mut scrub) {
             Ok((read, false)) => {
-                work.current = Some(Current::Run(again));
+                work.current = Some(Current::Run(scrub));
                 read
             }
             Ok((read, true)) => {
-                work.runs.insert(again.run(), work.rounds.begun);
+                work.runs.insert(scrub.run(), work.rounds.begun);
                 read
             }
-            Err(Trouble::Read(why)) => {
+            Err(IndexError::Read(why)) => {
                 // a run that cannot be read now is read in the next round
-                work.runs.insert(again.run(), work.rounds.begun);
+                work.runs.insert(scrub.run(), work.rounds.begun);
                 self.health.unreadable(&why, None);
                 self.keep("index", None, why);
                 1
             }
-            Err(Trouble::Damaged(why) | Trouble::Write(why)) => {
+            Err(IndexError::Damaged(why) | IndexError::Write(why)) => {
                 self.health.damage(&why);
                 self.keep("index", None, why);
                 1

@@ -35,8 +35,8 @@ use crate::api::Position;
 use crate::codec::{Cursor, all_zero};
 use crate::files::Files;
 use crate::folder::{Birth, Folder};
-use crate::index::again::Known;
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
+use crate::index::scrub::AttestedRuns;
 use crate::journal::check::Checked;
 use crate::journal::format::{Hash, StoreId};
 use crate::journal::seal::{Attested, ROW};
@@ -73,7 +73,7 @@ pub(crate) struct KnownIndex {
     /// sled's file; `None` when the file system does not identify it.
     pub(crate) file: Option<Birth>,
     /// How far the rows covered the journal.
-    pub(crate) mark: Mark,
+    pub(crate) mark: JournalMark,
     /// Its runs, at most as many as a slot names.
     pub(crate) runs: Vec<KnownRun>,
 }
@@ -102,14 +102,14 @@ impl Rounds {
 
 /// The content of a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct CheckpointSlot {
     /// The rounds of the background check.
     pub(crate) rounds: Rounds,
     /// The index that the slot attests.
     pub(crate) index: KnownIndex,
 }
 
-impl Slot {
+impl CheckpointSlot {
     /// Encodes the bytes of a slot.
     pub(crate) fn encode(&self, id: &StoreId, serial: u64) -> Vec<u8> {
         let mut b = Vec::with_capacity(SLOT);
@@ -165,7 +165,7 @@ impl Slot {
             inode: c.u64()?,
             made: (c.array().map(i64::from_be_bytes)?, c.u32()?),
         };
-        let mark = Mark {
+        let mark = JournalMark {
             commit: c.u64()?,
             chain: c.array()?,
             end: Position(c.u64()?),
@@ -195,15 +195,15 @@ impl Slot {
 
 /// The part of the checkpoint that was found on disk and is trusted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct TrustedCheckpoint {
     /// The rows of segments, by number from 1.
     pub(crate) attested: Vec<Option<Attested>>,
     /// The newest intact slot; `None` when nothing is trusted.
-    pub(crate) slot: Option<Slot>,
+    pub(crate) slot: Option<CheckpointSlot>,
     serial: u64,
 }
 
-impl Found {
+impl TrustedCheckpoint {
     /// The first segment that is always read, even if attested: the one in which the index ends.
     pub(crate) fn tail(&self) -> u32 {
         let end = self.slot.as_ref().map(|slot| slot.index.mark.end);
@@ -221,9 +221,9 @@ impl Found {
     }
 
     /// The index runs that need not be read, and the file that contains them.
-    pub(crate) fn known(&self) -> Option<(Birth, Known)> {
+    pub(crate) fn known(&self) -> Option<(Birth, AttestedRuns)> {
         let index = &self.slot.as_ref()?.index;
-        let known = Known {
+        let known = AttestedRuns {
             commit: index.mark.commit,
             runs: index.runs.iter().map(|run| (run.id, run.digest)).collect(),
         };
@@ -232,13 +232,13 @@ impl Found {
 }
 
 /// Reads the checkpoint of a store whose journal has this many segments.
-pub(crate) fn read(folder: &Folder, id: &StoreId, segments: u32) -> Found {
+pub(crate) fn read(folder: &Folder, id: &StoreId, segments: u32) -> TrustedCheckpoint {
     let bytes = match read_all(folder) {
         Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Found::default(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return TrustedCheckpoint::default(),
         Err(e) => {
             tracing::warn!(error = %e, "the checkpoint cannot be read: everything is checked");
-            return Found::default();
+            return TrustedCheckpoint::default();
         }
     };
     let found = parse(&bytes, id, segments);
@@ -258,14 +258,18 @@ fn read_all(folder: &Folder) -> io::Result<Vec<u8>> {
 }
 
 /// Parses the bytes of the file and returns the part that is trusted.
-pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> Found {
-    let slots = [0, SLOT].map(|at| bytes.get(at..).and_then(|slot| Slot::decode(slot, id)));
+pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> TrustedCheckpoint {
+    let slots = [0, SLOT].map(|at| {
+        bytes
+            .get(at..)
+            .and_then(|slot| CheckpointSlot::decode(slot, id))
+    });
     let newest = slots
         .into_iter()
         .flatten()
         .max_by_key(|(serial, _)| *serial);
     let Some((serial, slot)) = newest else {
-        return Found::default();
+        return TrustedCheckpoint::default();
     };
     let mut attested = Vec::new();
     let rows = bytes.get(ROWS..).unwrap_or(&[]);
@@ -273,14 +277,14 @@ pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> Found {
         let row = Attested::decode(row, id).filter(|row| row.seal.number == number);
         // a row beyond the journal's end was not written for this journal
         if row.is_some() && number >= segments {
-            return Found::default();
+            return TrustedCheckpoint::default();
         }
         attested.push(row);
     }
     if split(slot.index.mark.end).0 > segments {
-        return Found::default();
+        return TrustedCheckpoint::default();
     }
-    Found {
+    TrustedCheckpoint {
         attested,
         slot: Some(slot),
         serial,
@@ -302,7 +306,12 @@ pub(crate) struct Checkpoint {
 
 impl Checkpoint {
     /// Continues from what was found on disk; writes nothing yet.
-    pub(crate) fn new(folder: Arc<Folder>, files: &Files, id: StoreId, found: &Found) -> Self {
+    pub(crate) fn new(
+        folder: Arc<Folder>,
+        files: &Files,
+        id: StoreId,
+        found: &TrustedCheckpoint,
+    ) -> Self {
         Self {
             folder,
             files: files.clone(),
@@ -322,7 +331,7 @@ impl Checkpoint {
     }
 
     /// Writes the next slot.
-    pub(crate) fn slot(&mut self, slot: &Slot) {
+    pub(crate) fn slot(&mut self, slot: &CheckpointSlot) {
         self.serial += 1;
         let bytes = slot.encode(&self.id, self.serial);
         self.put(&bytes, self.serial % 2 * u64_of(SLOT));
@@ -339,7 +348,7 @@ impl Checkpoint {
             if let Err(e) = self.files.remove(&self.folder, CHECKPOINT) {
                 tracing::error!(
                     error = %e,
-                    "a checkpoint that may say more than is true cannot be removed: remove it before the next start"
+                    "a checkpoint that may be ahead of the store cannot be removed: remove it before the next start"
                 );
             }
         }

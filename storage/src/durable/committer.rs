@@ -18,10 +18,10 @@ use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
 use crate::durable::heads::Heads;
-use crate::durable::queue::{Group, Item};
-use crate::durable::sign::Sign;
+use crate::durable::heartbeat::Heartbeat;
+use crate::durable::queue::{Group, QueueItem};
 use crate::journal::format::RecordBuilder;
-use crate::journal::writer::Placed;
+use crate::journal::writer::AppendedAt;
 use crate::log::{LogError, Sealed, Tail};
 use crate::num::u64_of;
 
@@ -36,22 +36,22 @@ pub(crate) struct Committer {
     heads: Heads,
     applier: Applier,
     /// How this node announces itself to other nodes, if there are any.
-    sign: Option<Sign>,
+    heartbeat: Option<Heartbeat>,
 }
 
 impl Committer {
-    /// A committer for a cell that this node owns and whose log is applied to its end; `sign` announces this node to
+    /// A committer for a cell that this node owns and whose log is applied to its end; `heartbeat` announces this node to
     /// the others, if there are any.
     pub(crate) fn new(
         shared: Arc<Shared>,
         cell: Cell,
         applier: Applier,
-        sign: Option<Sign>,
+        heartbeat: Option<Heartbeat>,
     ) -> Self {
         Self {
             shared,
             cell,
-            sign,
+            heartbeat,
             record: RecordBuilder::default(),
             heads: Heads::default(),
             applier,
@@ -60,7 +60,7 @@ impl Committer {
 
     /// Works until the store closes or is lost, or, on a node among others, until it no longer owns the cell; then
     /// returns cell, rows and sign, with which the node follows.
-    pub(crate) fn run(mut self) -> Option<(Cell, Applier, Sign)> {
+    pub(crate) fn run(mut self) -> Option<(Cell, Applier, Heartbeat)> {
         let options = self.shared.options.clone();
         while let Some(group) =
             self.shared
@@ -99,12 +99,12 @@ impl Committer {
                 return None;
             }
             if let Some(e) = self.shared.role.refusing() {
-                let Some(sign) = self.sign else {
+                let Some(heartbeat) = self.heartbeat else {
                     self.shared.fail_waiting(&e);
                     return None;
                 };
                 self.cell.forget();
-                return Some((self.cell, self.applier, sign));
+                return Some((self.cell, self.applier, heartbeat));
             }
             self.heads.trim(options.heads_max);
         }
@@ -113,8 +113,8 @@ impl Committer {
 
     /// How long this thread may sleep.
     fn rests(&self) -> Option<Duration> {
-        match (self.cell.rests(), &self.sign) {
-            (Some(rests), Some(sign)) => Some(rests.min(sign.rests())),
+        match (self.cell.rests(), &self.heartbeat) {
+            (Some(rests), Some(heartbeat)) => Some(rests.min(heartbeat.rests())),
             (rests, _) => rests,
         }
     }
@@ -123,7 +123,7 @@ impl Committer {
     /// on is refused. This node follows even if telling the log failed: the log may have taken the change and its
     /// answer been lost.
     fn hand_over(&mut self, to: &str, reply: &Reply) {
-        if self.sign.is_none() {
+        if self.heartbeat.is_none() {
             let alone = "this store has no other nodes";
             return tell(reply, Err(StoreError::Invalid(alone.to_owned())));
         }
@@ -140,8 +140,8 @@ impl Committer {
     /// Renews the lease when it is due. While the log cannot be reached, the lease may expire; if another node takes
     /// the cell then, this node's appends have no effect.
     fn renew(&mut self) {
-        if let Some(sign) = &mut self.sign {
-            sign.show(&self.shared, &mut self.cell, self.applier.mark());
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.show(&self.shared, &mut self.cell, self.applier.mark());
         }
         if self.cell.rests() != Some(Duration::ZERO) {
             return;
@@ -167,7 +167,7 @@ impl Committer {
         let tail = self.cell.tail();
         for (came, item) in items {
             match item {
-                Item::Commit(mut commit, done, _) => {
+                QueueItem::Commit(mut commit, done, _) => {
                     let accepted = self.heads.take(&commit, &look);
                     if accepted.is_ok() {
                         self.heads.sift(&mut commit.hints, rows, &look);
@@ -183,12 +183,12 @@ impl Committer {
                         Some(came),
                     ));
                 }
-                Item::Barrier(done) => {
+                QueueItem::Barrier(done) => {
                     let last = tail.commit.0 + u64_of(commits.len());
                     outcomes.push((done, Ok(CommitNo(last)), None));
                 }
-                Item::Yield(to, reply) => closing = Some(Last::Yield(to, reply)),
-                Item::Close(reply) => closing = Some(Last::Close(reply)),
+                QueueItem::Yield(to, reply) => closing = Some(Last::Yield(to, reply)),
+                QueueItem::Close(reply) => closing = Some(Last::Close(reply)),
             }
         }
         // before the group: a note describes rows that were durable when it was submitted
@@ -239,7 +239,7 @@ impl Committer {
 }
 
 /// Appends a record while the watch looks for a stuck write.
-fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
+fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<AppendedAt, LogError> {
     let start = Instant::now();
     let placed = cell.append(sealed, &shared.watch);
     if let Some(e) = shared.health.poisoned() {
@@ -264,13 +264,13 @@ pub(crate) type Reply = std::sync::mpsc::SyncSender<Result<(), StoreError>>;
 /// Reports how the last item of a group ended.
 pub(crate) fn tell(reply: &Reply, outcome: Result<(), StoreError>) {
     if reply.send(outcome).is_err() {
-        tracing::error!("nobody waits for what the store was asked to end");
+        tracing::error!("the caller that closed the store has gone");
     }
 }
 
 /// Calls a `done`; a panic in it does not take the store down.
 pub(crate) fn finish(done: Done, result: Result<CommitNo, StoreError>) {
     if catch_unwind(AssertUnwindSafe(|| done(result))).is_err() {
-        tracing::error!("a callback of a commit panicked");
+        tracing::error!("commit callback panicked");
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::api::Projection;
 use crate::durable::checker::Parts;
 use crate::durable::checkpoint;
-use crate::durable::held::Held;
+use crate::durable::held::HeldFolder;
 use crate::durable::options::{SEGMENT_MIN, StoreOptions};
 use crate::durable::seals::Seals;
 use crate::durable::space;
@@ -22,12 +22,12 @@ use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::{Birth, Folder};
 use crate::health::{Health, MARKER};
-use crate::index::again::Known;
 use crate::index::blocks::{INDEX, probe};
-use crate::index::manifest::Mark;
+use crate::index::error::IndexError;
+use crate::index::manifest::JournalMark;
 use crate::index::open::Wanted;
 use crate::index::scope::Scopes;
-use crate::index::trouble::Trouble;
+use crate::index::scrub::AttestedRuns;
 use crate::index::{SortedRows, Tuning};
 use crate::journal::check::{Checked, Trust, check, segment_numbers};
 use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
@@ -47,10 +47,10 @@ pub(super) struct Site {
 
 /// The findings in a folder; nothing in it has been changed except what sled does when it opens.
 pub(super) struct Examined<'a> {
-    pub(super) found: checkpoint::Found,
+    pub(super) found: checkpoint::TrustedCheckpoint,
     pub(super) checked: Checked,
     pub(super) journal: Arc<Journal>,
-    pub(super) testimony: Option<(u64, Mark)>,
+    pub(super) testimony: Option<(u64, JournalMark)>,
     pub(super) index: Result<SortedRows, Wanted<'a>>,
 }
 
@@ -68,9 +68,9 @@ impl Site {
     }
 
     /// The checkpoint, as far as it can be trusted before anything is read.
-    fn found(&self, options: &StoreOptions) -> Result<checkpoint::Found, OpenError> {
+    fn found(&self, options: &StoreOptions) -> Result<checkpoint::TrustedCheckpoint, OpenError> {
         if options.check_all {
-            return Ok(checkpoint::Found::default());
+            return Ok(checkpoint::TrustedCheckpoint::default());
         }
         let numbers = segment_numbers(&self.journal);
         let numbers = numbers.map_err(|e| OpenError::io("listing", self.journal.path(), e))?;
@@ -80,7 +80,7 @@ impl Site {
 
     pub(super) fn writer(
         &self,
-        held: &Arc<Held>,
+        held: &Arc<HeldFolder>,
         seals: &Arc<Seals>,
         options: &StoreOptions,
     ) -> WriterParts {
@@ -146,7 +146,7 @@ pub(super) fn examine<'a>(
         // a contradiction with the checkpoint alone is no reason to refuse the store
         _ => {
             tracing::warn!("the checkpoint does not agree with the journal: everything is checked");
-            found = checkpoint::Found::default();
+            found = checkpoint::TrustedCheckpoint::default();
             read(&Trust::default())?
         }
     };
@@ -184,7 +184,7 @@ fn testify(
     options: &StoreOptions,
     checked: &Checked,
     journal: &Journal,
-    testimony: Option<(u64, Mark)>,
+    testimony: Option<(u64, JournalMark)>,
 ) -> Result<(), OpenError> {
     let file = path.join(WITNESS);
     let Some((_, mark)) = testimony else {
@@ -217,7 +217,7 @@ fn testify(
 }
 
 /// Whether the journal holds the record that a mark names.
-fn bears_out(checked: &Checked, journal: &Journal, mark: &Mark) -> Result<bool, OpenError> {
+fn bears_out(checked: &Checked, journal: &Journal, mark: &JournalMark) -> Result<bool, OpenError> {
     if mark.commit == checked.last_commit {
         return Ok(mark.chain == checked.chain);
     }
@@ -229,7 +229,12 @@ fn bears_out(checked: &Checked, journal: &Journal, mark: &Mark) -> Result<bool, 
 }
 
 /// Refuses a journal that lacks a record which the index proves to have existed.
-fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result<(), OpenError> {
+fn agree(
+    dir: &Path,
+    checked: &Checked,
+    journal: &Journal,
+    mark: JournalMark,
+) -> Result<(), OpenError> {
     let place = segment_path(dir, checked.segment);
     let refuse = |why: &str| Err(OpenError::damaged(&place, u64::from(checked.offset), why));
     if mark.commit > checked.last_commit {
@@ -252,7 +257,7 @@ fn open_index<'a>(
     site: &'a Site,
     options: &StoreOptions,
     projection: &dyn Projection,
-    known: Option<(Birth, Known)>,
+    known: Option<(Birth, AttestedRuns)>,
 ) -> Result<Result<SortedRows, Wanted<'a>>, OpenError> {
     let (folder, id) = (&site.folder, site.id);
     let start = position(1, SEGMENT_HEADER);
@@ -269,12 +274,12 @@ fn open_index<'a>(
             frozen_max: options.frozen_max.max(1),
             fan_in: options.merge_fan_in.max(2),
             block_cache: options.block_cache_bytes,
-            apart_keys: options.apart_keys,
+            file_keys: options.file_keys,
             scopes: Scopes::of(projection.scoped()),
             single: Scopes::of(projection.single()),
         },
         health: Arc::clone(&site.health),
-        nothing: Mark {
+        nothing: JournalMark {
             commit: 0,
             chain: genesis(&id),
             end: start,
@@ -286,7 +291,7 @@ fn open_index<'a>(
     };
     let marked = exists(MARKER)?.is_some();
     let opened = if marked {
-        Err(Trouble::from("it was found damaged before"))
+        Err(IndexError::from("it was found damaged before"))
     } else {
         let mut opened = try_index(&wanted, false);
         let full = matches!(&opened, Err(why) if why.no_room());
@@ -298,21 +303,21 @@ fn open_index<'a>(
     };
     // if the system cannot read, that proves nothing about the content
     let opened = opened.map_err(|why| match why {
-        Trouble::Damaged(_) if exists(INDEX).is_ok_and(|i| i.is_some()) => probe(folder)
+        IndexError::Damaged(_) if exists(INDEX).is_ok_and(|i| i.is_some()) => probe(folder)
             .err()
-            .filter(|e| !matches!(e, Trouble::Damaged(_)))
+            .filter(|e| !matches!(e, IndexError::Damaged(_)))
             .unwrap_or(why),
         why => why,
     });
     match opened {
         Ok(index) => Ok(Ok(index)),
-        Err(Trouble::Read(why) | Trouble::Write(why)) => Err(OpenError::Io {
+        Err(IndexError::Read(why) | IndexError::Write(why)) => Err(OpenError::Io {
             what: format!("opening the index in {}", folder.path().display()),
             source: Arc::new(std::io::Error::other(format!(
                 "{why}. The index was kept as it is; nothing is rebuilt for an error that may pass"
             ))),
         }),
-        Err(Trouble::Damaged(why)) => {
+        Err(IndexError::Damaged(why)) => {
             if marked || exists(INDEX)?.is_some() {
                 tracing::warn!(
                     why,
@@ -329,7 +334,7 @@ fn open_index<'a>(
 /// # Errors
 /// `Damaged` when the index has to be rebuilt, `Read` or `Write` when the system refused an operation, which says
 /// nothing about the bytes on disk.
-pub(super) fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<SortedRows, Trouble> {
+pub(super) fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<SortedRows, IndexError> {
     let open = AssertUnwindSafe(|| SortedRows::open(wanted, fresh));
-    catch_unwind(open).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
+    catch_unwind(open).unwrap_or_else(|panic| Err(IndexError::panicked(panic.as_ref())))
 }

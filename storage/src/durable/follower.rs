@@ -14,7 +14,7 @@ use crate::api::StoreError;
 use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
-use crate::durable::queue::Item;
+use crate::durable::queue::QueueItem;
 use crate::log::LogError;
 
 /// How long one wait for the log lasts at most.
@@ -66,18 +66,18 @@ pub(crate) fn run(shared: &Arc<Shared>, cell: &Cell, mut applier: Applier) {
     loop {
         match shared.queue.look() {
             None => return,
-            Some(Some(Item::Close(reply))) => {
+            Some(Some(QueueItem::Close(reply))) => {
                 let written = shared.write_out(applier.mark());
                 shared.fail_waiting(&StoreError::Closed);
                 if reply.send(written).is_err() {
-                    tracing::error!("nobody waits for the end of the store");
+                    tracing::error!("the caller that waited for the store to close has gone");
                 }
                 return;
             }
-            Some(Some(Item::Commit(_, done, _) | Item::Barrier(done))) => {
+            Some(Some(QueueItem::Commit(_, done, _) | QueueItem::Barrier(done))) => {
                 super::committer::finish(done, Err(StoreError::NotOwner { address: None }));
             }
-            Some(Some(Item::Yield(_, reply))) => {
+            Some(Some(QueueItem::Yield(_, reply))) => {
                 super::committer::tell(&reply, Err(StoreError::NotOwner { address: None }));
             }
             Some(None) => {}

@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use crate::api::{Commit, Entry, Head, Projection, Row, StoreError, StreamId};
 
 /// Looks up the head of a stream; the number is the sequence near which it is expected.
-pub(crate) type Look<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
+pub(crate) type HeadLookup<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
 
 /// Checks that entries follow their streams. Remembers heads so that the disk is seldom asked: in two generations, of
 /// which the older one is dropped when the newer one is full.
@@ -28,7 +28,7 @@ impl Heads {
     /// # Errors
     /// As [`Self::accept`], and `OutOfSequence` for the first stream that lacks an entry on which the commit was
     /// decided.
-    pub(crate) fn take(&mut self, commit: &Commit, look: Look<'_>) -> Result<(), StoreError> {
+    pub(crate) fn take(&mut self, commit: &Commit, look: HeadLookup<'_>) -> Result<(), StoreError> {
         self.accept(&commit.entries, look)?;
         let mut decided_on = commit.decided_on.iter();
         let there = decided_on.try_for_each(|(stream, seq)| {
@@ -52,7 +52,7 @@ impl Heads {
         &self,
         stream: StreamId,
         near: u64,
-        look: Look<'_>,
+        look: HeadLookup<'_>,
     ) -> Result<Option<Head>, StoreError> {
         match self.known.get(&stream).or_else(|| self.older.get(&stream)) {
             Some(known) => Ok(*known),
@@ -71,7 +71,11 @@ impl Heads {
     ///
     /// # Errors
     /// `OutOfSequence`; `Invalid` when the time of an entry goes back; or the error of `look`.
-    pub(crate) fn accept(&mut self, entries: &[Entry], look: Look<'_>) -> Result<(), StoreError> {
+    pub(crate) fn accept(
+        &mut self,
+        entries: &[Entry],
+        look: HeadLookup<'_>,
+    ) -> Result<(), StoreError> {
         self.undo.clear();
         for entry in entries {
             if let Err(e) = self.accept_one(entry, look) {
@@ -83,7 +87,7 @@ impl Heads {
         Ok(())
     }
 
-    fn accept_one(&mut self, entry: &Entry, look: Look<'_>) -> Result<(), StoreError> {
+    fn accept_one(&mut self, entry: &Entry, look: HeadLookup<'_>) -> Result<(), StoreError> {
         let stream = entry.stream;
         let known = self.last(stream, entry.seq.saturating_sub(1), look)?;
         let found = known.map_or(0, |h| h.seq);
@@ -113,19 +117,19 @@ impl Heads {
 
     /// Whether a stream has the head that a row at rest claims. If the lookup fails, the row is not trusted: it is only
     /// a hint.
-    fn bear_out(&self, (stream, said): (StreamId, Head), look: Look<'_>) -> bool {
+    fn bear_out(&self, (stream, said): (StreamId, Head), look: HeadLookup<'_>) -> bool {
         let known = self.last(stream, said.seq, look).ok().flatten();
         known.is_some_and(|last| said.seq < last.seq || said == last)
     }
 
     /// Removes rows at rest that claim a head which their stream does not have.
-    pub(crate) fn sift(&self, hints: &mut Vec<Row>, rows: &dyn Projection, look: Look<'_>) {
+    pub(crate) fn sift(&self, hints: &mut Vec<Row>, rows: &dyn Projection, look: HeadLookup<'_>) {
         hints.retain(|row| {
             let said = row.value.as_deref();
             let said = said.and_then(|value| rows.rests(&row.key, value));
             let right = said.is_none_or(|said| self.bear_out(said, look));
             if !right {
-                tracing::error!(?said, "a row at rest says more than its stream has");
+                tracing::error!(?said, "account snapshot is ahead of its stream");
             }
             right
         });
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decided_on_an_entry_that_is_not_there_is_refused_and_moves_no_head() {
+    fn a_commit_with_a_missing_precondition_is_refused() {
         let entry = |number: u64, seq: u64| {
             let mut entry = no_entry();
             entry.stream.number = number;

@@ -117,7 +117,7 @@ fn is_folder(file: &File) -> bool {
 
 /// The files and folders that must stay where they are.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldFolder {
     path: PathBuf,
     folder: Arc<Folder>,
     journal: Arc<Folder>,
@@ -130,7 +130,7 @@ pub(crate) struct Held {
     _locks: Locks,
 }
 
-impl Held {
+impl HeldFolder {
     /// Watches an open store: `path` is the name under which it was opened; all names are kept as full paths.
     ///
     /// # Errors

@@ -7,9 +7,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::api::StoreError;
-use crate::durable::queue::Item;
+use crate::durable::queue::QueueItem;
 use crate::durable::{DurableStore, Shared};
-use crate::log::Standing;
+use crate::log::ClusterView;
 
 /// A handle to a node's part in its cell.
 #[derive(Clone)]
@@ -53,8 +53,8 @@ impl Member {
 
     /// The owner and the nodes present, by the log's last answer, and how long ago it was asked; `None` before the
     /// first answer.
-    pub fn standing(&self) -> Option<(Standing, Duration)> {
-        self.0.upgrade()?.role.standing()
+    pub fn cluster_view(&self) -> Option<(ClusterView, Duration)> {
+        self.0.upgrade()?.role.cluster_view()
     }
 
     /// Hands the cell over to the named node, once everything that was submitted is durable. Blocks until then; this
@@ -66,7 +66,7 @@ impl Member {
     pub fn hand_over(&self, to: &str) -> Result<(), StoreError> {
         let (reply, done) = sync_channel(1);
         let pushed = match self.0.upgrade() {
-            Some(shared) => shared.queue.push(Item::Yield(Arc::from(to), reply)),
+            Some(shared) => shared.queue.push(QueueItem::Yield(Arc::from(to), reply)),
             None => return Err(StoreError::Closed),
         };
         pushed.map_err(|refused| refused.1)?;

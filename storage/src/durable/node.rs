@@ -18,25 +18,29 @@ use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
 use crate::durable::committer::{Committer, finish, tell};
 use crate::durable::follower::{catch_up, to_the_end};
-use crate::durable::queue::Item;
-use crate::durable::sign::{Sign, look};
+use crate::durable::heartbeat::{Heartbeat, look};
+use crate::durable::queue::QueueItem;
 use crate::log::LogError;
 
 /// How long a follower waits between two looks at the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// The parts that a node needs in either role.
-type Kit = (Cell, Applier, Sign);
+type NodeParts = (Cell, Applier, Heartbeat);
 
 /// Works until the store closes or is lost.
-pub(crate) fn run(shared: &Arc<Shared>, kit: Kit, lease: Duration) {
+pub(crate) fn run(shared: &Arc<Shared>, kit: NodeParts, lease: Duration) {
     let mut kit = Some(kit);
-    while let Some((cell, applier, sign)) = kit.and_then(|kit| follow(shared, kit, lease)) {
-        kit = Committer::new(Arc::clone(shared), cell, applier, Some(sign)).run();
+    while let Some((cell, applier, heartbeat)) = kit.and_then(|kit| follow(shared, kit, lease)) {
+        kit = Committer::new(Arc::clone(shared), cell, applier, Some(heartbeat)).run();
     }
 }
 
 /// Follows until this node owns the cell; `None` when the store has closed or is lost.
-fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Duration) -> Option<Kit> {
+fn follow(
+    shared: &Shared,
+    (mut cell, mut applier, mut heartbeat): NodeParts,
+    lease: Duration,
+) -> Option<NodeParts> {
     loop {
         // rows of notes in the group are dropped: a follower takes none
         let group = shared.queue.take(usize::MAX, u64::MAX, Some(LOOK_EVERY))?;
@@ -44,22 +48,22 @@ fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Durati
         if refuse(shared, items, &applier) {
             return None;
         }
-        sign.show(shared, &mut cell, applier.mark());
-        let Some(standing) = look(shared, &mut cell) else {
+        heartbeat.show(shared, &mut cell, applier.mark());
+        let Some(cluster_view) = look(shared, &mut cell) else {
             continue;
         };
-        if standing.acknowledged > cell.tail().commit
+        if cluster_view.acknowledged > cell.tail().commit
             && let Err(e) = caught_up(catch_up(shared, &cell, &mut applier, Duration::ZERO))
         {
             let lost = shared.lost(&format!("following the log: {e}"));
             shared.fail_waiting(&lost);
             return None;
         }
-        if !may_take(shared) || !standing.is_free_for(&sign.name) {
+        if !may_take(shared) || !cluster_view.is_free_for(&heartbeat.name) {
             continue;
         }
-        match take(shared, (&mut cell, &mut applier, &sign), lease) {
-            Ok(true) => return Some((cell, applier, sign)),
+        match take(shared, (&mut cell, &mut applier, &heartbeat), lease) {
+            Ok(true) => return Some((cell, applier, heartbeat)),
             Ok(false) => {}
             Err(e) => {
                 let lost = shared.lost(&format!("taking the cell: {e}"));
@@ -78,15 +82,15 @@ fn may_take(shared: &Shared) -> bool {
 }
 
 /// Refuses requests to a follower; returns whether one of them was to close.
-fn refuse(shared: &Shared, items: impl Iterator<Item = Item>, applier: &Applier) -> bool {
+fn refuse(shared: &Shared, items: impl Iterator<Item = QueueItem>, applier: &Applier) -> bool {
     let mut closes = false;
     for item in items {
         match item {
-            Item::Commit(_, done, _) | Item::Barrier(done) => {
+            QueueItem::Commit(_, done, _) | QueueItem::Barrier(done) => {
                 finish(done, Err(StoreError::NotOwner { address: None }));
             }
-            Item::Yield(_, reply) => tell(&reply, Err(StoreError::NotOwner { address: None })),
-            Item::Close(reply) => {
+            QueueItem::Yield(_, reply) => tell(&reply, Err(StoreError::NotOwner { address: None })),
+            QueueItem::Close(reply) => {
                 let written = shared.write_out(applier.mark());
                 shared.fail_waiting(&StoreError::Closed);
                 tell(&reply, written);
@@ -121,14 +125,14 @@ fn same_end(cell: &mut Cell) -> Result<(), LogError> {
 /// Takes the cell, unless another node was quicker; returns whether this node owns it now.
 fn take(
     shared: &Shared,
-    (cell, applier, sign): (&mut Cell, &mut Applier, &Sign),
+    (cell, applier, heartbeat): (&mut Cell, &mut Applier, &Heartbeat),
     lease: Duration,
 ) -> Result<bool, LogError> {
-    match cell.own(&sign.name, lease) {
+    match cell.own(&heartbeat.name, lease) {
         Ok(()) => {}
         Err(LogError::Held { .. }) => return Ok(false),
         Err(e) => {
-            tracing::warn!(error = %e, "the cell was not taken; it is tried again");
+            tracing::warn!(error = %e, "taking over the log failed; retrying");
             return Ok(false);
         }
     }

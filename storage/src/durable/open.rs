@@ -18,14 +18,14 @@ use std::time::Duration;
 
 use crate::api::Projection;
 use crate::codec::hex;
-use crate::durable::aside::{ASIDE, drop_old};
 use crate::durable::cell::Cell;
 use crate::durable::checker::Checker;
 use crate::durable::examine::{Examined, Site, examine, try_index};
-use crate::durable::held::{Held, JOURNAL, Locks};
+use crate::durable::held::{HeldFolder, JOURNAL, Locks};
 use crate::durable::identity::Identity;
-use crate::durable::options::{Part, SEGMENT_MIN, StoreOptions};
-use crate::durable::queue::Queue;
+use crate::durable::obsolete_indexes::{OBSOLETE_PREFIX, drop_old};
+use crate::durable::options::{NodePart, SEGMENT_MIN, StoreOptions};
+use crate::durable::queue::CommitQueue;
 use crate::durable::role::Role;
 use crate::durable::seals::Seals;
 use crate::durable::start::{Opened, start};
@@ -38,12 +38,12 @@ use crate::folder::Folder;
 use crate::health::{Health, MARKER};
 use crate::index::SortedRows;
 use crate::index::blocks::INDEX;
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
 use crate::index::open::Wanted;
 use crate::journal::check::Checked;
 use crate::journal::format::StoreId;
 use crate::journal::position;
-use crate::journal::writer::Writer;
+use crate::journal::writer::JournalWriter;
 use crate::log::Log;
 use crate::log::disk::DiskLog;
 
@@ -58,7 +58,7 @@ pub(super) fn open(
 ) -> Result<Arc<DurableStore>, OpenError> {
     let (opened, local) = prepare(path, options, projection, None, true)?;
     let log = Box::new(log_of(&opened, &local));
-    let part = Part::Owner {
+    let part = NodePart::Owner {
         name: String::new(),
         lease: Duration::ZERO,
         patience: Duration::ZERO,
@@ -67,7 +67,7 @@ pub(super) fn open(
 }
 
 /// Makes the journal of a store the log of its cell.
-fn log_of(opened: &Opened, local: &Arc<Mutex<Writer>>) -> DiskLog {
+fn log_of(opened: &Opened, local: &Arc<Mutex<JournalWriter>>) -> DiskLog {
     let journal = Arc::clone(&opened.shared.journal);
     DiskLog::new(opened.identity.log, Arc::clone(local), journal)
 }
@@ -96,9 +96,9 @@ pub(super) fn join(
     options: StoreOptions,
     projection: Arc<dyn Projection>,
     log: Box<dyn Log>,
-    part: &Part,
+    part: &NodePart,
 ) -> Result<Arc<DurableStore>, OpenError> {
-    let owns = matches!(part, Part::Owner { .. });
+    let owns = matches!(part, NodePart::Owner { .. });
     let (opened, local) = prepare(path, options, projection, Some(log.id()), owns)?;
     start(opened, Cell::new(log, local, true), part)
 }
@@ -110,7 +110,7 @@ fn prepare(
     projection: Arc<dyn Projection>,
     of: Option<StoreId>,
     owns: bool,
-) -> Result<(Opened, Arc<Mutex<Writer>>), OpenError> {
+) -> Result<(Opened, Arc<Mutex<JournalWriter>>), OpenError> {
     let files = Files::with(options.faults.clone());
     let (folder, locks, identity) = enter(&path, &files, &options, of)?;
     let health = Health::new(Arc::clone(&folder), &files, options.abort_on_poison);
@@ -137,29 +137,29 @@ fn prepare(
         ..
     } = &site;
     // checked before anything is changed
-    let crowded = index.is_err() && space::for_rebuild(folder, &checked, &options)?;
-    let end = Mark {
+    let short_of_space = index.is_err() && space::for_rebuild(folder, &checked, &options)?;
+    let end = JournalMark {
         commit: checked.last_commit,
         chain: checked.chain,
         end: position(checked.segment, checked.offset),
     };
     let fail = |e| OpenError::io("opening", path, e);
     let witness = Witness::open(folder, files, &site.id, testimony, end).map_err(fail)?;
-    let held = Held::new(path, folder, &site.journal, locks).map_err(fail)?;
+    let held = HeldFolder::new(path, folder, &site.journal, locks).map_err(fail)?;
     let held = Arc::new(held);
     let seals = Arc::new(Seals::default());
     let parts = site.writer(&held, &seals, &options);
-    let writer = Writer::open(parts, &checked, Arc::clone(&journal)).map_err(fail)?;
+    let writer = JournalWriter::open(parts, &checked, Arc::clone(&journal)).map_err(fail)?;
     let index_rebuilt = index.is_err() && checked.last_commit > 0;
     let index = match index {
         Ok(index) => index,
-        Err(wanted) => anew(path, &wanted, &checked, crowded)?,
+        Err(wanted) => anew(path, &wanted, &checked, short_of_space)?,
     };
     space::keep(folder, files, &options);
     let index = Arc::new(index);
     let checker = site.checker(&index, &journal, &options, seals);
     let shared = Arc::new(Shared {
-        queue: Queue::new(options.queue_commits, options.queue_bytes),
+        queue: CommitQueue::new(options.queue_commits, options.queue_bytes),
         checker: Checker::new(checker, &found, &checked),
         journal,
         index,
@@ -242,15 +242,17 @@ fn anew(
     path: &Path,
     wanted: &Wanted<'_>,
     checked: &Checked,
-    crowded: bool,
+    short_of_space: bool,
 ) -> Result<SortedRows, OpenError> {
     let store = &wanted.store;
     let fail = |e| OpenError::io("moving aside the index in", path, e);
     if store.has_folder(INDEX).map_err(fail)? {
         drop_old(store).map_err(fail)?;
-        let moved = wanted.files.rename(store, INDEX, &format!("{ASIDE}1"));
+        let moved = wanted
+            .files
+            .rename(store, INDEX, &format!("{OBSOLETE_PREFIX}1"));
         moved.map_err(fail)?;
-        if crowded {
+        if short_of_space {
             drop_old(store).map_err(fail)?;
         }
     } else if checked.last_commit > 0 {

@@ -32,7 +32,7 @@ pub enum Progress {
 
 /// A node's part in a cell whose log is elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum NodePart {
     /// It appends once it has the lease.
     Owner {
         /// The node's name, for operators.
@@ -58,7 +58,7 @@ pub enum Part {
 
 /// A change of a node's part in its cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum RoleChange {
     /// It owns the cell: the log is applied to its end, and the node takes commits.
     Owns(Epoch),
     /// From now on it only follows: it was deposed, or has handed the cell over.
@@ -71,8 +71,8 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 /// Called once, on a thread of the store, when another node has taken the cell.
 pub type OnDeposed = Arc<dyn Fn() + Send + Sync>;
 
-/// Called on a thread of the store whenever a [`Part::Node`] begins or ceases to own its cell.
-pub type OnTurn = Arc<dyn Fn(Turn) + Send + Sync>;
+/// Called on a thread of the store whenever a [`NodePart::Node`] begins or ceases to own its cell.
+pub type OnRoleChange = Arc<dyn Fn(RoleChange) + Send + Sync>;
 
 /// The limits of a durable store. The defaults suit production; tests make them small.
 #[derive(Clone)]
@@ -97,7 +97,7 @@ pub struct StoreOptions {
     pub index_cache_bytes: u64,
     /// A run with at least this many keys has a file of its own, which is removed as a whole when it is merged away;
     /// smaller ones are in sled.
-    pub apart_keys: u64,
+    pub file_keys: u64,
     /// Bytes of the cache of index blocks in their searchable form; 0 keeps none.
     pub block_cache_bytes: u64,
     /// How many heads of streams the committer keeps in memory; also how many counters.
@@ -127,7 +127,7 @@ pub struct StoreOptions {
     /// Called when another node has taken the cell: the store appends nothing more.
     pub deposed: Option<OnDeposed>,
     /// Called when a node begins or ceases to own the cell.
-    pub turned: Option<OnTurn>,
+    pub turned: Option<OnRoleChange>,
     /// Where the durations of commits and flushes are recorded.
     pub times: Times,
     /// Makes the n-th change to files fail, for tests.
@@ -146,7 +146,7 @@ impl Default for StoreOptions {
             frozen_max: 3,
             merge_fan_in: 6,
             index_cache_bytes: 16 << 20,
-            apart_keys: 1 << 15,
+            file_keys: 1 << 15,
             block_cache_bytes: 64 << 20,
             heads_max: 1_000_000,
             free_space_floor: 256 << 20,
@@ -176,7 +176,7 @@ impl StoreOptions {
             table_bytes: 64 << 10,
             merge_fan_in: 3,
             index_cache_bytes: 4 << 20,
-            apart_keys: 1 << 10,
+            file_keys: 1 << 10,
             block_cache_bytes: 1 << 20,
             heads_max: 64,
             free_space_floor: 0,

@@ -7,10 +7,10 @@ use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::SortedRows;
+use crate::index::arena::RowArena;
+use crate::index::bulk_table::{BulkTable, RowMap, SpareMemory, StreamHeads};
 use crate::index::bytes::Bytes;
-use crate::index::gathered::{Gathered, Heads, Map, Spare};
-use crate::index::manifest::Mark;
-use crate::index::pile::Pile;
+use crate::index::manifest::JournalMark;
 use crate::index::scope::Scopes;
 use crate::index::table::row_bytes;
 use crate::rows::{
@@ -25,18 +25,18 @@ const MANY_PART: usize = 8;
 /// and again.
 pub(crate) struct Overlay {
     /// The rows that the projection may read.
-    rows: Map,
+    rows: RowMap,
     /// The kinds of rows that it does not read, and the engine's own rows.
     kinds: Scopes,
     /// The rows of these kinds. Most rows are of such a kind, and a place in a map of many rows costs more than the row:
     /// a look-up waits for memory. No key is here and in `rows`.
-    unread: Pile,
+    unread: RowArena,
     /// The last sequence of each stream in the first `headed` rows of `unread`, by the part of their keys that names
     /// the stream.
-    heads: Heads,
+    heads: StreamHeads,
     headed: usize,
     /// The memory of earlier rows.
-    spare: Arc<Spare>,
+    spare: Arc<SpareMemory>,
     /// Rough size of the rows in a table, in bytes.
     bytes: usize,
     counters: HashMap<Bytes, u64>,
@@ -49,10 +49,10 @@ impl Overlay {
     pub(crate) fn new(projection: &dyn Projection, counters_max: usize) -> Self {
         let kinds = [projection.unread(), &[STREAM_TAG]].concat();
         Self {
-            rows: Map::default(),
+            rows: RowMap::default(),
             kinds: Scopes::of(&kinds),
-            unread: Pile::default(),
-            heads: Heads::default(),
+            unread: RowArena::default(),
+            heads: StreamHeads::default(),
             headed: 0,
             spare: Arc::default(),
             bytes: 0,
@@ -62,7 +62,7 @@ impl Overlay {
         }
     }
 
-    /// Adds the rows of one entry, which lies at `position`, to those that wait for [`Self::publish`].
+    /// Adds the rows of one entry, which is at `position`, to those that wait for [`Self::publish`].
     ///
     /// # Errors
     /// The projection's error, or `Invalid` when it wrote a key or a value beyond its limits. The rows that it had
@@ -140,7 +140,7 @@ impl Overlay {
     pub(crate) fn freeze_if_full(
         &mut self,
         index: &SortedRows,
-        mark: Mark,
+        mark: JournalMark,
     ) -> Result<(), StoreError> {
         if index.fills_a_table(self.bytes) {
             // before there is one more table in memory
@@ -153,7 +153,7 @@ impl Overlay {
     /// Shows the last rows of a journal that was indexed again. If there are many they are frozen, too: the flusher
     /// sorts them in a fraction of the time of publishing each one. They wait for no place, but take that of rows which
     /// are published next.
-    pub(crate) fn show_rest(&mut self, index: &SortedRows, mark: Mark) {
+    pub(crate) fn show_rest(&mut self, index: &SortedRows, mark: JournalMark) {
         if index.fills_a_table(self.bytes * MANY_PART) {
             self.freeze(index, mark, self.bytes)
         } else {
@@ -161,7 +161,7 @@ impl Overlay {
         }
     }
 
-    fn freeze(&mut self, index: &SortedRows, mark: Mark, counted: usize) {
+    fn freeze(&mut self, index: &SortedRows, mark: JournalMark, counted: usize) {
         let asked = self.headed > 0;
         if asked {
             self.collect_heads();
@@ -169,10 +169,10 @@ impl Overlay {
         let spare = &self.spare;
         let heads = asked.then_some(&mut self.heads);
         let streams = heads.map(|heads| std::mem::replace(heads, spare.heads()));
-        let (map, pile) = spare.take();
+        let (map, arena) = spare.take();
         let rows = std::mem::replace(&mut self.rows, map);
-        let unread = std::mem::replace(&mut self.unread, pile);
-        let rows = Gathered::new(rows, (self.kinds, unread), streams, spare);
+        let unread = std::mem::replace(&mut self.unread, arena);
+        let rows = BulkTable::new(rows, (self.kinds, unread), streams, spare);
         index.freeze_rows(rows, mark, counted);
         self.forget();
     }

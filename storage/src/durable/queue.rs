@@ -1,7 +1,7 @@
 //! The bounded queue in front of the committer.
 //!
 //! **Shape.** Commits and other requests are taken in the order in which they came. Rows that can be lost (notes) wait
-//! beside them: they describe what was durable when they came, so no commit need wait for them.
+//! next to them: they describe what was durable when they came, so no commit need wait for them.
 //!
 //! **Bounds.** The commits and their bytes are limited, and the rows of notes and their bytes by the same numbers; what
 //! exceeds them is given back. A group has at most [`NOTES_MAX`] rows of notes, or one for each of its commits where
@@ -23,7 +23,7 @@ use crate::sync::{lock, wait, wait_for};
 pub(crate) const NOTES_MAX: usize = 64;
 
 /// A request to the committer.
-pub(crate) enum Item {
+pub(crate) enum QueueItem {
     /// Makes a commit durable; the number is its size in bytes.
     Commit(Commit, Done, u64),
     /// Reports when everything before it is durable.
@@ -38,7 +38,7 @@ pub(crate) enum Item {
 #[derive(Default)]
 pub(crate) struct Group {
     /// The requests, each with the time it came.
-    pub(crate) items: Vec<(Instant, Item)>,
+    pub(crate) items: Vec<(Instant, QueueItem)>,
     /// Rows that can be lost, oldest first.
     pub(crate) notes: Vec<Row>,
 }
@@ -46,12 +46,12 @@ pub(crate) struct Group {
 #[derive(Default)]
 struct Waiting {
     /// Each with the time it came.
-    items: VecDeque<(Instant, Item)>,
+    items: VecDeque<(Instant, QueueItem)>,
     commits: usize,
     bytes: u64,
     notes: VecDeque<Row>,
     note_bytes: u64,
-    /// How many items of [`Item::Yield`] wait.
+    /// How many items of [`QueueItem::Yield`] wait.
     yields: usize,
     /// Whether the committer sleeps, so that adding an item has to wake it.
     idle: bool,
@@ -66,15 +66,15 @@ impl Waiting {
         self.items.is_empty() && self.notes.is_empty()
     }
 
-    fn pop(&mut self) -> Option<(Instant, Item)> {
+    fn pop(&mut self) -> Option<(Instant, QueueItem)> {
         let (came, item) = self.items.pop_front()?;
         match &item {
-            Item::Commit(_, _, bytes) => {
+            QueueItem::Commit(_, _, bytes) => {
                 self.commits -= 1;
                 self.bytes -= bytes;
             }
-            Item::Yield(..) => self.yields -= 1,
-            Item::Barrier(_) | Item::Close(_) => {}
+            QueueItem::Yield(..) => self.yields -= 1,
+            QueueItem::Barrier(_) | QueueItem::Close(_) => {}
         }
         Some((came, item))
     }
@@ -82,7 +82,7 @@ impl Waiting {
     /// Whether the next item is one after which this committer takes nothing more.
     fn ends(&self) -> bool {
         let next = self.items.front().map(|(_, item)| item);
-        matches!(next, Some(Item::Close(_) | Item::Yield(..)))
+        matches!(next, Some(QueueItem::Close(_) | QueueItem::Yield(..)))
     }
 
     fn group(&mut self, commits_max: usize, bytes_max: u64) -> Group {
@@ -95,7 +95,7 @@ impl Waiting {
             let Some((came, item)) = self.pop() else {
                 break;
             };
-            if let Item::Commit(_, _, n) = &item {
+            if let QueueItem::Commit(_, _, n) = &item {
                 commits += 1;
                 bytes += n;
             }
@@ -122,14 +122,14 @@ fn row_bytes(row: &Row) -> u64 {
 }
 
 /// Commits and barriers in the order in which they came.
-pub(crate) struct Queue {
+pub(crate) struct CommitQueue {
     waiting: Mutex<Waiting>,
     some: Condvar,
     commits_max: usize,
     bytes_max: u64,
 }
 
-impl Queue {
+impl CommitQueue {
     /// An empty queue with its two limits.
     pub(crate) fn new(commits_max: usize, bytes_max: u64) -> Self {
         Self {
@@ -146,14 +146,14 @@ impl Queue {
     /// Gives the item back with `Closed` once the queue accepts nothing more, or with `Overloaded` when the limit of
     /// waiting commits is reached or their bytes would exceed theirs. A commit is never too large for an empty queue,
     /// and barriers are always accepted.
-    pub(crate) fn push(&self, item: Item) -> Result<(), Box<(Item, StoreError)>> {
+    pub(crate) fn push(&self, item: QueueItem) -> Result<(), Box<(QueueItem, StoreError)>> {
         let now = Instant::now();
         let mut waiting = lock(&self.waiting);
         if waiting.closed {
             return Err(Box::new((item, StoreError::Closed)));
         }
         match &item {
-            Item::Commit(_, _, bytes) => {
+            QueueItem::Commit(_, _, bytes) => {
                 let full = waiting.commits >= self.commits_max
                     || waiting.commits > 0 && waiting.bytes + bytes > self.bytes_max;
                 if full {
@@ -162,9 +162,9 @@ impl Queue {
                 waiting.commits += 1;
                 waiting.bytes += bytes;
             }
-            Item::Barrier(_) => {}
-            Item::Yield(..) => waiting.yields += 1,
-            Item::Close(_) => waiting.closed = true,
+            QueueItem::Barrier(_) => {}
+            QueueItem::Yield(..) => waiting.yields += 1,
+            QueueItem::Close(_) => waiting.closed = true,
         }
         waiting.items.push_back((now, item));
         if waiting.idle {
@@ -224,7 +224,7 @@ impl Queue {
     }
 
     /// The next item, if there is one; `None` when the queue was shut.
-    pub(crate) fn look(&self) -> Option<Option<Item>> {
+    pub(crate) fn look(&self) -> Option<Option<QueueItem>> {
         let mut waiting = lock(&self.waiting);
         if waiting.dropped {
             return None;
@@ -233,7 +233,7 @@ impl Queue {
     }
 
     /// Closes the queue and returns every waiting item.
-    pub(crate) fn shut(&self) -> Vec<Item> {
+    pub(crate) fn shut(&self) -> Vec<QueueItem> {
         let mut waiting = lock(&self.waiting);
         waiting.closed = true;
         waiting.dropped = true;
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn notes_are_bounded_by_number_and_by_bytes_and_make_room_when_they_are_taken() {
-        let queue = Queue::new(4, 1000);
+        let queue = CommitQueue::new(4, 1000);
         let note = |bytes: usize| {
             let row = Row {
                 key: vec![2],

@@ -163,12 +163,12 @@ impl Records {
         Ok(reached)
     }
 
-    /// Roughly how many bytes of the journal lie after a place; 0 when no durable record does.
+    /// Roughly how many bytes of the journal are after a place; 0 when no durable record does.
     pub fn behind(&self, spot: &Spot) -> u64 {
         self.journal.between(spot.at, self.journal.end())
     }
 
-    /// Roughly how many bytes of the journal lie between two places.
+    /// Roughly how many bytes of the journal are between two places.
     pub fn between(&self, from: &Spot, to: &Spot) -> u64 {
         self.journal.between(from.at, to.at)
     }

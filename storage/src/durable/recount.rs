@@ -31,7 +31,7 @@ use crate::tally::{Scale, Tally};
 const PAGE: usize = 4096;
 
 /// The part of the store that is compared.
-struct Part<'a> {
+struct RecountPart<'a> {
     shared: &'a Shared,
     commits: (CommitNo, CommitNo),
     realm: Option<u32>,
@@ -47,7 +47,7 @@ pub(super) fn streams(
     realm: Option<u32>,
     step: &mut dyn FnMut() -> bool,
 ) -> Result<Differing, StoreError> {
-    let part = Part {
+    let part = RecountPart {
         shared,
         commits,
         realm,
@@ -69,24 +69,24 @@ pub(super) fn streams(
     Ok(found)
 }
 
-/// Takes an entry: its stream, its sequence, its time and where it lies.
-type Take<'a> = &'a mut dyn FnMut(StreamId, u64, u64, Position) -> Result<(), StoreError>;
+/// Takes an entry: its stream, its sequence, its time and where it is stored.
+type TakeEntry<'a> = &'a mut dyn FnMut(StreamId, u64, u64, Position) -> Result<(), StoreError>;
 
 /// The sum of the rows that some entries imply, and the places of these entries.
 #[derive(Debug)]
-pub(super) struct Right {
+pub(super) struct ExpectedRows {
     scale: Scale,
     rows: Tally,
     places: Option<RangeInclusive<u64>>,
 }
 
-impl Right {
+impl ExpectedRows {
     /// No entries, from this commit on.
     pub(super) fn from(commit: CommitNo) -> Self {
         Self {
             scale: Scale::new(),
             rows: Tally::default(),
-            // nothing lies before the first commit; before a later one lie rows that are outside this comparison
+            // nothing is before the first commit; before a later one lie rows that are outside this comparison
             places: (commit.0 <= 1).then_some(0..=0),
         }
     }
@@ -100,10 +100,10 @@ impl Right {
     }
 }
 
-impl Part<'_> {
+impl RecountPart<'_> {
     /// The rows that the entries of the part imply.
-    fn right(&self, step: &mut dyn FnMut() -> bool) -> Result<Right, StoreError> {
-        let mut right = Right::from(self.commits.0);
+    fn right(&self, step: &mut dyn FnMut() -> bool) -> Result<ExpectedRows, StoreError> {
+        let mut right = ExpectedRows::from(self.commits.0);
         self.entries(step, &mut |stream, seq, at, place| {
             right.add(stream, seq, at, place);
             Ok(())
@@ -112,7 +112,7 @@ impl Part<'_> {
     }
 
     /// The same as it was summed when the store opened; only once, because nobody knows how often it is wanted.
-    fn counted(&self) -> Option<Right> {
+    fn counted(&self) -> Option<ExpectedRows> {
         let (last, right) = lock(&self.shared.counted).take()?;
         let (from, to) = self.commits;
         (self.realm.is_none() && from.0 <= 1 && to == last).then_some(right)
@@ -123,7 +123,7 @@ impl Part<'_> {
             Some(right) => right,
             None => self.right(step)?,
         };
-        let Right {
+        let ExpectedRows {
             scale,
             rows: right,
             places,
@@ -151,7 +151,11 @@ impl Part<'_> {
     }
 
     /// Visits the entries of the part in journal order.
-    fn entries(&self, step: &mut dyn FnMut() -> bool, take: Take<'_>) -> Result<(), StoreError> {
+    fn entries(
+        &self,
+        step: &mut dyn FnMut() -> bool,
+        take: TakeEntry<'_>,
+    ) -> Result<(), StoreError> {
         let (CommitNo(from), CommitNo(to)) = self.commits;
         let journal = &self.shared.journal;
         journal.records(journal.segment_of(from), &mut |at, record| {
@@ -355,7 +359,7 @@ mod tests {
         assert_eq!(found(&store, None), Vec::<String>::new());
         assert!(!waits());
         let count = |commit| {
-            let mut wrong = Right::from(CommitNo(1));
+            let mut wrong = ExpectedRows::from(CommitNo(1));
             wrong.add(stream(1), 1, 0, Position(1));
             *lock(&store.shared.counted) = Some((CommitNo(commit), wrong));
         };
@@ -374,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_behind_the_commits_that_are_asked_for_does_not_count() {
+    fn rows_after_the_requested_commits_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         submit(

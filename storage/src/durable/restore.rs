@@ -39,7 +39,7 @@ const WRITING: usize = 2;
 
 /// The segment that is being filled.
 #[derive(Debug)]
-struct Filling {
+struct SegmentFill {
     number: u32,
     /// The size of its file, in bytes.
     size: u32,
@@ -47,7 +47,7 @@ struct Filling {
     bytes: Vec<u8>,
 }
 
-impl Filling {
+impl SegmentFill {
     /// Writes the segment, with zeros after its records, and flushes it; returns the memory of its bytes.
     fn write(self, files: &Files, journal: &Folder) -> io::Result<Vec<u8>> {
         if journal.free_space()? < u64::from(self.size) {
@@ -70,7 +70,7 @@ pub struct Restore {
     _locks: Locks,
     identity: Identity,
     segment_bytes: u32,
-    filling: Option<Filling>,
+    filling: Option<SegmentFill>,
     /// The threads that write the previous segments, in their order.
     writing: VecDeque<JoinHandle<io::Result<Vec<u8>>>>,
     /// The memory of a segment that was written.
@@ -174,7 +174,7 @@ impl Restore {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let fits = |it: &mut Filling| it.bytes.len() + bytes.len() <= usize_of32(it.size);
+        let fits = |it: &mut SegmentFill| it.bytes.len() + bytes.len() <= usize_of32(it.size);
         let filling = match self.filling.take_if(fits) {
             Some(filling) => filling,
             None => self.next(bytes.len())?,
@@ -185,7 +185,7 @@ impl Restore {
     }
 
     /// Ends the segment that is full and begins the next, with room for `length` bytes.
-    fn next(&mut self, length: usize) -> io::Result<Filling> {
+    fn next(&mut self, length: usize) -> io::Result<SegmentFill> {
         let number = match self.filling.take() {
             Some(full) => {
                 let next = full.number + 1;
@@ -205,7 +205,7 @@ impl Restore {
         let mut bytes = std::mem::take(&mut self.spare);
         bytes.clear();
         bytes.extend_from_slice(&header.encode());
-        Ok(Filling {
+        Ok(SegmentFill {
             number,
             size,
             bytes,
@@ -228,7 +228,7 @@ impl Restore {
     }
 
     /// Starts writing a segment.
-    fn end(&mut self, full: Filling) -> io::Result<()> {
+    fn end(&mut self, full: SegmentFill) -> io::Result<()> {
         self.wait(WRITING - 1)?;
         let (files, journal) = (self.files.clone(), Arc::clone(&self.journal));
         let thread = std::thread::Builder::new().name("caudal-storage-restore".to_owned());

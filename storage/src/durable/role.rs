@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
-use crate::durable::options::{OnDeposed, OnTurn, Turn};
-use crate::log::{Epoch, Standing};
+use crate::durable::options::{OnDeposed, OnRoleChange, RoleChange};
+use crate::log::{ClusterView, Epoch};
 use crate::sync::lock;
 
 /// Shared by the threads of a store. A node that was deposed, or has handed its cell over, owns it again only after it
@@ -14,24 +14,28 @@ use crate::sync::lock;
 pub(crate) struct Role {
     owns: AtomicBool,
     deposed: Option<OnDeposed>,
-    turned: Option<OnTurn>,
+    turned: Option<OnRoleChange>,
     /// Whether the node may take the cell.
     willing: AtomicBool,
     /// The log's last answer about its nodes, and when it was asked.
-    standing: Mutex<Option<(Standing, Instant)>>,
+    cluster_view: Mutex<Option<(ClusterView, Instant)>>,
     /// Until when no other node can own the cell, by this node's own clock; `None` when there is no limit.
     sure_until: Mutex<Option<Instant>>,
 }
 
 impl Role {
     /// The role of an owner or a follower; `deposed` is called when the node is deposed, `turned` at each change.
-    pub(crate) fn new(owns: bool, deposed: Option<OnDeposed>, turned: Option<OnTurn>) -> Self {
+    pub(crate) fn new(
+        owns: bool,
+        deposed: Option<OnDeposed>,
+        turned: Option<OnRoleChange>,
+    ) -> Self {
         Self {
             owns: AtomicBool::new(owns),
             deposed,
             turned,
             willing: AtomicBool::new(false),
-            standing: Mutex::new(None),
+            cluster_view: Mutex::new(None),
             sure_until: Mutex::new(None),
         }
     }
@@ -44,7 +48,7 @@ impl Role {
     /// Notes that another node owns the cell from now on.
     pub(crate) fn depose(&self) {
         if self.owns.load(Ordering::Acquire) {
-            tracing::error!("another node took the cell: this one appends nothing more");
+            tracing::error!("another node took over the log: this node appends nothing more");
             self.follow();
             if let Some(tell) = &self.deposed {
                 tell();
@@ -56,7 +60,7 @@ impl Role {
     pub(crate) fn own(&self, epoch: Epoch, until: Option<Instant>) {
         self.sure_until(until);
         self.owns.store(true, Ordering::Release);
-        self.turn(Turn::Owns(epoch));
+        self.turn(RoleChange::Owns(epoch));
     }
 
     /// Makes this node only follow from now on.
@@ -64,11 +68,11 @@ impl Role {
         if self.owns.swap(false, Ordering::AcqRel) {
             self.sure_until(None);
             self.willing(false);
-            self.turn(Turn::Follows);
+            self.turn(RoleChange::Follows);
         }
     }
 
-    fn turn(&self, turn: Turn) {
+    fn turn(&self, turn: RoleChange) {
         if let Some(tell) = &self.turned {
             tell(turn);
         }
@@ -85,15 +89,15 @@ impl Role {
     }
 
     /// Stores the log's answer to a question asked at `asked`.
-    pub(crate) fn saw(&self, standing: Standing, asked: Instant) {
-        *lock(&self.standing) = Some((standing, asked));
+    pub(crate) fn saw(&self, cluster_view: ClusterView, asked: Instant) {
+        *lock(&self.cluster_view) = Some((cluster_view, asked));
     }
 
     /// The log's last answer, and how long ago it was asked.
-    pub(crate) fn standing(&self) -> Option<(Standing, Duration)> {
-        let seen = lock(&self.standing);
+    pub(crate) fn cluster_view(&self) -> Option<(ClusterView, Duration)> {
+        let seen = lock(&self.cluster_view);
         seen.as_ref()
-            .map(|(standing, asked)| (standing.clone(), asked.elapsed()))
+            .map(|(cluster_view, asked)| (cluster_view.clone(), asked.elapsed()))
     }
 
     /// Whether this node certainly owns the cell.

@@ -54,7 +54,7 @@ pub(crate) fn keep(folder: &Folder, files: &Files, options: &StoreOptions) {
         files.sync_all(&file)
     };
     if let Err(e) = make() {
-        tracing::warn!(error = %e, "no room could be kept back for opening on a full disk");
+        tracing::warn!(error = %e, "could not reserve disk space for opening on a full disk");
         // a partial reserve is useless
         folder.remove(RESERVE).ok();
     }

@@ -19,13 +19,13 @@ use crate::background::give_way;
 use crate::codec::all_zero;
 use crate::durable::ahead::{Reading, parts_of};
 use crate::durable::applier::Applier;
-use crate::durable::aside::drop_old;
 use crate::durable::cell::Cell;
 use crate::durable::committer::Committer;
+use crate::durable::heartbeat::Heartbeat;
 use crate::durable::identity::Identity;
-use crate::durable::options::{Part, Progress};
-use crate::durable::recount::Right;
-use crate::durable::sign::Sign;
+use crate::durable::obsolete_indexes::drop_old;
+use crate::durable::options::{NodePart, Progress};
+use crate::durable::recount::ExpectedRows;
 use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
 use crate::index::SortedRows;
@@ -56,14 +56,14 @@ pub(crate) struct Opened {
 pub(super) fn start(
     opened: Opened,
     mut cell: Cell,
-    part: &Part,
+    part: &NodePart,
 ) -> Result<Arc<DurableStore>, OpenError> {
     let Opened {
         path,
         identity,
         shared,
     } = opened;
-    let sign = announced(&mut cell, part)?;
+    let heartbeat = announced(&mut cell, part)?;
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<(), OpenError> {
         let health = Arc::clone(&shared.health);
@@ -95,7 +95,7 @@ pub(super) fn start(
     if let Err(e) = drop_old(shared.held.folder()) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
-    let run = work(Arc::clone(&shared), cell, applier, part, sign);
+    let run = work(Arc::clone(&shared), cell, applier, part, heartbeat);
     spawn("caudal-storage-commit", run)?;
     let watched = Arc::clone(&shared);
     spawn(
@@ -133,14 +133,14 @@ fn behind<T: Send + Sync + 'static>(of: &Arc<T>, work: fn(&T)) -> Box<dyn FnOnce
 }
 
 /// Announces a node to the others under its name; nothing else announces itself.
-fn announced(cell: &mut Cell, part: &Part) -> Result<Option<Sign>, OpenError> {
-    let Part::Node { name, url, .. } = part else {
+fn announced(cell: &mut Cell, part: &NodePart) -> Result<Option<Heartbeat>, OpenError> {
+    let NodePart::Node { name, url, .. } = part else {
         return Ok(None);
     };
-    let sign = Sign::new(name, url);
-    sign.claim(cell).map_err(OpenError::Log)?;
+    let heartbeat = Heartbeat::new(name, url);
+    heartbeat.claim(cell).map_err(OpenError::Log)?;
     cell.take_only_acknowledged();
-    Ok(Some(sign))
+    Ok(Some(heartbeat))
 }
 
 /// The work of the thread that appends or follows.
@@ -148,19 +148,21 @@ fn work(
     shared: Arc<Shared>,
     cell: Cell,
     applier: Applier,
-    part: &Part,
-    sign: Option<Sign>,
+    part: &NodePart,
+    heartbeat: Option<Heartbeat>,
 ) -> Box<dyn FnOnce() + Send> {
     let part = part.clone();
     Box::new(move || {
-        let work = AssertUnwindSafe(|| match (&part, sign) {
-            (Part::Node { lease, .. }, Some(sign)) => {
-                node::run(&shared, (cell, applier, sign), *lease);
+        let work = AssertUnwindSafe(|| match (&part, heartbeat) {
+            (NodePart::Node { lease, .. }, Some(heartbeat)) => {
+                node::run(&shared, (cell, applier, heartbeat), *lease);
             }
-            (Part::Owner { .. }, _) => {
+            (NodePart::Owner { .. }, _) => {
                 Committer::new(Arc::clone(&shared), cell, applier, None).run();
             }
-            (Part::Follower | Part::Node { .. }, _) => follower::run(&shared, &cell, applier),
+            (NodePart::Follower | NodePart::Node { .. }, _) => {
+                follower::run(&shared, &cell, applier)
+            }
         });
         if catch_unwind(work).is_err() {
             shared.health.poison("the committer panicked");
@@ -174,20 +176,20 @@ fn work(
 fn stop(threads: Vec<JoinHandle<()>>) {
     for thread in threads {
         if thread.join().is_err() {
-            tracing::error!("a thread of the store panicked");
+            tracing::error!("store thread panicked");
         }
     }
 }
 
 /// Indexes the part of the journal that the index lacks, takes the cell if this node is to own it,
 /// and brings journal and index to the end of the log.
-fn apply(shared: &Arc<Shared>, cell: &mut Cell, part: &Part) -> Result<Applier, OpenError> {
+fn apply(shared: &Arc<Shared>, cell: &mut Cell, part: &NodePart) -> Result<Applier, OpenError> {
     let index = Arc::clone(&shared.index);
     let projection = Arc::clone(&shared.projection);
     let mut applier = Applier::new(index, projection, shared.options.heads_max);
     catch_up(shared, &mut applier, cell.tail()).map_err(OpenError::Rebuild)?;
     compare(cell)?;
-    if let Part::Owner {
+    if let NodePart::Owner {
         name,
         lease,
         patience,
@@ -255,7 +257,7 @@ fn catch_up(shared: &Shared, applier: &mut Applier, end: Tail) -> Result<(), Sto
         projection: shared.projection.as_ref(),
     };
     let counts = from.commit == 0 && shared.options.check_all;
-    let mut right = counts.then(|| Right::from(CommitNo(1)));
+    let mut right = counts.then(|| ExpectedRows::from(CommitNo(1)));
     let mut seen = |entry: &Entry, place: Position| {
         if let Some(right) = &mut right {
             right.add(entry.stream, entry.seq, entry.at, place);

@@ -26,7 +26,7 @@ use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
 use crate::journal::format::StoreId;
 use crate::journal::split;
 use crate::sync::{lock, wait_for};
@@ -45,11 +45,11 @@ const EVERY: Duration = Duration::from_millis(500);
 
 /// The state that the thread and the committer share.
 #[derive(Debug)]
-struct State {
+struct WitnessState {
     /// The last durable record.
-    mark: Mark,
+    mark: JournalMark,
     /// The last record that a slot on disk names.
-    written: Mark,
+    written: JournalMark,
     serial: u64,
     /// Whether a new segment was begun.
     urgent: bool,
@@ -62,14 +62,14 @@ pub(crate) struct Witness {
     file: File,
     files: Files,
     id: StoreId,
-    state: Mutex<State>,
+    state: Mutex<WitnessState>,
     /// Held while a slot is written.
     writing: Mutex<()>,
     changed: Condvar,
 }
 
 /// Encodes the bytes of a slot.
-pub(crate) fn encode(id: &StoreId, serial: u64, mark: &Mark) -> Vec<u8> {
+pub(crate) fn encode(id: &StoreId, serial: u64, mark: &JournalMark) -> Vec<u8> {
     let mut slot = Vec::with_capacity(SLOT);
     slot.extend_from_slice(&MAGIC);
     slot.extend_from_slice(&FORMAT.to_be_bytes());
@@ -85,14 +85,14 @@ pub(crate) fn encode(id: &StoreId, serial: u64, mark: &Mark) -> Vec<u8> {
 }
 
 /// Parses a slot; `None` unless every bit is right.
-pub(crate) fn decode(slot: &[u8]) -> Option<(StoreId, u64, Mark)> {
+pub(crate) fn decode(slot: &[u8]) -> Option<(StoreId, u64, JournalMark)> {
     let used = slot.get(..SLOT_USED - 4)?;
     let mut c = Cursor::new(slot);
     if c.bytes(MAGIC.len())? != MAGIC || c.u32()? != FORMAT {
         return None;
     }
     let (serial, id) = (c.u64()?, c.array()?);
-    let mark = Mark {
+    let mark = JournalMark {
         commit: c.u64()?,
         chain: c.array()?,
         end: Position(c.u64()?),
@@ -105,7 +105,7 @@ pub(crate) fn decode(slot: &[u8]) -> Option<(StoreId, u64, Mark)> {
 ///
 /// # Errors
 /// `Corrupt` when no slot is intact, or one belongs to another store; `Io` when the file cannot be read.
-pub(crate) fn read(folder: &Folder, id: &StoreId) -> Result<Option<(u64, Mark)>, OpenError> {
+pub(crate) fn read(folder: &Folder, id: &StoreId) -> Result<Option<(u64, JournalMark)>, OpenError> {
     let path = folder.path().join(WITNESS);
     let fail = |e| OpenError::io("reading", &path, e);
     let file = match folder.read(WITNESS) {
@@ -157,8 +157,8 @@ impl Witness {
         folder: &Folder,
         files: &Files,
         id: &StoreId,
-        found: Option<(u64, Mark)>,
-        mark: Mark,
+        found: Option<(u64, JournalMark)>,
+        mark: JournalMark,
     ) -> io::Result<Self> {
         let (serial, written) = match found {
             Some(found) => found,
@@ -177,7 +177,7 @@ impl Witness {
             file: files.open(folder, WITNESS)?,
             files: files.clone(),
             id: *id,
-            state: Mutex::new(State {
+            state: Mutex::new(WitnessState {
                 mark,
                 written,
                 serial,
@@ -190,7 +190,7 @@ impl Witness {
     }
 
     /// Notes that the record at `mark` is durable.
-    pub(crate) fn saw(&self, mark: Mark) {
+    pub(crate) fn saw(&self, mark: JournalMark) {
         let mut state = lock(&self.state);
         if split(state.mark.end).0 != split(mark.end).0 {
             state.urgent = true;
@@ -200,7 +200,7 @@ impl Witness {
     }
 
     /// The last record that a slot on disk names.
-    pub(crate) fn written(&self) -> Mark {
+    pub(crate) fn written(&self) -> JournalMark {
         lock(&self.state).written
     }
 

@@ -1,7 +1,7 @@
 //! The rows of one block, searched in packed form or unpacked.
 //!
 //! **Shape.** Row: shared u8 (how many bytes the key has in common with the previous one), rest u16, value length u16,
-//! rest, value. Length 0xFFFF means a removed key; 0xFFFE a large value whose bytes lie in pieces: first piece u32,
+//! rest, value. Length 0xFFFF means a removed key; 0xFFFE a large value whose bytes are in pieces: first piece u32,
 //! length u32. The first row of a block shares nothing.
 
 use std::sync::OnceLock;
@@ -129,11 +129,11 @@ impl Block {
 #[derive(Debug, Default)]
 pub(crate) struct Unpacked {
     keys: Vec<u8>,
-    rows: Vec<Place>,
+    rows: Vec<ValuePlace>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ValuePlace {
     key: (u32, u32),
     value: Where,
 }
@@ -172,7 +172,7 @@ impl Unpacked {
                 Stored::Far { first, length } => Where::Far(first, length),
             };
             let key = (u32_of(start), u32_of(keys.len()));
-            rows.push(Place { key, value });
+            rows.push(ValuePlace { key, value });
         }
         rows.shrink_to_fit();
         keys.shrink_to_fit();
@@ -181,7 +181,7 @@ impl Unpacked {
 
     /// Bytes of the whole keys and row places: more than the payload when many keys share long prefixes.
     fn bytes(&self) -> u64 {
-        u64_of(self.keys.len() + self.rows.len() * size_of::<Place>())
+        u64_of(self.keys.len() + self.rows.len() * size_of::<ValuePlace>())
     }
 
     /// How many rows there are.

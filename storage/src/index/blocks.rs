@@ -1,19 +1,19 @@
-//! The immutable blocks of the index: in sled, those of large runs in plain files beside it.
+//! The immutable blocks of the index: in sled, those of large runs in plain files next to it.
 //!
 //! **Shape.** Key: run u64, block u32. Value: crc32c u32, run u64, block u32, kind u8, payload; so a block that is
-//! lost, stale, swapped or flipped cannot pass for another. A run of many rows has a file of its own (see [`apart`]);
+//! lost, stale, swapped or flipped cannot pass for another. A run of many rows has a file of its own (see [`run_files`]);
 //! all others are in sled (see [`one`]), with the manifest, which names them all.
 //!
 //! **Bounds.** No value above 4096 bytes: sled keeps large pages in files that it never syncs.
 //!
 //! **Order.** One thread at a time writes to sled, and one to each file.
 //!
-//! **Failure.** See [`Trouble`]. The folder may be deleted at any time: the index is rebuilt from the journal.
+//! **Failure.** See [`IndexError`]. The folder may be deleted at any time: the index is rebuilt from the journal.
 
-mod apart;
 mod file;
 mod leaves;
-mod one;
+mod run_files;
+mod sled_store;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,10 +27,10 @@ use crate::codec::Cursor;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::index::cache::BlockCache;
-use crate::index::trouble::Trouble;
+use crate::index::error::IndexError;
 use crate::sync::{lock, read};
 use file::RunFile;
-use one::One;
+use sled_store::SledStore;
 
 pub(crate) use leaves::{Keyed, STRETCH};
 
@@ -46,14 +46,14 @@ pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
 pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 
 /// Receives a block's number and value; an error ends the walk.
-pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), Trouble>;
+pub(crate) type BlockVisitor<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), IndexError>;
 
 /// How often sled flushes by itself.
 const FLUSH: Duration = Duration::from_millis(500);
 
 /// The kind of content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     /// Rows, sorted by key.
     Rows,
     /// A piece of a large value.
@@ -68,7 +68,7 @@ pub(crate) enum Kind {
     Scopes,
 }
 
-impl Kind {
+impl BlockKind {
     /// The byte that stands for the kind on disk.
     pub(crate) fn byte(self) -> u8 {
         match self {
@@ -99,7 +99,7 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<(u64, u32)> {
 
 /// Fills in the header of a block's value; `value` has [`OVERHEAD`] bytes of room before its payload. Returns the
 /// checksum.
-pub(crate) fn seal(value: &mut [u8], run: u64, block: u32, kind: Kind) -> u32 {
+pub(crate) fn seal(value: &mut [u8], run: u64, block: u32, kind: BlockKind) -> u32 {
     let head = run
         .to_be_bytes()
         .into_iter()
@@ -126,11 +126,11 @@ pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u
 /// The blocks of the index, wherever they are.
 #[derive(Debug)]
 pub(crate) struct BlockStore {
-    main: One,
+    main: SledStore,
     /// Runs with files of their own.
-    apart: RwLock<BTreeMap<u64, Arc<RunFile>>>,
+    run_files: RwLock<BTreeMap<u64, Arc<RunFile>>>,
     /// A run with at least this many keys has a file of its own.
-    apart_keys: u64,
+    file_keys: u64,
     /// One thread at a time writes to sled.
     writing: Mutex<()>,
     files: Files,
@@ -144,7 +144,7 @@ pub(crate) struct BlockStore {
 
 impl BlockStore {
     /// Opens or creates the index in a store's folder, with these sizes in bytes for sled's cache and for the block
-    /// cache; a run with at least `apart_keys` keys gets a file of its own. Files are private and durable afterwards.
+    /// cache; a run with at least `file_keys` keys gets a file of its own. Files are private and durable afterwards.
     /// If a process that is ending still holds sled's lock, this waits for it.
     ///
     /// # Errors
@@ -153,19 +153,21 @@ impl BlockStore {
     pub(crate) fn open(
         store: &Arc<Folder>,
         (sled_cache, blocks): (u64, u64),
-        apart_keys: u64,
+        file_keys: u64,
         files: &Files,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, IndexError> {
         let folder = files
             .folder(store, INDEX)
-            .map_err(|e| Trouble::looking(&e))?;
+            .map_err(|e| IndexError::looking(&e))?;
         let dir = store.steady_path().join(INDEX);
-        let main = One::open(&dir, &folder, (sled_cache, FLUSH), files)?;
-        files.sync_folder(store).map_err(|e| Trouble::looking(&e))?;
+        let main = SledStore::open(&dir, &folder, (sled_cache, FLUSH), files)?;
+        files
+            .sync_folder(store)
+            .map_err(|e| IndexError::looking(&e))?;
         Ok(Self {
             main,
-            apart: RwLock::default(),
-            apart_keys,
+            run_files: RwLock::default(),
+            file_keys,
             writing: Mutex::new(()),
             files: files.clone(),
             cache: BlockCache::new(blocks),
@@ -178,7 +180,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// When sled or the system refuses.
-    pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), Trouble> {
+    pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
         self.main.insert(MANIFEST_KEY, value)
     }
@@ -188,9 +190,9 @@ impl BlockStore {
     ///
     /// # Errors
     /// When sled or the system refuses; also for a run that can only be read.
-    pub(crate) fn put(&self, blocks: &mut Vec<Keyed>) -> Result<(), Trouble> {
+    pub(crate) fn put(&self, blocks: &mut Vec<Keyed>) -> Result<(), IndexError> {
         let run = blocks.first().and_then(|(key, _)| parse_key(key));
-        match run.and_then(|(run, _)| self.apart(run)).as_deref() {
+        match run.and_then(|(run, _)| self.run_files(run)).as_deref() {
             Some(file) => file.put(blocks, &self.files),
             None => self.put_in_leaves(blocks),
         }
@@ -200,7 +202,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// `Write` when sled or the system refuses. What is on disk is unknown then.
-    pub(crate) fn sync(&self) -> Result<(), Trouble> {
+    pub(crate) fn sync(&self) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
         self.main.sync(&self.files)
     }
@@ -209,7 +211,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// When sled or the system refuses.
-    pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), Trouble> {
+    pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
         self.main.remove(block_key(run, block))
     }
@@ -219,10 +221,10 @@ impl BlockStore {
     /// # Errors
     /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong, or a file is cut short. The
     /// value itself is not checked here.
-    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, Trouble> {
-        self.files.look().map_err(|e| Trouble::looking(&e))?;
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, IndexError> {
+        self.files.look().map_err(|e| IndexError::looking(&e))?;
         let parsed = parse_key(key);
-        match parsed.and_then(|(run, block)| Some((self.apart(run)?, block))) {
+        match parsed.and_then(|(run, block)| Some((self.run_files(run)?, block))) {
             Some((file, block)) => file.get(block),
             None => self.main.get(key),
         }
@@ -232,7 +234,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, Trouble> {
+    pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, IndexError> {
         self.main.after(key)
     }
 
@@ -244,9 +246,9 @@ impl BlockStore {
         &self,
         run: u64,
         blocks: std::ops::Range<u32>,
-        visit: Visit<'_>,
-    ) -> Result<(), Trouble> {
-        match self.apart(run).as_deref() {
+        visit: BlockVisitor<'_>,
+    ) -> Result<(), IndexError> {
+        match self.run_files(run).as_deref() {
             Some(file) => file.scan(blocks, visit),
             None => self.main.scan(run, blocks, visit),
         }
@@ -254,9 +256,9 @@ impl BlockStore {
 
     /// Bytes of the files.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        let apart: Vec<_> = read(&self.apart).values().cloned().collect();
-        let apart = apart.iter().map(|file| file.bytes());
-        self.main.bytes().into_iter().chain(apart).sum()
+        let run_files: Vec<_> = read(&self.run_files).values().cloned().collect();
+        let run_files = run_files.iter().map(|file| file.bytes());
+        self.main.bytes().into_iter().chain(run_files).sum()
     }
 }
 
@@ -280,14 +282,14 @@ fn index_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
 ///
 /// # Errors
 /// `Read` when the system refuses, so the bytes are not to blame; `Damaged` when the folder is missing.
-pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
+pub(crate) fn probe(store: &Folder) -> Result<(), IndexError> {
     let look = || -> std::io::Result<()> {
         for path in index_files(store)? {
             std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
         }
         Ok(())
     };
-    look().map_err(|e| Trouble::looking(&e))
+    look().map_err(|e| IndexError::looking(&e))
 }
 
 /// Bytes that the files of the index occupy on disk.

@@ -32,9 +32,9 @@ const TO_A_PART: usize = 4096;
 /// One line of a filter, aligned so that one memory access fetches all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(align(64))]
-struct Line([u64; WORDS]);
+struct BloomLine([u64; WORDS]);
 
-impl Line {
+impl BloomLine {
     /// Whether all bits of a key of this line are set.
     fn may_have(&self, hash: u64) -> bool {
         let mut probes = in_line(hash).into_iter();
@@ -44,7 +44,7 @@ impl Line {
 
 /// The set of keys that a run may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bloom(Vec<Line>);
+pub(crate) struct Bloom(Vec<BloomLine>);
 
 /// A stable 64-bit hash of a key.
 pub(crate) fn hash(key: &[u8]) -> u64 {
@@ -85,7 +85,7 @@ fn in_line(hash: u64) -> [(usize, u64); PROBES] {
 }
 
 /// The line of a key.
-fn line_of(lines: &[Line], hash: u64) -> Option<&Line> {
+fn line_of(lines: &[BloomLine], hash: u64) -> Option<&BloomLine> {
     lines.get(usize_of(below(hash, u64_of(lines.len()))))
 }
 
@@ -97,7 +97,7 @@ impl Bloom {
             _ => BITS_DEEP,
         };
         let lines = keys.saturating_mul(bits).div_ceil(LINE_BITS).max(1);
-        Self(vec![Line::default(); usize_of(lines)])
+        Self(vec![BloomLine::default(); usize_of(lines)])
     }
 
     /// The bytes on disk: the words, big-endian.
@@ -114,7 +114,7 @@ impl Bloom {
     /// Adds a key by its hash.
     pub(crate) fn add(&mut self, hash: u64) {
         let line = below(hash, u64_of(self.0.len()));
-        if let Some(Line(words)) = self.0.get_mut(usize_of(line)) {
+        if let Some(BloomLine(words)) = self.0.get_mut(usize_of(line)) {
             for (word, bit) in in_line(hash) {
                 if let Some(word) = words.get_mut(word) {
                     *word |= bit;
@@ -136,7 +136,7 @@ impl Bloom {
         let lines = &self.0;
         for asked in asked.chunks(TOGETHER) {
             let words = asked.iter().filter_map(|(_, hash)| {
-                let Line([word, ..]) = line_of(lines, *hash)?;
+                let BloomLine([word, ..]) = line_of(lines, *hash)?;
                 Some(*word)
             });
             fetch(words);
@@ -153,12 +153,12 @@ impl Bloom {
 /// In a filter larger than a processor's caches, adding a key mostly waits for its line. So keys are collected by the
 /// part of the filter that has their line, and [`TO_A_PART`] of them are added together: the caches hold that part then.
 #[derive(Debug)]
-pub(crate) struct Filling {
+pub(crate) struct BloomBuilder {
     bloom: Bloom,
     waiting: Vec<Vec<u64>>,
 }
 
-impl Filling {
+impl BloomBuilder {
     /// An empty filter for this many keys in a run of this level.
     pub(crate) fn new(keys: u64, level: u8) -> Self {
         Self {
@@ -222,6 +222,6 @@ impl Filter {
         }
         let (lines, rest) = words.as_chunks::<WORDS>();
         let whole = !lines.is_empty() && rest.is_empty();
-        whole.then(|| Bloom(lines.iter().copied().map(Line).collect()))
+        whole.then(|| Bloom(lines.iter().copied().map(BloomLine).collect()))
     }
 }

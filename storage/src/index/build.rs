@@ -8,13 +8,13 @@ use std::sync::Arc;
 use crate::index::Tuning;
 use crate::index::block::{FAR, GONE};
 use crate::index::blocks::{
-    BlockStore, Keyed, Kind, OVERHEAD, PAYLOAD_MAX, STRETCH, VALUE_MAX, block_key, seal,
+    BlockKind, BlockStore, Keyed, OVERHEAD, PAYLOAD_MAX, STRETCH, VALUE_MAX, block_key, seal,
 };
-use crate::index::bloom::{self, Bloom, Filling};
+use crate::index::bloom::{self, Bloom, BloomBuilder};
 use crate::index::compression::RowCompressor;
+use crate::index::error::IndexError;
 use crate::index::run::{Fences, Run, RunInfo};
 use crate::index::scope::Scopes;
-use crate::index::trouble::Trouble;
 use crate::num::{u16_of, u32_of};
 
 /// The largest value that is stored in its row block, in bytes.
@@ -39,7 +39,7 @@ pub(crate) struct RunBuilder<'a> {
     scopes: Scopes,
     single: Scopes,
     fences: Fences,
-    filter: Filling,
+    filter: BloomBuilder,
     digest: aws_lc_rs::digest::Context,
     batch: Vec<Keyed>,
     batch_bytes: usize,
@@ -60,7 +60,7 @@ impl<'a> RunBuilder<'a> {
         level: u8,
         keys: u64,
         tuning: &Tuning,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, IndexError> {
         store.begin(id, keys)?;
         Ok(Self {
             store,
@@ -76,7 +76,7 @@ impl<'a> RunBuilder<'a> {
             scopes: tuning.scopes,
             single: tuning.single,
             fences: Fences::default(),
-            filter: Filling::new(keys, level),
+            filter: BloomBuilder::new(keys, level),
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
             batch: Vec::new(),
             batch_bytes: 0,
@@ -89,7 +89,7 @@ impl<'a> RunBuilder<'a> {
     ///
     /// # Errors
     /// As [`BlockStore::put`]. The run cannot be finished then; the next start removes its blocks.
-    pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Trouble> {
+    pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), IndexError> {
         let in_place = value.map_or(0, |v| if v.len() > IN_PLACE_MAX { 8 } else { v.len() });
         let single = self.single.names(key);
         let most = if single { SINGLE_MAX } else { VALUE_MAX };
@@ -116,7 +116,7 @@ impl<'a> RunBuilder<'a> {
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
         self.filter.add(bloom::hash(key));
-        if let Some(part) = self.scopes.beginning(key)
+        if let Some(part) = self.scopes.scope_prefix(key)
             && part != self.last_beginning
         {
             self.filter.add(bloom::hash(part));
@@ -153,23 +153,23 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    fn end_block(&mut self) -> Result<(), Trouble> {
+    fn end_block(&mut self) -> Result<(), IndexError> {
         if self.block.len() == OVERHEAD {
             return Ok(());
         }
         let rows = self.block.get(OVERHEAD..).unwrap_or_default();
         match self.compressor.compress(rows)? {
-            Some(frame) => self.write(with_room(&frame), Kind::CompressedRows)?,
-            None => self.write(self.block.clone(), Kind::Rows)?,
+            Some(frame) => self.write(with_room(&frame), BlockKind::CompressedRows)?,
+            None => self.write(self.block.clone(), BlockKind::Rows)?,
         }
         self.block.truncate(OVERHEAD);
         for piece in std::mem::take(&mut self.pieces) {
-            self.write(piece, Kind::Piece)?;
+            self.write(piece, BlockKind::Piece)?;
         }
         Ok(())
     }
 
-    fn write(&mut self, mut value: Vec<u8>, kind: Kind) -> Result<(), Trouble> {
+    fn write(&mut self, mut value: Vec<u8>, kind: BlockKind) -> Result<(), IndexError> {
         let block = self.info.blocks;
         let crc = seal(&mut value, self.info.id, block, kind);
         self.digest.update(&crc.to_be_bytes());
@@ -183,7 +183,7 @@ impl<'a> RunBuilder<'a> {
         Ok(())
     }
 
-    fn write_long(&mut self, bytes: &[u8], kind: Kind) -> Result<u32, Trouble> {
+    fn write_long(&mut self, bytes: &[u8], kind: BlockKind) -> Result<u32, IndexError> {
         let start = self.info.blocks;
         for chunk in bytes.chunks(PAYLOAD_MAX) {
             self.write(with_room(chunk), kind)?;
@@ -195,17 +195,17 @@ impl<'a> RunBuilder<'a> {
     ///
     /// # Errors
     /// As [`Self::add`].
-    pub(crate) fn finish(mut self) -> Result<Arc<Run>, Trouble> {
+    pub(crate) fn finish(mut self) -> Result<Arc<Run>, IndexError> {
         self.end_block()?;
         if let Some(kinds) = self.scopes.to_bytes() {
-            self.write(with_room(&kinds), Kind::Scopes)?;
+            self.write(with_room(&kinds), BlockKind::Scopes)?;
         }
         let fences = std::mem::take(&mut self.fences);
         self.info.fence_bytes = u32_of(fences.bytes.len());
-        self.info.fence_start = self.write_long(&fences.bytes, Kind::Fences)?;
-        let bloom = std::mem::replace(&mut self.filter, Filling::new(0, 0)).whole();
+        self.info.fence_start = self.write_long(&fences.bytes, BlockKind::Fences)?;
+        let bloom = std::mem::replace(&mut self.filter, BloomBuilder::new(0, 0)).whole();
         self.info.bloom_bytes = bloom.bytes();
-        self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Filter)?;
+        self.info.bloom_start = self.write_long(&bloom.to_bytes(), BlockKind::Filter)?;
         self.store.put(&mut self.batch)?;
         let digest = self.digest.finish();
         let from = digest.as_ref().iter();

@@ -21,7 +21,7 @@ use crate::sync::lock;
 const SHARDS: usize = 16;
 
 #[derive(Debug)]
-struct Slot {
+struct CacheSlot {
     key: (u64, u32),
     block: Arc<Block>,
     /// The size with which it is counted, in bytes.
@@ -33,7 +33,7 @@ struct Slot {
 #[derive(Debug, Default)]
 struct Shard {
     places: HashMap<(u64, u32), usize>,
-    slots: Vec<Slot>,
+    slots: Vec<CacheSlot>,
     hand: usize,
     bytes: u64,
 }
@@ -53,7 +53,7 @@ impl Shard {
         while self.bytes + bytes > most && self.evict() {}
         self.bytes += bytes;
         self.places.insert(key, self.slots.len());
-        self.slots.push(Slot {
+        self.slots.push(CacheSlot {
             key,
             block,
             bytes,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unpacked_counts_with_what_it_takes_and_others_go_for_it() {
+    fn unpacked_blocks_count_with_their_size_and_evict_others() {
         let one = block().bytes();
         let cache = BlockCache::new(one * 12 * u64_of(SHARDS));
         let keys: Vec<_> = (0..u32::MAX)

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::api::StoreError;
 use crate::index::SortedRows;
 use crate::index::block::{Block, Stored};
-use crate::index::blocks::{Kind, block_key, unseal};
+use crate::index::blocks::{BlockKind, block_key, unseal};
 use crate::index::compression::decompress;
-use crate::index::trouble::Trouble;
+use crate::index::error::IndexError;
 use crate::num::u64_of;
 use crate::sync::read;
 
@@ -42,16 +42,16 @@ pub struct IndexBytes {
 }
 
 impl IndexBytes {
-    fn add(&mut self, kind: u8, length: u64, payload: &[u8]) -> Result<(), Trouble> {
+    fn add(&mut self, kind: u8, length: u64, payload: &[u8]) -> Result<(), IndexError> {
         self.blocks += 1;
-        let rows = if kind == Kind::CompressedRows.byte() {
+        let rows = if kind == BlockKind::CompressedRows.byte() {
             decompress(payload)?
-        } else if kind == Kind::Rows.byte() {
+        } else if kind == BlockKind::Rows.byte() {
             payload.to_vec()
         } else {
             let sum = match kind {
-                k if k == Kind::Fences.byte() => &mut self.fences,
-                k if k == Kind::Filter.byte() => &mut self.filters,
+                k if k == BlockKind::Fences.byte() => &mut self.fences,
+                k if k == BlockKind::Filter.byte() => &mut self.filters,
                 _ => &mut self.others,
             };
             *sum += length;

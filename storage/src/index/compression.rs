@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::index::blocks::PAYLOAD_MAX;
-use crate::index::trouble::Trouble;
+use crate::index::error::IndexError;
 
 /// The zstd level of merged runs: the next levels save a twentieth more and take twice as long.
 const LEVEL: i32 = 1;
@@ -32,18 +32,18 @@ impl RowCompressor {
     ///
     /// # Errors
     /// When there is no memory for the context.
-    pub(crate) fn new(level: u8) -> Result<Self, Trouble> {
+    pub(crate) fn new(level: u8) -> Result<Self, IndexError> {
         let level = if level == 0 { LEVEL_FLUSHED } else { LEVEL };
         let compressor = Compressor::new(level);
-        Ok(Self(compressor.map_err(|e| Trouble::writing(&e))?))
+        Ok(Self(compressor.map_err(|e| IndexError::writing(&e))?))
     }
 
     /// The frame of a block's rows; `None` when it saves less than a quarter.
     ///
     /// # Errors
     /// When zstd refuses, which it does not for content that fits into a block.
-    pub(crate) fn compress(&mut self, rows: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {
-        let frame = self.0.compress(rows).map_err(|e| Trouble::writing(&e))?;
+    pub(crate) fn compress(&mut self, rows: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        let frame = self.0.compress(rows).map_err(|e| IndexError::writing(&e))?;
         Ok((frame.len() <= rows.len() / 4 * 3).then_some(frame))
     }
 }
@@ -52,12 +52,12 @@ impl RowCompressor {
 ///
 /// # Errors
 /// When it is not a frame, is empty, or holds more than a block can.
-pub(crate) fn decompress(frame: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let unreadable = |e: std::io::Error| Trouble::from(format!("compressed rows: {e}"));
+pub(crate) fn decompress(frame: &[u8]) -> Result<Vec<u8>, IndexError> {
+    let unreadable = |e: std::io::Error| IndexError::from(format!("compressed rows: {e}"));
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {
             Some(decompressor) => decompressor,
-            None => kept.insert(Decompressor::new().map_err(|e| Trouble::looking(&e))?),
+            None => kept.insert(Decompressor::new().map_err(|e| IndexError::looking(&e))?),
         };
         let rows = decompressor
             .decompress(frame, PAYLOAD_MAX)

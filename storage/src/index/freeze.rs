@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use crate::api::StoreError;
 use crate::index::SortedRows;
+use crate::index::bulk_table::BulkTable;
 use crate::index::frozen::{Frozen, FrozenRows};
-use crate::index::gathered::Gathered;
 use crate::index::maintain::LOOK_AGAIN;
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
 use crate::sync::{lock, read, wait_for, write};
 
 impl SortedRows {
@@ -22,7 +22,7 @@ impl SortedRows {
     /// # Errors
     /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits, `Corrupt` when this would wait
     /// for a merge of an index that counts as damaged. The table is unchanged then.
-    pub(crate) fn freeze_if_full(&self, mark: Mark) -> Result<(), StoreError> {
+    pub(crate) fn freeze_if_full(&self, mark: JournalMark) -> Result<(), StoreError> {
         let small = read(&self.state).active_bytes < self.tuning.table_bytes;
         if small || self.health.full().is_some() {
             return Ok(());
@@ -34,7 +34,7 @@ impl SortedRows {
     ///
     /// # Errors
     /// As [`Self::freeze_if_full`].
-    pub(crate) fn freeze(&self, mark: Mark) -> Result<(), StoreError> {
+    pub(crate) fn freeze(&self, mark: JournalMark) -> Result<(), StoreError> {
         self.wait_for_place()?;
         let mut state = write(&self.state);
         let rows = FrozenRows::Table(std::mem::take(&mut state.active));
@@ -63,8 +63,8 @@ impl SortedRows {
     /// are sorted once, by the flusher, which takes a fraction of the time of inserting each one. Of rows with one key
     /// the last one holds. Nothing else may have been applied since the last table was frozen. `counted` bytes count as
     /// rows of the next table.
-    pub(crate) fn freeze_rows(&self, rows: Gathered, mark: Mark, counted: usize) {
-        let rows = FrozenRows::Gathered(Box::new(rows));
+    pub(crate) fn freeze_rows(&self, rows: BulkTable, mark: JournalMark, counted: usize) {
+        let rows = FrozenRows::Bulk(Box::new(rows));
         let mut state = write(&self.state);
         assert!(
             state.active.is_empty(),
@@ -99,7 +99,7 @@ impl SortedRows {
                 return Err(StoreError::Closed);
             }
             // the merger may have given up, and then the flusher waits for ever
-            if self.crowded()
+            if self.too_many_runs()
                 && let Some(e) = self.health.index_damaged()
             {
                 return Err(e);

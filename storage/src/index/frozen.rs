@@ -6,10 +6,10 @@
 use std::collections::btree_map;
 
 use crate::api::Head;
+use crate::index::arena::{self, RowRef};
+use crate::index::bulk_table::BulkTable;
 use crate::index::bytes::Bytes;
-use crate::index::gathered::Gathered;
-use crate::index::manifest::Mark;
-use crate::index::pile::{self, RowRef};
+use crate::index::manifest::JournalMark;
 use crate::index::table::{Table, range, slice};
 use crate::rows::parse_head;
 
@@ -19,7 +19,7 @@ pub(crate) struct Frozen {
     /// The rows; `None` is a removed key.
     pub(crate) rows: FrozenRows,
     /// How far the journal is covered once these rows are on disk.
-    pub(crate) mark: Mark,
+    pub(crate) mark: JournalMark,
 }
 
 /// The rows of a frozen table.
@@ -28,7 +28,7 @@ pub(crate) enum FrozenRows {
     /// As groups were published.
     Table(Table),
     /// As the journal was indexed again.
-    Gathered(Box<Gathered>),
+    Bulk(Box<BulkTable>),
 }
 
 impl FrozenRows {
@@ -36,7 +36,7 @@ impl FrozenRows {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Table(table) => table.len(),
-            Self::Gathered(rows) => rows.sorted().len(),
+            Self::Bulk(rows) => rows.sorted().len(),
         }
     }
 
@@ -44,13 +44,13 @@ impl FrozenRows {
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         match self {
             Self::Table(table) => table.get(key).map(slice),
-            Self::Gathered(rows) => rows.get(key),
+            Self::Bulk(rows) => rows.get(key),
         }
     }
 
     /// The last row of a stream, if there is one; `stream` is the part of its keys that names it.
     pub(crate) fn head(&self, stream: &[u8], from: &[u8], to: &[u8]) -> Option<Head> {
-        if let Self::Gathered(rows) = self
+        if let Self::Bulk(rows) = self
             && rows.lacks(stream)
         {
             return None;
@@ -63,7 +63,7 @@ impl FrozenRows {
     pub(crate) fn all(&self) -> RowsWithin<'_> {
         match self {
             Self::Table(table) => RowsWithin::Table(table.range::<Bytes, _>(..)),
-            Self::Gathered(rows) => RowsWithin::Sorted(rows.sorted().range(&[], None)),
+            Self::Bulk(rows) => RowsWithin::Sorted(rows.sorted().range(&[], None)),
         }
     }
 
@@ -71,7 +71,7 @@ impl FrozenRows {
     pub(crate) fn range(&self, from: &[u8], to: &[u8]) -> Option<RowsWithin<'_>> {
         match self {
             Self::Table(table) => range(table, from, to).map(RowsWithin::Table),
-            Self::Gathered(rows) => {
+            Self::Bulk(rows) => {
                 (from < to).then(|| RowsWithin::Sorted(rows.sorted().range(from, Some(to))))
             }
         }
@@ -84,7 +84,7 @@ pub(crate) enum RowsWithin<'a> {
     /// Of a tree.
     Table(btree_map::Range<'a, Bytes, Option<Bytes>>),
     /// Of a sorted pile.
-    Sorted(pile::Rows<'a>),
+    Sorted(arena::ArenaRows<'a>),
 }
 
 fn row<'a>((key, value): (&'a Bytes, &'a Option<Bytes>)) -> RowRef<'a> {

@@ -25,12 +25,12 @@ use crate::api::SortOrder;
 use crate::index::SortedRows;
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
+use crate::index::compaction_picker::pick_merge;
+use crate::index::error::IndexError;
 use crate::index::frozen::Frozen;
-use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
-use crate::index::merge::{RunCursor, Source, merge};
-use crate::index::neighbours::neighbours;
+use crate::index::manifest::{JournalMark, Manifest, RUNS_MAX};
+use crate::index::merge::{MergeSource, RunCursor, merge};
 use crate::index::run::{Run, RunInfo};
-use crate::index::trouble::Trouble;
 use crate::num::u64_of;
 use crate::sync::{lock, read, wait_for, write};
 
@@ -60,14 +60,14 @@ impl SortedRows {
     }
 
     /// Whether the flusher waits for the merger.
-    pub(super) fn crowded(&self) -> bool {
+    pub(super) fn too_many_runs(&self) -> bool {
         self.runs() >= RUNS_WAIT
     }
 
     /// Whether a merge may begin: also while other reads fail if the flusher waits for it, because commits then wait
     /// for both.
     fn may_merge(&self) -> bool {
-        self.healthy() || self.crowded() && self.health.full().is_none()
+        self.healthy() || self.too_many_runs() && self.health.full().is_none()
     }
 
     fn stopped(&self) -> bool {
@@ -86,7 +86,7 @@ impl SortedRows {
                 continue;
             };
             let full = self.health.full().is_some();
-            if full || self.crowded() {
+            if full || self.too_many_runs() {
                 drop(wait_for(&self.changed, lock(&self.signals), LOOK_AGAIN));
                 continue;
             }
@@ -109,26 +109,26 @@ impl SortedRows {
     }
 
     /// Writes a frozen table as a run; false when it was told to stop before the end.
-    fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, Trouble> {
+    fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, IndexError> {
         let mut run = None;
         if frozen.rows.len() > 0 {
             let scopes = self.tuning.scopes;
             let mut last = None;
-            let beginnings = frozen.rows.all().enumerate().filter_map(|(n, (key, _))| {
-                self.flusher_aside(n);
-                scopes.beginning(key)
+            let scope_prefixes = frozen.rows.all().enumerate().filter_map(|(n, (key, _))| {
+                self.flusher_yield(n);
+                scopes.scope_prefix(key)
             });
-            let beginnings = beginnings
+            let scope_prefixes = scope_prefixes
                 .filter(|it| last.replace(*it) != Some(*it))
                 .count();
-            let keys = u64_of(frozen.rows.len() + beginnings);
+            let keys = u64_of(frozen.rows.len() + scope_prefixes);
             let mut builder =
                 RunBuilder::new(&self.store, self.take_run_id(), 0, keys, &self.tuning)?;
             for (n, (key, value)) in frozen.rows.all().enumerate() {
                 if u64_of(n).is_multiple_of(LOOK_EVERY) && self.stopped() {
                     return Ok(false);
                 }
-                self.flusher_aside(n);
+                self.flusher_yield(n);
                 builder.add(key, value)?;
             }
             let written = builder.finish()?;
@@ -147,8 +147,8 @@ impl SortedRows {
     fn install(
         &self,
         written: Option<&Arc<Frozen>>,
-        change: impl FnOnce(&mut Vec<Arc<Run>>, &mut Mark),
-    ) -> Result<(), Trouble> {
+        change: impl FnOnce(&mut Vec<Arc<Run>>, &mut JournalMark),
+    ) -> Result<(), IndexError> {
         let mut manifest = lock(&self.manifest);
         let mut runs = read(&self.state).runs.as_ref().clone();
         let mut mark = manifest.mark;
@@ -194,7 +194,7 @@ impl SortedRows {
                     continue;
                 }
                 // the input runs are still there; the merge is tried again
-                Err(Trouble::Read(why)) => {
+                Err(IndexError::Read(why)) => {
                     refused = Some(Instant::now());
                     drop(self.health.unreadable(&why, None));
                 }
@@ -206,8 +206,8 @@ impl SortedRows {
 
     /// Removes runs that are no longer needed, and does the next merge; false when there is none, or it was told to
     /// stop.
-    fn merge_next(&self) -> Result<bool, Trouble> {
-        self.bury()?;
+    fn merge_next(&self) -> Result<bool, IndexError> {
+        self.remove_obsolete()?;
         let inputs = self.to_merge(None);
         inputs.map_or(Ok(false), |inputs| self.merge_runs(&inputs))
     }
@@ -217,14 +217,14 @@ impl SortedRows {
     fn to_merge(&self, below: Option<u8>) -> Option<Vec<Arc<Run>>> {
         let runs = Arc::clone(&read(&self.state).runs);
         let levels: Vec<u8> = runs.iter().map(|run| run.info.level).collect();
-        let next = runs.get(neighbours(&levels, self.tuning.fan_in, below)?)?;
+        let next = runs.get(pick_merge(&levels, self.tuning.fan_in, below)?)?;
         let refused = lock(&self.signals).refused.get(&oldest(next)).copied();
         let given_up = refused >= Some(REFUSED_MAX) && self.health.index_damaged().is_some();
         (!given_up).then(|| next.to_vec())
     }
 
     /// Does the merges that wait at lower levels; false when it was told to stop before the end.
-    fn let_pass(&self, level: u8) -> Result<bool, Trouble> {
+    fn let_pass(&self, level: u8) -> Result<bool, IndexError> {
         while self.healthy()
             && let Some(inputs) = self.to_merge(Some(level))
         {
@@ -232,14 +232,14 @@ impl SortedRows {
                 return Ok(false);
             }
             drop(inputs);
-            self.bury()?;
+            self.remove_obsolete()?;
             self.changed.notify_all();
         }
         Ok(true)
     }
 
     /// Merges several neighbours into one run; false when it was told to stop before the end.
-    fn merge_runs(&self, inputs: &[Arc<Run>]) -> Result<bool, Trouble> {
+    fn merge_runs(&self, inputs: &[Arc<Run>]) -> Result<bool, IndexError> {
         let ids: Vec<u64> = inputs.iter().map(|r| r.info.id).collect();
         let bottom = oldest(&read(&self.state).runs) == oldest(inputs);
         let level = inputs.iter().map(|r| r.info.level).max().unwrap_or(0);
@@ -247,7 +247,7 @@ impl SortedRows {
         let mut sources = Vec::with_capacity(inputs.len());
         for run in inputs {
             let cursor = RunCursor::new(&self.store, run, &[], None, SortOrder::Ascending);
-            sources.push(Source::Run(Box::new(
+            sources.push(MergeSource::Run(Box::new(
                 cursor.map_err(|e| self.unreadable(inputs, e))?,
             )));
         }
@@ -261,7 +261,7 @@ impl SortedRows {
             &mut |key, value, found| {
                 rows += 1;
                 if rows.is_multiple_of(LOOK_EVERY) {
-                    self.merger_aside();
+                    self.merger_yield();
                     if self.stopped() {
                         stopped = true
                     } else {
@@ -288,7 +288,7 @@ impl SortedRows {
         );
         if stopped || below.is_some() || merged.is_err() {
             // the blocks are not removed now: nothing is written while reads fail
-            lock(&self.signals).graves.push(builder.unfinished());
+            lock(&self.signals).obsolete_runs.push(builder.unfinished());
             merged.map_err(|e| self.unreadable(inputs, e))?;
             // what failed below was other runs' merge, and is counted there
             return below.map_or(Ok(false), Err);
@@ -302,42 +302,42 @@ impl SortedRows {
         })?;
         let mut signals = lock(&self.signals);
         signals.refused.remove(&oldest(inputs));
-        signals.graves.extend(inputs.iter().cloned());
+        signals.obsolete_runs.extend(inputs.iter().cloned());
         Ok(true)
     }
 
     /// Marks the index when a merge of these runs meets damage, or has been refused too often, so that the next open
     /// rebuilds it.
-    fn unreadable(&self, inputs: &[Arc<Run>], why: Trouble) -> Trouble {
+    fn unreadable(&self, inputs: &[Arc<Run>], why: IndexError) -> IndexError {
         match why {
-            Trouble::Damaged(why) => Trouble::Damaged(self.health.damage(&why).to_string()),
-            Trouble::Read(_) if why.no_means() => why,
-            Trouble::Read(why) => {
+            IndexError::Damaged(why) => IndexError::Damaged(self.health.damage(&why).to_string()),
+            IndexError::Read(_) if why.no_means() => why,
+            IndexError::Read(why) => {
                 let mut signals = lock(&self.signals);
                 let times = signals.refused.entry(oldest(inputs)).or_default();
                 *times += 1;
                 let often = *times >= REFUSED_MAX;
                 drop(signals);
-                if often && self.crowded() {
+                if often && self.too_many_runs() {
                     let why = format!("the disk refuses to read it, {REFUSED_MAX} times: {why}");
                     self.health.damage(&why);
                 }
-                Trouble::Read(why)
+                IndexError::Read(why)
             }
-            Trouble::Write(_) => why,
+            IndexError::Write(_) => why,
         }
     }
 
     /// Removes the blocks of runs that no reader holds any more.
-    fn bury(&self) -> Result<(), Trouble> {
+    fn remove_obsolete(&self) -> Result<(), IndexError> {
         let free: Vec<Arc<Run>> = {
             let mut signals = lock(&self.signals);
             // the caller's own list of inputs counts too, so they go one round later
             let (free, held) = signals
-                .graves
+                .obsolete_runs
                 .drain(..)
                 .partition(|run| Arc::strong_count(run) == 1);
-            signals.graves = held;
+            signals.obsolete_runs = held;
             free
         };
         for run in free {
@@ -368,15 +368,15 @@ mod tests {
     use crate::index::open::Wanted;
     use crate::index::scope::Scopes;
 
-    fn mark(commit: u64) -> Mark {
-        Mark {
+    fn mark(commit: u64) -> JournalMark {
+        JournalMark {
             commit,
             chain: [0; 32],
             end: Position(0),
         }
     }
 
-    /// An empty index without threads, all of whose runs lie in sled.
+    /// An empty index without threads, all of whose runs are in sled.
     fn index(dir: &Path, faults: &Arc<Faults>) -> SortedRows {
         let wanted = Wanted {
             store: Arc::new(Folder::open(dir).unwrap()),
@@ -389,7 +389,7 @@ mod tests {
                 frozen_max: 3,
                 fan_in: 2,
                 block_cache: 0,
-                apart_keys: u64::MAX,
+                file_keys: u64::MAX,
                 scopes: Scopes::NONE,
                 single: Scopes::NONE,
             },
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_merge_that_a_failed_read_ends_no_blocks_stay() {
+    fn an_aborted_merge_leaves_no_blocks() {
         let dir = tempfile::tempdir().unwrap();
         let faults = Arc::new(Faults::default());
         let index = index(dir.path(), &faults);
@@ -431,7 +431,7 @@ mod tests {
             // after six of the values, so that a part of the run is written
             faults.refuse_reads(Some(800));
             let merged = index.merge_next();
-            assert!(matches!(merged, Err(Trouble::Read(_))), "{merged:?}");
+            assert!(matches!(merged, Err(IndexError::Read(_))), "{merged:?}");
             faults.refuse_reads(None);
             let [named, there] = runs(&index);
             // the blocks of earlier tries are gone
@@ -453,14 +453,14 @@ mod tests {
         let faults = Arc::new(Faults::default());
         let index = index(dir.path(), &faults);
         (1..3).for_each(|commit| add_run(&index, commit));
-        let refused = || assert!(matches!(index.merge_next(), Err(Trouble::Read(_))));
+        let refused = || assert!(matches!(index.merge_next(), Err(IndexError::Read(_))));
         faults.refuse_reads(Some(0));
         for _ in 0..2 * REFUSED_MAX {
             refused();
             assert!(index.health.index_damaged().is_none(), "nobody waits yet");
         }
         faults.refuse_reads(None);
-        while !index.crowded() {
+        while !index.too_many_runs() {
             index.apply(std::iter::once((Bytes::new(&[9]), Some(Bytes::new(&[9])))));
             index.freeze(mark(3)).unwrap();
             let frozen = read(&index.state).frozen.last().cloned();

@@ -25,7 +25,7 @@ pub(crate) const RUNS_MAX: usize = (VALUE_MAX - FIXED) / PER_RUN;
 
 /// A place in the journal up to which something is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct JournalMark {
     /// The number of the last commit; 0 for none.
     pub(crate) commit: u64,
     /// The hash of the record with that commit.
@@ -42,7 +42,7 @@ pub(crate) struct Manifest {
     /// The store whose rows these are.
     pub(crate) id: StoreId,
     /// How far the rows cover the journal.
-    pub(crate) mark: Mark,
+    pub(crate) mark: JournalMark,
     /// The number that the next run gets; numbers are never reused.
     pub(crate) next_run: u64,
     /// The runs, newest first.
@@ -90,7 +90,7 @@ impl Manifest {
         let mut manifest = Self {
             projection: c.u32()?,
             id: c.array()?,
-            mark: Mark {
+            mark: JournalMark {
                 commit: c.u64()?,
                 chain: c.array()?,
                 end: Position(c.u64()?),

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::api::SortOrder;
+use crate::index::arena::RowRef;
 use crate::index::block::{Block, Stored, Unpacked};
 use crate::index::blocks::BlockStore;
 use crate::index::bytes::Bytes;
+use crate::index::error::IndexError;
 use crate::index::frozen::RowsWithin;
-use crate::index::pile::RowRef;
 use crate::index::run::Run;
-use crate::index::trouble::Trouble;
 
 /// One of the sorted sources of a walk.
-pub(crate) enum Source<'a> {
+pub(crate) enum MergeSource<'a> {
     /// Rows copied out of the table that is being written.
     Copied(
         std::slice::Iter<'a, (Bytes, Option<Bytes>)>,
@@ -24,7 +24,7 @@ pub(crate) enum Source<'a> {
     Run(Box<RunCursor<'a>>),
 }
 
-impl<'a> Source<'a> {
+impl<'a> MergeSource<'a> {
     /// A source of rows that are already in the wanted order.
     pub(crate) fn copied(rows: &'a [(Bytes, Option<Bytes>)]) -> Self {
         let mut iter = rows.iter();
@@ -55,7 +55,7 @@ impl<'a> Source<'a> {
     }
 
     /// Passes the current row to `visit` and returns its answer.
-    fn show(&self, visit: Visit<'_>) -> Result<bool, Trouble> {
+    fn show(&self, visit: RowVisitor<'_>) -> Result<bool, IndexError> {
         let (Some(key), Some(value)) = (self.key(), self.value()) else {
             return Err("a row without a value".into());
         };
@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
         visit(key, value, found)
     }
 
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn advance(&mut self) -> Result<(), IndexError> {
         match self {
             Self::Copied(iter, next) => *next = iter.next().map(row),
             Self::Frozen(rows, next, order) => *next = step(rows, *order),
@@ -89,7 +89,7 @@ fn row((key, value): &(Bytes, Option<Bytes>)) -> RowRef<'_> {
 
 /// Where a walk has found a row.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundRow<'a> {
     /// The run that has it.
     pub(crate) run: &'a Run,
     /// Whether the run's filter leads to it; true when that was not asked.
@@ -127,7 +127,7 @@ impl<'a> RunCursor<'a> {
         from: &'a [u8],
         to: Option<&'a [u8]>,
         order: SortOrder,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, IndexError> {
         let fences = &run.fences;
         let fence = match (order, to) {
             (SortOrder::Ascending, _) => Some(fences.at_or_before(from).unwrap_or(0)),
@@ -175,15 +175,15 @@ impl<'a> RunCursor<'a> {
     }
 
     /// Where the current row is.
-    fn found(&self) -> Found<'_> {
+    fn found(&self) -> FoundRow<'_> {
         let asked = self.asked.as_ref().zip(self.index());
-        Found {
+        FoundRow {
             run: &self.run,
             led_to: asked.is_none_or(|(denied, row)| !denied.contains(&row)),
         }
     }
 
-    fn load(&mut self) -> Result<(), Trouble> {
+    fn load(&mut self) -> Result<(), IndexError> {
         let Some(block) = self.fence.and_then(|n| self.run.fences.block(n)) else {
             self.fence = None;
             return Ok(());
@@ -241,7 +241,7 @@ impl<'a> RunCursor<'a> {
     }
 
     /// Moves to the next block when the current one has no more rows.
-    fn settle(&mut self) -> Result<(), Trouble> {
+    fn settle(&mut self) -> Result<(), IndexError> {
         while let Some(fence) = self.fence
             && self.index().is_none()
         {
@@ -273,7 +273,7 @@ impl<'a> RunCursor<'a> {
         self.block.as_ref()?.value(self.index()?)
     }
 
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn advance(&mut self) -> Result<(), IndexError> {
         match self.order {
             SortOrder::Ascending => self.row += 1,
             SortOrder::Descending => self.row = self.row.saturating_sub(1),
@@ -283,7 +283,8 @@ impl<'a> RunCursor<'a> {
 }
 
 /// Receives a row and the run it is in, if any; returns whether to go on.
-type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<Found<'_>>) -> Result<bool, Trouble>;
+type RowVisitor<'a> =
+    &'a mut dyn FnMut(&[u8], Stored<'_>, Option<FoundRow<'_>>) -> Result<bool, IndexError>;
 
 /// Visits every key once, with the value from the first source that has it; the newest source comes first. `visit` gets
 /// the run in which a large value is stored, and returns whether to go on.
@@ -291,11 +292,11 @@ type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<Found<'_>>) -> Resu
 /// # Errors
 /// The error of `visit`; as [`Run::rows`] for the next block of a run; `Damaged` when a row has no value.
 pub(crate) fn merge(
-    sources: &mut [Source<'_>],
+    sources: &mut [MergeSource<'_>],
     order: SortOrder,
-    visit: Visit<'_>,
-) -> Result<(), Trouble> {
-    let mut queue = Queue::of(sources, order);
+    visit: RowVisitor<'_>,
+) -> Result<(), IndexError> {
+    let mut queue = MergeQueue::of(sources, order);
     while let Some(first) = queue.source(0) {
         if let Some(source) = sources.get(first)
             && !source.show(visit)?
@@ -316,13 +317,13 @@ pub(crate) fn merge(
 
 /// The sources that have rows left, by their next keys; of equal keys the newest comes first. Neighbours mostly come
 /// from one source, so that one is compared with the second alone as long as it stays ahead.
-struct Queue {
+struct MergeQueue {
     next: Vec<usize>,
     order: SortOrder,
 }
 
-impl Queue {
-    fn of(sources: &[Source<'_>], order: SortOrder) -> Self {
+impl MergeQueue {
+    fn of(sources: &[MergeSource<'_>], order: SortOrder) -> Self {
         let mut queue = Self {
             next: Vec::with_capacity(sources.len()),
             order,
@@ -342,8 +343,8 @@ impl Queue {
     }
 
     /// Whether the next row of a source comes before that of another one.
-    fn comes(&self, sources: &[Source<'_>], source: usize, other: usize) -> bool {
-        let key = |n: usize| sources.get(n).and_then(Source::key);
+    fn comes(&self, sources: &[MergeSource<'_>], source: usize, other: usize) -> bool {
+        let key = |n: usize| sources.get(n).and_then(MergeSource::key);
         let compared = match self.order {
             SortOrder::Ascending => key(source).cmp(&key(other)),
             SortOrder::Descending => key(other).cmp(&key(source)),
@@ -352,7 +353,7 @@ impl Queue {
     }
 
     /// Where a source belongs among those from a place on.
-    fn place(&self, sources: &[Source<'_>], source: usize, from: usize) -> usize {
+    fn place(&self, sources: &[MergeSource<'_>], source: usize, from: usize) -> usize {
         let before = |others: &[usize]| {
             from + others.partition_point(|other| self.comes(sources, *other, source))
         };
@@ -360,7 +361,7 @@ impl Queue {
     }
 
     /// Moves the source at a place to its next row, and to where it then belongs.
-    fn advance(&mut self, sources: &mut [Source<'_>], at: usize) -> Result<(), Trouble> {
+    fn advance(&mut self, sources: &mut [MergeSource<'_>], at: usize) -> Result<(), IndexError> {
         let Some(n) = self.source(at) else {
             return Ok(());
         };

@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::index::again::{self, Known, Loaded, by_fences, bytes_of};
 use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
-use crate::index::manifest::{Manifest, Mark};
+use crate::index::error::IndexError;
+use crate::index::manifest::{JournalMark, Manifest};
 use crate::index::run::load;
-use crate::index::trouble::Trouble;
-use crate::index::{Signals, SortedRows, State, Tuning};
+use crate::index::scrub::{self, AttestedRuns, BlocksRead, by_fences, bytes_of};
+use crate::index::{IndexState, Signals, SortedRows, Tuning};
 use crate::journal::format::StoreId;
 
 /// The properties that an index must have to belong to this store, and the parts to open it.
@@ -36,9 +36,9 @@ pub(crate) struct Wanted<'a> {
     /// Where damage and refused reads are noted.
     pub(crate) health: Arc<Health>,
     /// The runs that need not be read.
-    pub(crate) known: Option<Known>,
+    pub(crate) known: Option<AttestedRuns>,
     /// The mark of an empty index.
-    pub(crate) nothing: Mark,
+    pub(crate) nothing: JournalMark,
 }
 
 impl SortedRows {
@@ -49,15 +49,15 @@ impl SortedRows {
     /// `Damaged`, with the reason, when the index is missing, belongs to another store or another
     /// version of the projection, or differs from what was written; `Read` or `Write` when the
     /// system refused an operation.
-    pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, Trouble> {
-        let missing = |e: std::io::Error| Trouble::looking(&e);
+    pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, IndexError> {
+        let missing = |e: std::io::Error| IndexError::looking(&e);
         if !fresh && wanted.store.id("index/db").map_err(missing)?.is_none() {
             return Err("it is missing".into());
         }
         let store = BlockStore::open(
             &wanted.store,
             (wanted.cache, wanted.tuning.block_cache),
-            wanted.tuning.apart_keys,
+            wanted.tuning.file_keys,
             wanted.files,
         )?;
         let manifest = match store.get(MANIFEST_KEY)? {
@@ -93,20 +93,20 @@ impl SortedRows {
         wanted: &Wanted<'_>,
         store: BlockStore,
         mut manifest: Manifest,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, IndexError> {
         let named = |run| manifest.runs.iter().any(|info| info.id == run);
-        let seen = store.find_apart(named)?;
+        let seen = store.find_files(named)?;
         let seen = remove_orphans(&store, &manifest)?.max(seen);
         manifest.next_run = manifest.next_run.max(seen + 1);
         // an index that is behind the checkpoint has lost something: none of it is trusted unread
         let known = wanted.known.as_ref();
         let known = known.filter(|known| known.commit <= manifest.mark.commit);
         let mut runs = Vec::with_capacity(manifest.runs.len());
-        let mut loaded = Loaded::default();
+        let mut loaded = BlocksRead::default();
         for info in &manifest.runs {
             let rows_known = known.is_some_and(|k| k.runs.contains(&(info.id, info.digest)))
                 && store.is_of(info.id, &info.digest);
-            let from = if rows_known { again::first(info) } else { 0 };
+            let from = if rows_known { scrub::first(info) } else { 0 };
             loaded.bytes += bytes_of(info.blocks - from.min(info.blocks));
             runs.push(Arc::new(if rows_known {
                 by_fences(&store, info)?
@@ -115,9 +115,9 @@ impl SortedRows {
                 load(&store, info)?
             }));
         }
-        let state = State {
+        let state = IndexState {
             runs: Arc::new(runs),
-            ..State::default()
+            ..IndexState::default()
         };
         let indexed = AtomicU64::new(manifest.mark.commit);
         Ok(Self {
@@ -138,7 +138,7 @@ impl SortedRows {
 
 /// Removes blocks of runs that the manifest does not name, which a crash during a flush or merge
 /// leaves. Returns the largest run number seen.
-fn remove_orphans(store: &BlockStore, manifest: &Manifest) -> Result<u64, Trouble> {
+fn remove_orphans(store: &BlockStore, manifest: &Manifest) -> Result<u64, IndexError> {
     let mut seen = 0;
     let mut at: Vec<u8> = Vec::new();
     while let Some((key, _)) = store.after(&at)? {

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use crate::api::{Head, Pair, SortOrder, StoreError, StreamId};
 use crate::index::SortedRows;
 use crate::index::bloom::hash;
-use crate::index::merge::Found;
+use crate::index::error::IndexError;
+use crate::index::merge::FoundRow;
 use crate::index::run::Run;
-use crate::index::trouble::Trouble;
 use crate::rows::stream_key;
 use crate::sync::read;
 
@@ -40,12 +40,12 @@ impl SortedRows {
     /// `None` for a row that is found by its key but not by its prefix.
     pub(super) fn proven(
         &self,
-        found: Found<'_>,
+        found: FoundRow<'_>,
         runs: &[Arc<Run>],
         last: Option<&[u8]>,
         key: &[u8],
         value: Option<Vec<u8>>,
-    ) -> Result<Option<Vec<u8>>, Trouble> {
+    ) -> Result<Option<Vec<u8>>, IndexError> {
         let id = found.run.info.id;
         if last.is_some_and(|last| key <= last) {
             return Err(format!("the rows of run {id} are out of their order").into());

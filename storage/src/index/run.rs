@@ -12,11 +12,11 @@ use sled::IVec;
 
 use crate::codec::Cursor;
 use crate::index::block::{Block, Stored, Unpacked};
-use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
+use crate::index::blocks::{BlockKind, BlockStore, OVERHEAD, block_key, unseal};
 use crate::index::bloom::{Bloom, Filter, hash};
 use crate::index::compression::decompress;
+use crate::index::error::IndexError;
 use crate::index::scope::Scopes;
-use crate::index::trouble::Trouble;
 use crate::num::{u32_of, u64_of, usize_of32};
 
 /// The manifest's description of a run.
@@ -140,7 +140,7 @@ impl Run {
         for row in 0..rows.len() {
             let Some(key) = rows.key(row) else { continue };
             asked.push((row, hash(key)));
-            if let Some(part) = self.scopes.beginning(key) {
+            if let Some(part) = self.scopes.scope_prefix(key) {
                 last = last.filter(|(before, _)| *before == part);
                 let (_, its) = *last.get_or_insert_with(|| (part, hash(part)));
                 asked.push((row, its));
@@ -153,7 +153,7 @@ impl Run {
     ///
     /// # Errors
     /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing or fails its checksum.
-    fn block(&self, store: &BlockStore, block: u32) -> Result<(u8, IVec), Trouble> {
+    fn block(&self, store: &BlockStore, block: u32) -> Result<(u8, IVec), IndexError> {
         let id = self.info.id;
         let place = || format!("run {id}, block {block}");
         let value = store.get(&block_key(id, block))?;
@@ -164,7 +164,7 @@ impl Run {
         }
     }
 
-    fn of_another_kind(&self, block: u32) -> Trouble {
+    fn of_another_kind(&self, block: u32) -> IndexError {
         format!("run {}, block {block} is of another kind", self.info.id).into()
     }
 
@@ -178,7 +178,7 @@ impl Run {
         store: &BlockStore,
         key: &[u8],
         hash: u64,
-    ) -> Result<Option<Option<Vec<u8>>>, Trouble> {
+    ) -> Result<Option<Option<Vec<u8>>>, IndexError> {
         if !self.bloom.may_have(hash) {
             return Ok(None);
         }
@@ -201,7 +201,7 @@ impl Run {
     ///
     /// # Errors
     /// As [`Self::rows_once`]; a block in the cache cannot fail.
-    pub(crate) fn rows(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, Trouble> {
+    pub(crate) fn rows(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, IndexError> {
         let key = (self.info.id, block);
         if let Some(found) = store.cache.get(key) {
             return Ok(found);
@@ -219,7 +219,7 @@ impl Run {
         &self,
         store: &BlockStore,
         block: u32,
-    ) -> Result<Arc<Block>, Trouble> {
+    ) -> Result<Arc<Block>, IndexError> {
         let found = self.rows(store, block)?;
         store.cache.unpack((self.info.id, block), &found);
         Ok(found)
@@ -229,12 +229,16 @@ impl Run {
     ///
     /// # Errors
     /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing, broken, or not a block of rows.
-    pub(crate) fn rows_once(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, Trouble> {
+    pub(crate) fn rows_once(
+        &self,
+        store: &BlockStore,
+        block: u32,
+    ) -> Result<Arc<Block>, IndexError> {
         let (kind, value) = self.block(store, block)?;
         let payload = value.get(OVERHEAD..).unwrap_or_default();
         let rows = match kind {
-            k if k == Kind::CompressedRows.byte() => decompress(payload)?.into(),
-            k if k == Kind::Rows.byte() => payload.into(),
+            k if k == BlockKind::CompressedRows.byte() => decompress(payload)?.into(),
+            k if k == BlockKind::Rows.byte() => payload.into(),
             _ => return Err(self.of_another_kind(block)),
         };
         Ok(Arc::new(Block::new(rows)))
@@ -248,7 +252,7 @@ impl Run {
         &self,
         store: &BlockStore,
         stored: Stored<'_>,
-    ) -> Result<Option<Vec<u8>>, Trouble> {
+    ) -> Result<Option<Vec<u8>>, IndexError> {
         let (first, length) = match stored {
             Stored::Gone => return Ok(None),
             Stored::Here(bytes) => return Ok(Some(bytes.to_vec())),
@@ -258,7 +262,7 @@ impl Run {
         let mut block = first;
         while whole.len() < length {
             let (kind, value) = self.block(store, block)?;
-            if kind != Kind::Piece.byte() {
+            if kind != BlockKind::Piece.byte() {
                 return Err(self.of_another_kind(block));
             }
             let piece = value.get(OVERHEAD..).unwrap_or_default();
@@ -277,7 +281,7 @@ impl Run {
 /// # Errors
 /// As [`BlockStore::scan`]; `Damaged` when a block is missing or wrong, or the digest of all blocks differs from the
 /// one in the manifest.
-pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
+pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, IndexError> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     let (mut fences, mut bloom) = (Vec::new(), Filter::default());
     let mut scopes = Scopes::NONE;
@@ -291,11 +295,11 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
         let (kind, crc, payload) = unseal(value, info.id, block)
             .ok_or_else(|| format!("{} fails its checksum", place()))?;
         digest.update(&crc.to_be_bytes());
-        if kind == Kind::Fences.byte() {
+        if kind == BlockKind::Fences.byte() {
             fences.extend_from_slice(payload);
-        } else if kind == Kind::Filter.byte() {
+        } else if kind == BlockKind::Filter.byte() {
             bloom.add(payload);
-        } else if kind == Kind::Scopes.byte() {
+        } else if kind == BlockKind::Scopes.byte() {
             scopes = Scopes::from_bytes(payload).ok_or("the kinds of a run are unreadable")?;
         }
         Ok(())

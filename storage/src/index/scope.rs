@@ -11,8 +11,8 @@
 //! **Failure.** The run itself says which prefixes its filter has, so kinds may be added without a new version of the
 //! rows: scans that a run's filter does not cover open that run until it is merged.
 
-use crate::index::blocks::{BlockStore, Kind, block_key, unseal};
-use crate::index::trouble::Trouble;
+use crate::index::blocks::{BlockKind, BlockStore, block_key, unseal};
+use crate::index::error::IndexError;
 use crate::rows::{STREAM_TAG, stream_prefix};
 
 /// The length of the prefix of a key of the layers above, in bytes.
@@ -59,8 +59,8 @@ impl Scopes {
     }
 
     /// The prefix of a key that a filter of these kinds has; `None` when it has no such prefixes.
-    pub(crate) fn beginning(self, key: &[u8]) -> Option<&[u8]> {
-        beginning(key).filter(|part| self.cover(part))
+    pub(crate) fn scope_prefix(self, key: &[u8]) -> Option<&[u8]> {
+        scope_prefix(key).filter(|part| self.cover(part))
     }
 
     /// Whether a filter of these kinds has the prefixes of this one's kind.
@@ -73,7 +73,7 @@ impl Scopes {
     ///
     /// # Errors
     /// When the system refuses to read.
-    pub(crate) fn read(store: &BlockStore, run: u64, fences: u32) -> Result<Self, Trouble> {
+    pub(crate) fn read(store: &BlockStore, run: u64, fences: u32) -> Result<Self, IndexError> {
         let Some(block) = fences.checked_sub(1) else {
             return Ok(Self::NONE);
         };
@@ -81,13 +81,13 @@ impl Scopes {
         let found = value.as_deref().and_then(|value| {
             let (kind, _, payload) = unseal(value, run, block)?;
             // a run of no kinds has rows or a piece of a large value in this block
-            (kind == Kind::Scopes.byte()).then(|| Self::from_bytes(payload))?
+            (kind == BlockKind::Scopes.byte()).then(|| Self::from_bytes(payload))?
         });
         Ok(found.unwrap_or(Self::NONE))
     }
 }
 
-fn beginning(key: &[u8]) -> Option<&[u8]> {
+fn scope_prefix(key: &[u8]) -> Option<&[u8]> {
     match key.first()? {
         &STREAM_TAG => stream_prefix(key),
         _ => key.get(..SCOPE),
@@ -96,12 +96,12 @@ fn beginning(key: &[u8]) -> Option<&[u8]> {
 
 /// The prefix that all keys from `from` up to `to` share, if it is one of those in filters.
 pub(crate) fn common<'a>(from: &'a [u8], to: &[u8]) -> Option<&'a [u8]> {
-    let part = beginning(from)?;
-    (to.starts_with(part) || is_behind(to, part)).then_some(part)
+    let part = scope_prefix(from)?;
+    (to.starts_with(part) || is_prefix_successor(to, part)).then_some(part)
 }
 
 /// Whether `key` is the first key after all keys that begin with `part`.
-fn is_behind(key: &[u8], part: &[u8]) -> bool {
+fn is_prefix_successor(key: &[u8], part: &[u8]) -> bool {
     let mut part = part;
     while let Some((0xff, rest)) = part.split_last() {
         part = rest;
@@ -121,18 +121,18 @@ mod tests {
     const ROW: [u8; 15] = [0x1b, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 7, 8, 9];
 
     #[test]
-    fn a_beginning_is_of_a_kind_that_is_named_and_of_a_key_that_is_long_enough() {
+    fn scope_prefix_needs_a_listed_kind_and_a_long_enough_key() {
         let scopes = Scopes::of(&[0x1b, 0x02, 0xff]);
-        assert_eq!(scopes.beginning(&ROW), ROW.get(..SCOPE));
-        assert_eq!(scopes.beginning(&ROW[..SCOPE]), ROW.get(..SCOPE));
-        assert_eq!(scopes.beginning(&ROW[..SCOPE - 1]), None);
-        assert_eq!(scopes.beginning(&[0xff; 20]), Some(&[0xff; SCOPE][..]));
-        assert_eq!(scopes.beginning(&[0x1c; 20]), None);
-        assert_eq!(scopes.beginning(&[]), None);
+        assert_eq!(scopes.scope_prefix(&ROW), ROW.get(..SCOPE));
+        assert_eq!(scopes.scope_prefix(&ROW[..SCOPE]), ROW.get(..SCOPE));
+        assert_eq!(scopes.scope_prefix(&ROW[..SCOPE - 1]), None);
+        assert_eq!(scopes.scope_prefix(&[0xff; 20]), Some(&[0xff; SCOPE][..]));
+        assert_eq!(scopes.scope_prefix(&[0x1c; 20]), None);
+        assert_eq!(scopes.scope_prefix(&[]), None);
         let stream = [STREAM_TAG; 22];
-        assert_eq!(Scopes::NONE.beginning(&stream), stream.get(..14));
-        assert_eq!(Scopes::NONE.beginning(&stream[..SCOPE]), None);
-        assert_eq!(Scopes::NONE.beginning(&ROW), None);
+        assert_eq!(Scopes::NONE.scope_prefix(&stream), stream.get(..14));
+        assert_eq!(Scopes::NONE.scope_prefix(&stream[..SCOPE]), None);
+        assert_eq!(Scopes::NONE.scope_prefix(&ROW), None);
         let bytes = scopes.to_bytes().unwrap();
         // The bits are on disk, so they may never change.
         let set: Vec<_> = (0..).zip(bytes).filter(|(_, byte)| *byte > 0).collect();

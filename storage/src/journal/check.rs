@@ -4,7 +4,7 @@
 //! the hash of its predecessor, each entry its own checksum, and everything after the last record of a segment must be
 //! zeros. Hashes and checksums of entries take longest, so two threads share the records of a segment.
 //!
-//! **Bounds.** A segment that the checkpoint attests is not read if it lies before everything that the index lacks, its
+//! **Bounds.** A segment that the checkpoint attests is not read if it is before everything that the index lacks, its
 //! file is the attested one, and it continues the chain exactly ([`Trust`]); the background check reads it later. A
 //! segment that does not meet all of these is read.
 //!
@@ -28,9 +28,9 @@ use crate::journal::format::{
     Hash, RECORD_HEADER, RECORD_MAGIC, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader,
     StoreId, genesis,
 };
-use crate::journal::judged::{Judged, judged, records};
 use crate::journal::names::{number_in, segment_name, segment_path};
-use crate::journal::seal::{Attested, Seal, Wrong};
+use crate::journal::record_check::{CheckedRecord, judged, records};
+use crate::journal::seal::{Attested, Seal, SegmentError};
 use crate::journal::{SegmentInfo, read_at};
 use crate::log::Tail;
 use crate::num::{u32_of, u64_of, usize_of, usize_of32};
@@ -146,7 +146,7 @@ struct Walk<'a> {
     id: &'a StoreId,
     data: Vec<u8>,
     found: Checked,
-    /// The first segment without a record after the last record found: if a broken record lies there, that is damage.
+    /// The first segment without a record after the last record found: if a broken record is there, that is damage.
     ended: Option<u32>,
     broken: Option<(u32, u32, &'static str)>,
 }
@@ -206,8 +206,8 @@ impl<'a> Walk<'a> {
         let stamp = Stamp::of(&file).map_err(|e| OpenError::io("reading", &path, e))?;
         self.found.bytes += stamp.size();
         let wrong = |why| match why {
-            Wrong::Refused(_, e) => OpenError::io("reading", &path, e),
-            Wrong::Damaged { offset, why } => OpenError::damaged(&path, offset, &why),
+            SegmentError::Refused(_, e) => OpenError::io("reading", &path, e),
+            SegmentError::Damaged { offset, why } => OpenError::damaged(&path, offset, &why),
         };
         let damaged = |why: &str| Err(OpenError::damaged(&path, 0, why));
         let length = stamp.size();
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
         number: u32,
         at: usize,
         record: &Record<'_>,
-        is: Judged,
+        is: CheckedRecord,
     ) -> Result<(), OpenError> {
         let path = segment_path(self.dir, number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
@@ -347,7 +347,7 @@ impl<'a> Walk<'a> {
     }
 
     fn finish(mut self) -> Result<Checked, OpenError> {
-        // a torn first record of a segment lies one segment after the last good one; the tail
+        // a torn first record of a segment is one segment after the last good one; the tail
         // stays where the last good record ended, and the next record goes wherever it fits
         if self.found.last_commit == 0 {
             self.found.segment = 1;

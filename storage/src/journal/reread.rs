@@ -17,7 +17,7 @@ use crate::journal::format::{
 };
 use crate::journal::names::segment_name;
 use crate::journal::read_at;
-use crate::journal::seal::{Seal, Wrong, damaged};
+use crate::journal::seal::{Seal, SegmentError, damaged};
 use crate::log::Tail;
 use crate::num::{u64_of, usize_of, usize_of32};
 
@@ -25,7 +25,7 @@ use crate::num::{u64_of, usize_of, usize_of32};
 pub(crate) const WINDOW: usize = 1 << 20;
 
 /// Receives the bytes of records that were read and are intact.
-pub(crate) type Take<'a> = &'a mut dyn FnMut(&[u8]);
+pub(crate) type RecordSink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// A segment that is being read again.
 #[derive(Debug)]
@@ -49,13 +49,16 @@ impl Reread {
         folder: &Folder,
         id: &StoreId,
         seal: Seal,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, SegmentError> {
         let opened = files.read(folder, &segment_name(seal.number));
         let file = opened.map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => damaged(0, "the segment is missing"),
-            _ => Wrong::Refused(0, e),
+            _ => SegmentError::Refused(0, e),
         })?;
-        let length = file.metadata().map_err(|e| Wrong::Refused(0, e))?.len();
+        let length = file
+            .metadata()
+            .map_err(|e| SegmentError::Refused(0, e))?
+            .len();
         if length != u64::from(seal.size) {
             return Err(damaged(0, "the file is not as long as it was"));
         }
@@ -93,7 +96,7 @@ impl Reread {
     ///
     /// # Errors
     /// As [`Self::step`].
-    pub(crate) fn whole(mut self) -> Result<(), Wrong> {
+    pub(crate) fn whole(mut self) -> Result<(), SegmentError> {
         while !self.done() {
             self.step()?;
         }
@@ -107,7 +110,7 @@ impl Reread {
     /// it, or is not the last one that the seal names, and when anything but zeros follows the last. [`Self::offset`]
     /// says up to where the segment is intact. `Refused` when the system cannot read; then the same piece may be read
     /// again.
-    pub(crate) fn step(&mut self) -> Result<u64, Wrong> {
+    pub(crate) fn step(&mut self) -> Result<u64, SegmentError> {
         self.step_with(&mut |_| ())
     }
 
@@ -116,7 +119,7 @@ impl Reread {
     ///
     /// # Errors
     /// As [`Self::step`]; `take` is not called then.
-    pub(crate) fn step_with(&mut self, take: Take<'_>) -> Result<u64, Wrong> {
+    pub(crate) fn step_with(&mut self, take: RecordSink<'_>) -> Result<u64, SegmentError> {
         let mut window = std::mem::take(&mut self.window);
         let read = self.piece(&mut window, take);
         // one huge record must not keep its memory for ever
@@ -126,7 +129,7 @@ impl Reread {
         read
     }
 
-    fn fill(&self, window: &mut Vec<u8>, bytes: usize) -> Result<(), Wrong> {
+    fn fill(&self, window: &mut Vec<u8>, bytes: usize) -> Result<(), SegmentError> {
         window.resize(bytes, 0);
         if read_at(&self.file, window, self.offset)? < bytes {
             return Err(damaged(self.offset, "the file ends before its end"));
@@ -134,7 +137,7 @@ impl Reread {
         Ok(())
     }
 
-    fn piece(&mut self, window: &mut Vec<u8>, take: Take<'_>) -> Result<u64, Wrong> {
+    fn piece(&mut self, window: &mut Vec<u8>, take: RecordSink<'_>) -> Result<u64, SegmentError> {
         let (end, size) = (u64::from(self.seal.end), u64::from(self.seal.size));
         if self.offset >= end {
             return self.zeros(window, size);
@@ -174,7 +177,7 @@ impl Reread {
         Ok(u64_of(window.len()))
     }
 
-    fn accept(&mut self, record: &Record<'_>) -> Result<(), Wrong> {
+    fn accept(&mut self, record: &Record<'_>) -> Result<(), SegmentError> {
         if record.header.first_commit != self.tail.commit.0 + 1 {
             return Err(damaged(self.offset, "a commit there has another number"));
         }
@@ -197,7 +200,7 @@ impl Reread {
     }
 
     /// Checks the zeros after the records.
-    fn zeros(&mut self, window: &mut Vec<u8>, size: u64) -> Result<u64, Wrong> {
+    fn zeros(&mut self, window: &mut Vec<u8>, size: u64) -> Result<u64, SegmentError> {
         let bytes = usize_of(size - self.offset).min(WINDOW);
         self.fill(window, bytes)?;
         if !all_zero(window)

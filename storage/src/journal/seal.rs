@@ -113,7 +113,7 @@ impl Attested {
 
 /// What is wrong with a segment.
 #[derive(Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum SegmentError {
     /// Its bytes differ from what was written.
     Damaged {
         /// The offset in the segment, in bytes from its beginning.
@@ -126,8 +126,8 @@ pub(crate) enum Wrong {
 }
 
 /// Damage at a place.
-pub(crate) fn damaged(offset: u64, why: &str) -> Wrong {
-    Wrong::Damaged {
+pub(crate) fn damaged(offset: u64, why: &str) -> SegmentError {
+    SegmentError::Damaged {
         offset,
         why: why.to_owned(),
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::api::{CommitNo, Position, StoreError};
-use crate::durable::held::Held;
+use crate::durable::held::HeldFolder;
 use crate::durable::seals::Seals;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
@@ -27,10 +27,10 @@ const NEXT_AT: (u64, u64) = (3, 4);
 
 /// The one writer of a journal.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct JournalWriter {
     files: Files,
     folder: Arc<Folder>,
-    held: Arc<Held>,
+    held: Arc<HeldFolder>,
     id: StoreId,
     journal: Arc<Journal>,
     preparer: Preparer,
@@ -45,14 +45,14 @@ pub(crate) struct Writer {
     /// The end of the last record.
     tail: Tail,
     /// The last record, if it was written through this handle.
-    last: Option<Placed>,
+    last: Option<AppendedAt>,
     /// Whether something was written since the last flush.
     dirty: bool,
 }
 
 /// Where a record went.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct AppendedAt {
     /// The segment in which it lies.
     pub(crate) segment: SegmentInfo,
     /// Where it begins, in bytes from the beginning of the segment.
@@ -63,7 +63,7 @@ pub(crate) struct Placed {
 
 /// Why a record was not appended.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum AppendError {
     /// Nothing of it was written, and it may be tried again.
     Yet(StoreError),
     /// The record is not the next one; nothing of it was written.
@@ -77,7 +77,7 @@ pub(crate) enum Refused {
     Lost(io::Error),
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for AppendError {
     fn from(e: io::Error) -> Self {
         Self::Lost(e)
     }
@@ -91,7 +91,7 @@ pub(crate) struct WriterParts {
     /// The folder of segments.
     pub(crate) folder: Arc<Folder>,
     /// Checks that the segment still has its name.
-    pub(crate) held: Arc<Held>,
+    pub(crate) held: Arc<HeldFolder>,
     /// Where the writer notes that no next segment can be made.
     pub(crate) health: Arc<Health>,
     /// The store to which the journal belongs.
@@ -102,7 +102,7 @@ pub(crate) struct WriterParts {
     pub(crate) seals: Arc<Seals>,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Cuts a torn tail and prepares for appending after what was checked.
     ///
     /// # Errors
@@ -194,15 +194,15 @@ impl Writer {
     /// [`Self::show`]. If it is the last record written, its place is returned again.
     ///
     /// # Errors
-    /// [`Refused`] says whether nothing of it was written, or that is unknown.
-    pub(crate) fn put(&mut self, record: &Sealed<'_>) -> Result<Placed, Refused> {
+    /// [`AppendError`] says whether nothing of it was written, or that is unknown.
+    pub(crate) fn put(&mut self, record: &Sealed<'_>) -> Result<AppendedAt, AppendError> {
         if let Some(last) = self.last
             && record.tail() == self.tail
         {
             return Ok(last);
         }
         if !record.follows(&self.tail) {
-            return Err(Refused::Gap {
+            return Err(AppendError::Gap {
                 tail: self.tail,
                 offered: record.first_commit(),
             });
@@ -218,7 +218,7 @@ impl Writer {
         self.dirty = true;
         self.files
             .write_at(&self.active.file, bytes, u64::from(self.offset))?;
-        let placed = Placed {
+        let placed = AppendedAt {
             segment: SegmentInfo {
                 number: self.active.number,
                 size: self.active.size,
@@ -248,12 +248,12 @@ impl Writer {
     }
 
     /// Shows readers everything up to the end of a durable record.
-    pub(crate) fn show(&self, placed: &Placed) {
+    pub(crate) fn show(&self, placed: &AppendedAt) {
         self.journal.advance(placed.segment, placed.end);
     }
 
     /// Switches to the next segment, which has room for `length` bytes.
-    fn roll(&mut self, length: u32) -> Result<(), Refused> {
+    fn roll(&mut self, length: u32) -> Result<(), AppendError> {
         self.sync()?;
         let number = self.active.number + 1;
         let room = u64::from(SEGMENT_HEADER) + u64::from(length);
@@ -262,8 +262,8 @@ impl Writer {
             None => {
                 self.order_next();
                 self.preparer.take().map_err(|why| match why {
-                    NoSegment::Yet(e) => Refused::Yet(stalled(&e)),
-                    NoSegment::Ever(e) => Refused::Lost(e),
+                    NoSegment::Yet(e) => AppendError::Yet(stalled(&e)),
+                    NoSegment::Ever(e) => AppendError::Lost(e),
                 })?
             }
         };
@@ -307,7 +307,7 @@ impl Writer {
     }
 
     /// Makes the next segment larger than the prepared one, which it removes if there is one.
-    fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, Refused> {
+    fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, AppendError> {
         let number = self.active.number + 1;
         let size = u32::try_from(room).map_err(io::Error::other)?;
         if let Some(small) = small {
@@ -320,9 +320,9 @@ impl Writer {
         prepare(&self.files, &self.folder, &self.id, number, size).map_err(|e| {
             if exhausted(&e) {
                 self.preparer.order(number);
-                Refused::Yet(stalled(&e))
+                AppendError::Yet(stalled(&e))
             } else {
-                Refused::Lost(e)
+                AppendError::Lost(e)
             }
         })
     }

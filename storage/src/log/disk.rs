@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use crate::api::CommitNo;
 use crate::journal::Journal;
-use crate::journal::writer::{Refused, Writer};
+use crate::journal::writer::{AppendError, JournalWriter};
 use crate::log::{
-    CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Standing, Tail,
+    ClusterView, CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Tail,
 };
 use crate::sync::lock;
 
@@ -24,14 +24,14 @@ const EPOCH: Epoch = Epoch(1);
 #[derive(Debug)]
 pub struct DiskLog {
     id: LogId,
-    local: Arc<Mutex<Writer>>,
+    local: Arc<Mutex<JournalWriter>>,
     journal: Arc<Journal>,
     acknowledged: CommitWatch,
 }
 
 impl DiskLog {
     /// A log over the journal that `local` writes and `journal` reads, both of an open store.
-    pub(crate) fn new(id: LogId, local: Arc<Mutex<Writer>>, journal: Arc<Journal>) -> Self {
+    pub(crate) fn new(id: LogId, local: Arc<Mutex<JournalWriter>>, journal: Arc<Journal>) -> Self {
         let acknowledged = CommitWatch::new(lock(&local).tail().commit);
         Self {
             id,
@@ -42,12 +42,12 @@ impl DiskLog {
     }
 }
 
-impl From<Refused> for LogError {
-    fn from(why: Refused) -> Self {
+impl From<AppendError> for LogError {
+    fn from(why: AppendError) -> Self {
         match why {
-            Refused::Yet(e) => Self::Yet(e),
-            Refused::Gap { tail, offered } => Self::Gap { tail, offered },
-            Refused::Lost(e) => Self::Lost(Arc::from(e.to_string())),
+            AppendError::Yet(e) => Self::Yet(e),
+            AppendError::Gap { tail, offered } => Self::Gap { tail, offered },
+            AppendError::Lost(e) => Self::Lost(Arc::from(e.to_string())),
         }
     }
 }
@@ -98,12 +98,12 @@ impl Log for DiskLog {
         Ok(())
     }
 
-    fn standing(&self) -> Result<Standing, LogError> {
-        Ok(Standing {
+    fn cluster_view(&self) -> Result<ClusterView, LogError> {
+        Ok(ClusterView {
             epoch: EPOCH,
             tail: lock(&self.local).tail(),
             acknowledged: self.acknowledged.now(),
-            ..Standing::default()
+            ..ClusterView::default()
         })
     }
 
@@ -118,7 +118,7 @@ impl Log for DiskLog {
             return Err(LogError::Gap { tail, offered });
         }
         let placed = local.put(record)?;
-        local.sync().map_err(Refused::from)?;
+        local.sync().map_err(AppendError::from)?;
         local.show(&placed);
         self.acknowledged.moved(record.tail().commit);
         Ok(())

@@ -12,12 +12,12 @@ use std::time::Duration;
 use crate::api::{CommitNo, StoreError};
 use crate::log::nodes::{NAME_KEPT, NODES_MAX, OFFER, RESERVED};
 use crate::log::{
-    CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Seen, Standing, Tail,
+    ClusterView, CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, SeenNode, Tail,
 };
 use crate::sync::lock;
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryLogState {
     /// Each record with its last commit.
     records: Vec<(CommitNo, Arc<[u8]>)>,
     /// The first commit that is still held.
@@ -45,25 +45,25 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Core {
+struct MemoryLogCore {
     id: LogId,
-    state: Mutex<State>,
+    state: Mutex<MemoryLogState>,
     tail: Mutex<Tail>,
     acknowledged: CommitWatch,
 }
 
 /// A handle to a log in memory.
 #[derive(Clone, Debug)]
-pub struct MemoryLog(Arc<Core>);
+pub struct MemoryLog(Arc<MemoryLogCore>);
 
 impl MemoryLog {
     /// An empty log of this identity, with no owner.
     pub fn new(id: LogId) -> Self {
-        Self(Arc::new(Core {
+        Self(Arc::new(MemoryLogCore {
             id,
-            state: Mutex::new(State {
+            state: Mutex::new(MemoryLogState {
                 first: CommitNo(1),
-                ..State::default()
+                ..MemoryLogState::default()
             }),
             tail: Mutex::new(Tail::none(&id)),
             acknowledged: CommitWatch::new(CommitNo(0)),
@@ -121,7 +121,12 @@ impl MemoryLog {
     }
 
     /// Appends, if the condition holds.
-    fn put(&self, state: &mut State, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
+    fn put(
+        &self,
+        state: &mut MemoryLogState,
+        epoch: Epoch,
+        record: &Sealed<'_>,
+    ) -> Result<(), LogError> {
         Self::current(state, epoch)?;
         let tail = *lock(&self.0.tail);
         if !record.follows(&tail) {
@@ -137,7 +142,7 @@ impl MemoryLog {
     }
 
     /// Checks that nobody owns the cell, or that it is kept for this name.
-    fn free(state: &State, name: &str) -> Result<(), LogError> {
+    fn free(state: &MemoryLogState, name: &str) -> Result<(), LogError> {
         let offered = state.offered.as_deref() == Some(name);
         if !offered && state.until.is_some_and(|until| state.now < until) {
             return Err(LogError::Held { address: None });
@@ -145,7 +150,7 @@ impl MemoryLog {
         Ok(())
     }
 
-    fn current(state: &State, epoch: Epoch) -> Result<(), LogError> {
+    fn current(state: &MemoryLogState, epoch: Epoch) -> Result<(), LogError> {
         if state.epoch == epoch && epoch != Epoch(0) {
             Ok(())
         } else {
@@ -234,14 +239,14 @@ impl Log for MemoryLog {
         Ok(())
     }
 
-    fn standing(&self) -> Result<Standing, LogError> {
+    fn cluster_view(&self) -> Result<ClusterView, LogError> {
         let state = lock(&self.0.state);
         let left = state.until.and_then(|until| until.checked_sub(state.now));
-        let seen = |(node, at): &(Presence, Duration)| Seen {
+        let seen = |(node, at): &(Presence, Duration)| SeenNode {
             node: node.clone(),
             ago: state.now.abs_diff(*at),
         };
-        Ok(Standing {
+        Ok(ClusterView {
             epoch: state.epoch,
             owner: state.owner.clone(),
             offered: state.offered.clone(),

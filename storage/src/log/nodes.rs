@@ -34,7 +34,7 @@ pub struct Presence {
 
 /// A node as it was last seen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct SeenNode {
     /// Its last report.
     pub node: Presence,
     /// How long ago, by the log's clock.
@@ -43,7 +43,7 @@ pub struct Seen {
 
 /// The owner of a cell, and the other nodes present.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Standing {
+pub struct ClusterView {
     /// The last epoch.
     pub epoch: Epoch,
     /// The name of the owner; `None` when the cell was released or never owned.
@@ -57,10 +57,10 @@ pub struct Standing {
     /// The last commit that an owner is known to have acknowledged; followers take in no later one.
     pub acknowledged: CommitNo,
     /// The nodes that were seen recently, including the owner.
-    pub nodes: Vec<Seen>,
+    pub nodes: Vec<SeenNode>,
 }
 
-impl Standing {
+impl ClusterView {
     /// Whether `name` may take the cell, as long as this information is current.
     pub fn is_free_for(&self, name: &str) -> bool {
         self.left.is_none() || self.offered.as_deref() == Some(name)
@@ -94,14 +94,14 @@ mod tests {
             process: 1,
         };
         let ms = Duration::from_millis;
-        let standing = |left| Standing {
+        let cluster_view = |left| ClusterView {
             owner: Some(Arc::clone(&name)),
             left,
-            nodes: vec![Seen {
+            nodes: vec![SeenNode {
                 node: node.clone(),
                 ago: ms(0),
             }],
-            ..Standing::default()
+            ..ClusterView::default()
         };
         for (left, ago, there) in [
             (Some(ms(10)), ms(9), true),
@@ -109,23 +109,23 @@ mod tests {
             (Some(ms(10)), ms(60_000), false),
             (None, ms(0), false),
         ] {
-            let standing = standing(left);
+            let cluster_view = cluster_view(left);
             assert_eq!(
-                standing.owner_after(ago).is_some(),
+                cluster_view.owner_after(ago).is_some(),
                 there,
                 "{left:?} {ago:?}"
             );
-            let url = standing.url_after(ago).map(|it| &**it);
+            let url = cluster_view.url_after(ago).map(|it| &**it);
             assert_eq!(url, there.then_some("here"), "{left:?} {ago:?}");
         }
-        let nobodys = Standing {
+        let nobodys = ClusterView {
             owner: None,
-            ..standing(Some(ms(10)))
+            ..cluster_view(Some(ms(10)))
         };
         assert_eq!(nobodys.owner_after(ms(0)), None);
-        let unseen = Standing {
+        let unseen = ClusterView {
             nodes: Vec::new(),
-            ..standing(Some(ms(10)))
+            ..cluster_view(Some(ms(10)))
         };
         assert_eq!(unseen.url_after(ms(0)), None);
     }

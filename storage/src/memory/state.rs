@@ -13,7 +13,7 @@ use crate::rows::{FIRST_KEY, check_commit, check_key, check_read, check_value};
 
 /// Everything that is durable in a real store.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct MemoryState {
     /// All entries in order, each with its commit.
     entries: Vec<(CommitNo, Entry)>,
     streams: BTreeMap<StreamId, Vec<usize>>,
@@ -22,7 +22,7 @@ pub(crate) struct State {
     pub(crate) last: u64,
 }
 
-impl State {
+impl MemoryState {
     /// Refuses a commit that breaks a limit, does not follow its streams, or was decided on a missing entry; changes
     /// nothing.
     ///
@@ -116,7 +116,7 @@ impl State {
         projection: &dyn Projection,
     ) -> Result<(), StoreError> {
         let place = self.entries.len();
-        let mut writer = Writer {
+        let mut writer = StateWriter {
             rows: &mut self.rows,
             streams: &self.streams,
             entries: &self.entries,
@@ -170,14 +170,14 @@ impl State {
     /// The entry at a position.
     ///
     /// # Errors
-    /// `Invalid` when no entry lies there.
+    /// `Invalid` when no entry is there.
     pub(crate) fn entry(&self, position: Position) -> Result<Entry, StoreError> {
         let found = self
             .entries
             .get(usize_of(position.0))
             .map(|(_, e)| e.clone());
         found.ok_or_else(|| {
-            StoreError::Invalid(format!("no entry lies at position {:x}", position.0))
+            StoreError::Invalid(format!("there is no entry at position {:x}", position.0))
         })
     }
 
@@ -226,7 +226,7 @@ impl State {
     }
 }
 
-struct Writer<'a> {
+struct StateWriter<'a> {
     rows: &'a mut BTreeMap<Vec<u8>, Vec<u8>>,
     streams: &'a BTreeMap<StreamId, Vec<usize>>,
     entries: &'a [(CommitNo, Entry)],
@@ -236,7 +236,7 @@ struct Writer<'a> {
     error: Option<StoreError>,
 }
 
-impl IndexWriter for Writer<'_> {
+impl IndexWriter for StateWriter<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let is_unread = key.first().is_some_and(|kind| self.unread.contains(kind));
         check_read(key, is_unread)?;

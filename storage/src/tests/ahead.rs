@@ -124,9 +124,9 @@ fn replaced(dir: &Path, name: &str, from: &Path) {
         fs::remove_file(&own).unwrap()
     }
     if from.join(name).is_dir() {
-        copy_dir(&from.join(name), &own)
+        copy_dir(&from.join(name), &own);
     } else {
-        drop(fs::copy(from.join(name), &own).unwrap())
+        fs::copy(from.join(name), &own).unwrap();
     }
 }
 
@@ -140,7 +140,7 @@ fn an_index_of_another_instant_than_the_journal_is_right_or_refused() {
             for (i, index) in all.iter().enumerate() {
                 let what =
                     format!("the journal of {j} and the index of {i}, apart from {apart} keys");
-                // The older part beside the whole newer one, or the newer index beside the whole older one.
+                // The older part next to the whole newer one, or the newer index next to the whole older one.
                 for (kept, names, from) in [
                     (index, &["journal", "WITNESS"][..], journal),
                     (journal, &["index"][..], index),

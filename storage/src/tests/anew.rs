@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The kind of rows that name the last entry in each [`PIECE`] of the journal: written several times one after the other,
-/// and never read. It lies behind those that [`History::check`] compares.
+/// and never read. It is behind those that [`History::check`] compares.
 const LAST: u8 = 0xff;
 /// Bytes of the journal that share a row.
 const PIECE: u64 = 2048;

@@ -145,7 +145,7 @@ fn files_of_another_run_of_the_same_number_and_shape_are_not_believed() {
 }
 
 #[test]
-fn what_lies_under_the_name_of_a_run_hides_none_that_is_in_sled() {
+fn a_foreign_file_with_the_name_of_a_run_hides_no_run_in_sled() {
     let base = tempfile::tempdir().unwrap();
     let (mut history, mut rng) = (History::default(), Rng(27));
     let open = || apart(base.path()).unwrap();

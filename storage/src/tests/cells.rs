@@ -13,8 +13,8 @@ use crate::log::memory::MemoryLog;
 use crate::log::{Log, LogError, Sealed, Tail};
 use crate::tests::support::{HANG, History, Rng, open};
 use crate::{
-    DurableStore, Entry, Head, Index, IndexWriter, OpenError, Part, Position, Projection, Store,
-    StoreError, StoreOptions, StreamId,
+    DurableStore, Entry, Head, Index, IndexWriter, NodePart, OpenError, Position, Projection,
+    Store, StoreError, StoreOptions, StreamId,
 };
 
 const LEASE: Duration = Duration::from_secs(5);
@@ -49,13 +49,13 @@ fn the_log_on_disk() {
     all(&|| Box::new(OnDisk(tempfile::tempdir().unwrap())));
 }
 
-fn join(path: &Path, log: &MemoryLog, part: &Part) -> Result<Arc<DurableStore>, OpenError> {
+fn join(path: &Path, log: &MemoryLog, part: &NodePart) -> Result<Arc<DurableStore>, OpenError> {
     let log = Box::new(log.handle());
     DurableStore::join(path, StoreOptions::small(), Arc::new(Words), log, part)
 }
 
-fn owner(name: &str) -> Part {
-    Part::Owner {
+fn owner(name: &str) -> NodePart {
+    NodePart::Owner {
         name: name.to_owned(),
         lease: LEASE,
         patience: Duration::ZERO,
@@ -83,7 +83,7 @@ fn a_follower_reads_what_the_owner_has_written() {
     let first = join(&dir.path().join("owner"), &log, &owner("one")).unwrap();
     history.write(first.as_ref(), 60, &mut rng);
     let place = dir.path().join("follower");
-    let follower = join(&place, &log, &Part::Follower).unwrap();
+    let follower = join(&place, &log, &NodePart::Follower).unwrap();
     wait_applied(follower.as_ref(), CommitNo(history.commits));
     history.check(follower.as_ref());
     history.write(first.as_ref(), 300, &mut rng);
@@ -98,7 +98,7 @@ fn a_follower_reads_what_the_owner_has_written() {
     // A folder that was offline catches up before it answers, and its journal is a store of its
     // own.
     end(first);
-    let follower = join(&place, &log, &Part::Follower).unwrap();
+    let follower = join(&place, &log, &NodePart::Follower).unwrap();
     assert_eq!(follower.applied(), CommitNo(history.commits));
     history.check(follower.as_ref());
     end(follower);
@@ -121,7 +121,7 @@ fn a_node_that_follows_takes_in_only_what_the_owner_has_acknowledged() {
     append(1);
     append(2);
     // The second record is visible. A server that fails now may lose it: nobody has acknowledged it.
-    let part = Part::Node {
+    let part = NodePart::Node {
         name: Arc::from("two"),
         url: Arc::from("http://two"),
         lease: LEASE,
@@ -169,7 +169,7 @@ fn a_record_with_an_entry_that_cannot_be_read_gets_into_no_journal() {
     newer.renew(epoch, LEASE, CommitNo(2)).unwrap();
     let place = dir.path().join("follower");
     for _ in 0..2 {
-        let refused = join(&place, &log, &Part::Follower);
+        let refused = join(&place, &log, &NodePart::Follower);
         assert!(
             matches!(
                 &refused,
@@ -233,7 +233,7 @@ fn what_a_newer_version_has_written_gets_into_no_journal_of_an_older_one() {
     let older = || {
         let log = Box::new(log.handle());
         let options = StoreOptions::small();
-        DurableStore::join(&place, options, Arc::new(Older), log, &Part::Follower)
+        DurableStore::join(&place, options, Arc::new(Older), log, &NodePart::Follower)
     };
     submit(first.as_ref(), commit(vec![entry(stream(1), 1, b"+a=1")])).unwrap();
     let follower = older().unwrap();
@@ -255,7 +255,7 @@ fn what_a_newer_version_has_written_gets_into_no_journal_of_an_older_one() {
     assert_eq!(kept.applied(), CommitNo(1));
     end(kept);
     // a program of that version reads on in the same folder
-    let follower = join(&place, &log, &Part::Follower).unwrap();
+    let follower = join(&place, &log, &NodePart::Follower).unwrap();
     assert_eq!(follower.applied(), CommitNo(2));
 }
 
@@ -279,7 +279,7 @@ fn a_follower_takes_over_and_the_owner_before_it_appends_nothing_more() {
     let first = join(&dir.path().join("one"), &log, &owner("one")).unwrap();
     history.write(first.as_ref(), 100, &mut rng);
     let place = dir.path().join("two");
-    end(join(&place, &log, &Part::Follower).unwrap());
+    end(join(&place, &log, &NodePart::Follower).unwrap());
     let refused = join(&place, &log, &owner("two"));
     assert!(matches!(
         refused,
@@ -287,7 +287,7 @@ fn a_follower_takes_over_and_the_owner_before_it_appends_nothing_more() {
     ));
     // The first owner has renewed its lease a moment ago, and does not do so again soon.
     let began = Instant::now();
-    while log.standing().unwrap().acknowledged < CommitNo(history.commits) {
+    while log.cluster_view().unwrap().acknowledged < CommitNo(history.commits) {
         assert!(began.elapsed() < HANG, "it is acknowledged");
         std::thread::yield_now();
     }
@@ -362,7 +362,11 @@ fn an_append_that_arrives_late_is_made_once_and_is_not_refused() {
     history.check(store.as_ref());
     end(store);
     let place = tempfile::tempdir().unwrap();
-    history.check(join(place.path(), &log, &Part::Follower).unwrap().as_ref());
+    history.check(
+        join(place.path(), &log, &NodePart::Follower)
+            .unwrap()
+            .as_ref(),
+    );
 }
 
 #[test]
@@ -370,13 +374,13 @@ fn a_lease_is_renewed_while_nobody_writes() {
     let dir = tempfile::tempdir().unwrap();
     let log = MemoryLog::new([10; 16]);
     let short = Duration::from_millis(60);
-    let part = Part::Owner {
+    let part = NodePart::Owner {
         name: "one".to_owned(),
         lease: short,
         patience: Duration::ZERO,
     };
     let store = join(&dir.path().join("one"), &log, &part).unwrap();
-    // The log's clock stands still, so the node makes each renewal on its own.
+    // The log's clock stalls, so the node makes each renewal on its own.
     for _ in 0..5 {
         log.pass(short.mul_f32(0.9));
         let began = Instant::now();
@@ -409,11 +413,11 @@ fn a_journal_that_is_not_the_logs_is_refused_and_not_changed() {
     history.write(store.as_ref(), 30, &mut rng);
     end(store);
     let files = super::support::contents(&dir.path().join("journal"));
-    let refused = join(dir.path(), &other, &Part::Follower);
+    let refused = join(dir.path(), &other, &NodePart::Follower);
     assert!(matches!(refused, Err(OpenError::NotAStore(_))));
     // A log with the same id that has lost records this node has seen.
     let shorter = MemoryLog::new([6; 16]);
-    for part in [owner("one"), Part::Follower] {
+    for part in [owner("one"), NodePart::Follower] {
         let refused = join(dir.path(), &shorter, &part);
         assert!(matches!(refused, Err(OpenError::Corrupt(_))));
     }
@@ -422,7 +426,7 @@ fn a_journal_that_is_not_the_logs_is_refused_and_not_changed() {
     let elsewhere = tempfile::tempdir().unwrap();
     let store = join(elsewhere.path(), &shorter, &owner("two")).unwrap();
     another.write(store.as_ref(), 50, &mut rng);
-    let refused = join(dir.path(), &shorter, &Part::Follower);
+    let refused = join(dir.path(), &shorter, &NodePart::Follower);
     assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
     assert!(files == super::support::contents(&dir.path().join("journal")));
     history.check(open(dir.path()).unwrap().as_ref());
@@ -449,7 +453,7 @@ fn records_read_the_same_in_every_log() {
     moved.renew(lease.epoch, LEASE, tail.commit).unwrap();
     let place = tempfile::tempdir().unwrap();
     history.check(
-        join(place.path(), &moved, &Part::Follower)
+        join(place.path(), &moved, &NodePart::Follower)
             .unwrap()
             .as_ref(),
     );

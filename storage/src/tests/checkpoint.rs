@@ -9,7 +9,9 @@ use proptest::prelude::*;
 
 use super::support::{History, Rng, contents, copy_dir, folder, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::durable::checkpoint::{self, CHECKPOINT, Checkpoint, Found, parse, place_of};
+use crate::durable::checkpoint::{
+    self, CHECKPOINT, Checkpoint, TrustedCheckpoint, parse, place_of,
+};
 use crate::files::{Faults, Files};
 use crate::folder::Stamp;
 use crate::journal::format::{Record, SegmentHeader, StoreId};
@@ -162,7 +164,7 @@ fn what_was_written_before_there_were_checkpoints_is_checked_once() {
 }
 
 /// Everything that is trusted is as it was written.
-fn no_more_than(found: &Found, truth: &[Found], what: &str) {
+fn no_more_than(found: &TrustedCheckpoint, truth: &[TrustedCheckpoint], what: &str) {
     for (n, row) in found.attested.iter().enumerate() {
         let same = truth.iter().any(|t| t.attested.get(n) == Some(row));
         assert!(row.is_none() || same, "{what}: row {n}");
@@ -327,7 +329,7 @@ fn a_journal_that_was_changed_is_refused_as_before() {
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_written_costs_reading_alone() {
+fn a_failed_checkpoint_costs_only_reading() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path();
     // a refused checkpoint blocks nothing else
@@ -350,7 +352,7 @@ fn a_checkpoint_that_cannot_be_written_costs_reading_alone() {
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_written_any_more_is_gone_for_good() {
+fn a_checkpoint_that_fails_permanently_is_removed() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path();
     filled(dir, 400);

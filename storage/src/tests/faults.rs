@@ -63,13 +63,13 @@ fn every_nth_failure_is_clean_and_loses_nothing() {
     };
     let (mut failures, mut apart) = (0, 0);
     let ways = APART.map(|keys| [(1, keys), (u64::MAX, keys)]).concat();
-    for (turn, (count, apart_keys)) in (0u64..).zip(ways) {
+    for (turn, (count, file_keys)) in (0u64..).zip(ways) {
         let mut n = 1 + step * turn / 4;
         loop {
             let base = tempfile::tempdir().unwrap();
             let faults = Faults::at(n, count);
             let usual = StoreOptions {
-                apart_keys,
+                file_keys,
                 ..small.clone()
             };
             let options = StoreOptions {

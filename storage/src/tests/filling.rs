@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::CommitNo;
-use crate::filling::{Closed, FillError, Filling, may_fill, supersede};
+use crate::filling::{Closed, FillError, LogFill, may_fill, supersede};
 use crate::log::memory::MemoryLog;
 use crate::log::{Log as _, LogError, Sealed, Tail};
 use crate::tests::support::{History, Rng, open};
@@ -34,7 +34,7 @@ fn end(records: &Records) -> Tail {
 /// Puts all records after which `before` says to go on.
 fn put(
     records: &Records,
-    filling: &mut Filling,
+    filling: &mut LogFill,
     before: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), FillError> {
     let (mut nth, mut failed) = (0, None);
@@ -52,7 +52,7 @@ fn put(
 }
 
 fn closed(log: &MemoryLog) -> Option<Closed> {
-    Closed::of(&log.standing().unwrap())
+    Closed::of(&log.cluster_view().unwrap())
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_log_is_filled_whatever_becomes_of_its_answers() {
     let control = log.handle();
     let (mut told, mut cuts) = (0, 0);
     loop {
-        let mut filling = Filling::begin(Box::new(log.handle())).unwrap();
+        let mut filling = LogFill::begin(Box::new(log.handle())).unwrap();
         assert_eq!(closed(&log), Some(Closed::Filling));
         // Lost answers, late appends and refusals are survived; more of them than there are tries end it.
         let mut there = 0;
@@ -110,27 +110,27 @@ fn a_log_with_other_records_is_not_changed() {
     let (_dir, _store, records) = store(30);
     let (_other, _kept, others) = store(31);
     let log = MemoryLog::new(records.log());
-    let mut filling = Filling::begin(Box::new(log.handle())).unwrap();
+    let mut filling = LogFill::begin(Box::new(log.handle())).unwrap();
     put(&records, &mut filling, &mut |nth| nth < 10).unwrap();
     // An interrupted run has fewer records than what it is asked to open.
     put(&records, &mut filling, &mut |_| true).unwrap_err();
     drop(filling);
     let begun = log.tail().unwrap();
     // A run with other records, or with fewer, does not continue.
-    let mut other = Filling::begin(Box::new(log.handle())).unwrap();
+    let mut other = LogFill::begin(Box::new(log.handle())).unwrap();
     let apart = put(&others, &mut other, &mut |_| true).unwrap_err();
     assert!(matches!(apart, FillError::Apart(_)), "{apart}");
-    let mut short = Filling::begin(Box::new(log.handle())).unwrap();
+    let mut short = LogFill::begin(Box::new(log.handle())).unwrap();
     put(&records, &mut short, &mut |nth| nth < 4).unwrap();
     let short = short.verify().unwrap_err();
     assert!(matches!(short, FillError::Differs { .. }), "{short}");
     assert_eq!(log.tail().unwrap(), begun);
-    let mut again = Filling::begin(Box::new(log.handle())).unwrap();
+    let mut again = LogFill::begin(Box::new(log.handle())).unwrap();
     put(&records, &mut again, &mut |_| true).unwrap();
     again.verify().unwrap();
     again.finish().unwrap();
     // What nobody is filling any more is somebody's log.
-    let taken = Filling::begin(Box::new(log.handle())).unwrap_err();
+    let taken = LogFill::begin(Box::new(log.handle())).unwrap_err();
     assert!(matches!(taken, FillError::Taken(_)), "{taken}");
 }
 

@@ -21,9 +21,9 @@ fn number(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-fn filled(dir: &Path, close: bool, apart_keys: u64) -> History {
+fn filled(dir: &Path, close: bool, file_keys: u64) -> History {
     let mut history = History::default();
-    let store = open_apart(dir, apart_keys).unwrap();
+    let store = open_apart(dir, file_keys).unwrap();
     history.write(store.as_ref(), 500, &mut Rng(31));
     if close {
         store.close().unwrap();
@@ -50,10 +50,10 @@ fn a_flipped_bit_in_the_index_loses_nothing() {
     let mut rng = Rng(seed);
     let (mut harmless, mut rebuilt, mut apart) = (0, 0, 0);
     let ways = APART.map(|keys| [(true, keys), (false, keys)]).concat();
-    for (close, apart_keys) in ways {
-        let origin = base.path().join(format!("origin-{close}-{apart_keys}"));
-        let history = filled(&origin, close, apart_keys);
-        assert_eq!(runs_apart(&origin).is_empty(), apart_keys == APART[0]);
+    for (close, file_keys) in ways {
+        let origin = base.path().join(format!("origin-{close}-{file_keys}"));
+        let history = filled(&origin, close, file_keys);
+        assert_eq!(runs_apart(&origin).is_empty(), file_keys == APART[0]);
         for n in 0..number("CAUDAL_FLIPS", 60) / 4 {
             let dir = base.path().join("copy");
             copy_dir(&origin, &dir);
@@ -72,7 +72,7 @@ fn a_flipped_bit_in_the_index_loses_nothing() {
             let (byte, bit) = (rng.below(used), rng.below(8));
             flip(&file, byte, bit);
             let place = format!("flip {n}: {} byte {byte} bit {bit}", file.display());
-            let store = open_apart(&dir, apart_keys).unwrap_or_else(|e| panic!("{place}: {e}"));
+            let store = open_apart(&dir, file_keys).unwrap_or_else(|e| panic!("{place}: {e}"));
             let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 history.check(store.as_ref());
             }));

@@ -2,9 +2,9 @@
 
 use crate::api::{CommitNo, Position};
 use crate::conformance::{commit, entry, stream};
-use crate::index::bloom::{Bloom, Filling, Filter, hash};
+use crate::index::bloom::{Bloom, BloomBuilder, Filter, hash};
 use crate::index::bytes::Bytes;
-use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
+use crate::index::manifest::{JournalMark, Manifest, RUNS_MAX};
 use crate::index::run::RunInfo;
 use crate::journal::format::{Record, RecordBuilder, SegmentHeader, genesis};
 use crate::log::{Sealed, Tail};
@@ -101,7 +101,7 @@ fn a_manifest_comes_back_and_fits_one_value() {
     let manifest = Manifest {
         projection: 6,
         id: [7; 16],
-        mark: Mark {
+        mark: JournalMark {
             commit: 8,
             chain: [9; 32],
             end: Position(10),
@@ -123,7 +123,7 @@ fn a_manifest_comes_back_and_fits_one_value() {
 fn a_filter_never_denies_and_seldom_errs() {
     let key = |n: u64| n.to_be_bytes();
     for (level, keys, most) in [(0, 20_000, 100), (2, 300_000, 100), (3, 20_000, 500)] {
-        let mut filling = Filling::new(keys, level);
+        let mut filling = BloomBuilder::new(keys, level);
         (0..keys).for_each(|n| filling.add(hash(&key(n))));
         let bloom = filling.whole();
         assert!((0..keys).all(|n| bloom.may_have(hash(&key(n)))));

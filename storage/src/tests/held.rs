@@ -36,7 +36,7 @@ fn one(store: &dyn Store) -> Result<crate::CommitNo, StoreError> {
 }
 
 #[test]
-fn whoever_removes_the_lock_file_finds_the_folder_locked() {
+fn removing_the_lock_file_does_not_unlock_the_folder() {
     let base = tempfile::tempdir().unwrap();
     let store = open(base.path()).unwrap();
     one(store.as_ref()).unwrap();

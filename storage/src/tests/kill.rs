@@ -16,10 +16,10 @@ use crate::{DurableStore, Index, SortOrder, Store as _, StoreOptions};
 const CHILD: &str = "CAUDAL_KILL_CHILD";
 const KEYS: &str = "CAUDAL_KILL_CHILD_APART";
 
-/// A run has files of its own from `apart_keys` keys on.
-fn options(apart_keys: u64) -> StoreOptions {
+/// A run has files of its own from `file_keys` keys on.
+fn options(file_keys: u64) -> StoreOptions {
     StoreOptions {
-        apart_keys,
+        file_keys,
         segment_bytes: 64 << 10,
         table_bytes: 20_000,
         check_bytes_per_second: 1 << 30,
@@ -63,7 +63,7 @@ enum Moment {
     Early(Duration),
 }
 
-fn round(path: &Path, moment: &Moment, apart_keys: u64, acked: &mut [u64; 32]) -> u64 {
+fn round(path: &Path, moment: &Moment, file_keys: u64, acked: &mut [u64; 32]) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -72,7 +72,7 @@ fn round(path: &Path, moment: &Moment, apart_keys: u64, acked: &mut [u64; 32]) -
             "--test-threads=1",
         ])
         .env(CHILD, path)
-        .env(KEYS, apart_keys.to_string())
+        .env(KEYS, file_keys.to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -135,10 +135,10 @@ fn nothing_acknowledged_is_lost() {
             _ => Moment::After(1 + rng.below(400)),
         };
         // Each kind of moment, with each of these.
-        let apart_keys = APART[usize::from(n / 4 % 2 == 1)];
-        total += round(base.path(), &moment, apart_keys, &mut acked);
+        let file_keys = APART[usize::from(n / 4 % 2 == 1)];
+        total += round(base.path(), &moment, file_keys, &mut acked);
         apart += usize::from(!runs_apart(base.path()).is_empty());
-        let options = options(apart_keys);
+        let options = options(file_keys);
         let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
         all_there(&store, &acked);
     }

@@ -11,25 +11,25 @@ use crate::log::memory::MemoryLog;
 use crate::log::nodes::NAME_KEPT;
 use crate::sync::lock;
 use crate::tests::support::{HANG, History, Rng};
-use crate::{DurableStore, Index as _, Part, Store as _, StoreError, StoreOptions, Turn};
+use crate::{DurableStore, Index as _, NodePart, RoleChange, Store as _, StoreError, StoreOptions};
 
 /// Longer than any test: a lease ends only when a test lets time pass.
 const LEASE: Duration = Duration::from_secs(600);
 
 struct Node {
     store: Arc<DurableStore>,
-    turns: Arc<Mutex<Vec<Turn>>>,
+    turns: Arc<Mutex<Vec<RoleChange>>>,
 }
 
 impl Node {
     fn join(dir: &Path, name: &str, log: &MemoryLog) -> Self {
-        let turns: Arc<Mutex<Vec<Turn>>> = Arc::default();
+        let turns: Arc<Mutex<Vec<RoleChange>>> = Arc::default();
         let told = Arc::clone(&turns);
         let options = StoreOptions {
             turned: Some(Arc::new(move |turn| lock(&told).push(turn))),
             ..StoreOptions::small()
         };
-        let part = Part::Node {
+        let part = NodePart::Node {
             name: Arc::from(name),
             url: Arc::from(format!("http://{name}")),
             lease: LEASE,
@@ -41,18 +41,18 @@ impl Node {
     }
 
     /// Waits until the node has had this many turns; returns the last one.
-    fn turn(&self, count: usize) -> Turn {
+    fn turn(&self, count: usize) -> RoleChange {
         wait("a turn", || lock(&self.turns).get(count - 1).copied())
     }
 
     fn owns(&self, count: usize) {
-        assert!(matches!(self.turn(count), Turn::Owns(_)));
+        assert!(matches!(self.turn(count), RoleChange::Owns(_)));
         assert!(self.store.member().is_sure());
         self.store.ready().unwrap();
     }
 
     fn follows(&self, count: usize) {
-        assert_eq!(self.turn(count), Turn::Follows);
+        assert_eq!(self.turn(count), RoleChange::Follows);
         assert!(!self.store.member().is_sure());
         let refused = self.store.ready();
         assert!(matches!(refused, Err(StoreError::NotOwner { .. })));
@@ -100,8 +100,8 @@ fn a_node_takes_a_free_cell_when_it_may_and_gives_it_to_the_one_that_is_named() 
         assert!(matches!(gives, Err(StoreError::NotOwner { .. })));
     }
     let known = wait("all are seen", || {
-        let (standing, _) = two.store.member().standing()?;
-        (standing.nodes.len() == 3).then_some(standing)
+        let (cluster_view, _) = two.store.member().cluster_view()?;
+        (cluster_view.nodes.len() == 3).then_some(cluster_view)
     });
     assert_eq!(known.owner.as_deref(), Some("one"));
     assert_eq!(
@@ -134,7 +134,7 @@ fn a_second_node_of_one_name_does_not_start() {
     let dir = tempfile::tempdir().unwrap();
     let log = MemoryLog::new([26; 16]);
     let one = Node::join(&dir.path().join("a folder"), "one", &log);
-    let part = Part::Node {
+    let part = NodePart::Node {
         name: Arc::from("one"),
         url: Arc::from("http://elsewhere"),
         lease: LEASE,
@@ -181,8 +181,8 @@ fn a_node_that_is_deposed_follows_and_does_not_own_before_it_may() {
     // It may not take the cell even when that is free: whoever acted for it as owner may still act.
     two.store.close().unwrap();
     wait("it is free", || {
-        let (standing, _) = one.store.member().standing()?;
-        (standing.left.is_none() && standing.owner.is_none()).then_some(())
+        let (cluster_view, _) = one.store.member().cluster_view()?;
+        (cluster_view.left.is_none() && cluster_view.owner.is_none()).then_some(())
     });
     assert_eq!(lock(&one.turns).len(), 2);
     one.store.member().willing(true);
@@ -193,7 +193,7 @@ fn a_node_that_is_deposed_follows_and_does_not_own_before_it_may() {
 }
 
 #[test]
-fn what_an_owner_appended_without_hearing_of_it_is_there_when_it_follows() {
+fn an_append_with_unknown_outcome_is_found_by_the_follower() {
     let dir = tempfile::tempdir().unwrap();
     let log = MemoryLog::new([23; 16]);
     let (mut history, mut rng) = (History::default(), Rng(33));
@@ -219,7 +219,7 @@ fn what_an_owner_appended_without_hearing_of_it_is_there_when_it_follows() {
 }
 
 #[test]
-fn who_was_asked_to_give_the_cell_follows_even_when_the_log_does_not_answer() {
+fn an_owner_asked_to_hand_over_follows_even_without_an_answer_of_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let log = MemoryLog::new([24; 16]);
     let (mut history, mut rng) = (History::default(), Rng(34));

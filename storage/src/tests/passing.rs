@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::support::{HANG, History, Rng, contents, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::index::trouble::Trouble;
+use crate::index::error::IndexError;
 use crate::{DurableStore, Index, OpenError, SortOrder, Store, StoreError, StoreOptions};
 
 fn filled(dir: &Path, commits: u64) -> History {
@@ -33,19 +33,19 @@ pub(super) fn loop_at(path: &Path) {
 }
 
 #[test]
-fn what_sled_says_is_taken_for_what_it_is() {
+fn errors_of_sled_are_classified() {
     use std::io::{Error, ErrorKind};
     let os = Error::from_raw_os_error;
     for code in [5, 12, 23, 24, 28, 30] {
         let first = sled::Error::Io(os(code));
         assert!(
-            matches!(Trouble::reading(&first), Trouble::Read(_)),
+            matches!(IndexError::reading(&first), IndexError::Read(_)),
             "{code}"
         );
         // sled copies its errors as text
         let copy = first.clone();
         assert!(
-            matches!(Trouble::reading(&copy), Trouble::Read(_)),
+            matches!(IndexError::reading(&copy), IndexError::Read(_)),
             "{code}"
         );
         let panic: Box<dyn std::any::Any + Send> = Box::new(format!(
@@ -53,12 +53,12 @@ fn what_sled_says_is_taken_for_what_it_is() {
             os(code)
         ));
         assert!(
-            matches!(Trouble::panicked(panic.as_ref()), Trouble::Read(_)),
+            matches!(IndexError::panicked(panic.as_ref()), IndexError::Read(_)),
             "{code}"
         );
-        assert_eq!(Trouble::looking(&os(code)).no_room(), code == 28);
+        assert_eq!(IndexError::looking(&os(code)).no_room(), code == 28);
         assert_eq!(
-            Trouble::looking(&os(code)).no_means(),
+            IndexError::looking(&os(code)).no_means(),
             [12, 23, 24].contains(&code)
         );
     }
@@ -68,12 +68,15 @@ fn what_sled_says_is_taken_for_what_it_is() {
         sled::Error::Io(os(2)),
     ];
     for e in damage {
-        assert!(matches!(Trouble::reading(&e), Trouble::Damaged(_)), "{e}");
+        assert!(
+            matches!(IndexError::reading(&e), IndexError::Damaged(_)),
+            "{e}"
+        );
     }
     let panic: Box<dyn std::any::Any + Send> = Box::new("index out of bounds");
     assert!(matches!(
-        Trouble::panicked(panic.as_ref()),
-        Trouble::Damaged(_)
+        IndexError::panicked(panic.as_ref()),
+        IndexError::Damaged(_)
     ));
 }
 
@@ -83,7 +86,7 @@ fn reads_that_are_refused_make_it_not_ready_until_they_succeed() {
     let history = filled(base.path(), 900);
     let store = open(base.path()).unwrap();
     assert!(segments(base.path()).len() > 2);
-    // the very first entry lies in the first segment
+    // the very first entry is in the first segment
     let of = history.entries[0].1.stream;
     let first = base.path().join("journal/0000000001.segment");
     let aside = base.path().join("aside");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::support::{Rng, wait_until};
 use crate::conformance::{Words, commit, entry, place_key, rest_row, stream, submit};
+use crate::index::compaction_picker::RUNS_REST;
 use crate::index::maintain::RUNS_WAIT;
-use crate::index::neighbours::RUNS_REST;
 use crate::{
     DurableStore, Entry, Head, Index as _, IndexWriter, Position, Projection, Row, SortOrder,
     Stats, Store as _, StoreError, StoreOptions, StreamId,
@@ -165,7 +165,7 @@ fn runs_of_before_are_all_opened_until_they_are_merged() {
 }
 
 #[test]
-fn however_much_is_written_there_are_few_runs() {
+fn the_number_of_runs_stays_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let store = DurableStore::open(folder.path(), many_runs(0), Arc::new(Words)).unwrap();
     let mut last = vec![0; usize::try_from(STREAMS).unwrap()];
@@ -239,7 +239,7 @@ fn a_row_and_the_look_behind_it_read_two_blocks_however_many_runs_there_are() {
 }
 
 #[test]
-fn what_comes_to_rest_is_read_and_goes_on_with_one_small_block() {
+fn an_idle_account_is_reloaded_with_one_block_read() {
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions {
         // so that the committer has to look each of them up

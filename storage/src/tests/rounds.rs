@@ -170,7 +170,7 @@ fn a_flipped_bit_in_the_index_is_found_by_a_read_the_check_or_the_start() {
     let mut rng = Rng(3);
     let open = |n: usize| {
         let options = StoreOptions {
-            apart_keys: APART[n / 15 % 2],
+            file_keys: APART[n / 15 % 2],
             ..options()
         };
         open_with(dir, options).unwrap()
@@ -242,7 +242,7 @@ fn a_round_goes_on_after_a_restart_and_what_it_read_is_not_read_again() {
     let store = open();
     let now = store.checks();
     assert_eq!((now.round, now.rounds), (1, 0));
-    // a segment that was not read to its end is begun again
+    // a segment that was not read to its end is restarted
     assert!(
         now.done_bytes + SEGMENT >= half.done_bytes,
         "{half:?}, {now:?}"

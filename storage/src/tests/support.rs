@@ -15,7 +15,7 @@ use crate::{
 /// After this time a test counts as hung.
 pub(super) const HANG: Duration = Duration::from_secs(120);
 
-/// Values for `apart_keys`, used in turns: no run of a test has as many keys as the first, every run as the second.
+/// Values for `file_keys`, used in turns: no run of a test has as many keys as the first, every run as the second.
 pub(super) const APART: [u64; 2] = [1 << 15, 1];
 
 /// splitmix64.
@@ -39,9 +39,9 @@ pub(super) fn open(path: &Path) -> Result<Arc<DurableStore>, OpenError> {
 }
 
 /// Opens a store whose runs have a file of their own from this many keys on.
-pub(super) fn open_apart(path: &Path, apart_keys: u64) -> Result<Arc<DurableStore>, OpenError> {
+pub(super) fn open_apart(path: &Path, file_keys: u64) -> Result<Arc<DurableStore>, OpenError> {
     let options = StoreOptions {
-        apart_keys,
+        file_keys,
         ..StoreOptions::small()
     };
     DurableStore::open(path, options, Arc::new(Words))

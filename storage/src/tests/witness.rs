@@ -8,7 +8,7 @@ use super::support::{HANG, History, Rng, contents, copy_dir, open, segments};
 use crate::api::Position;
 use crate::conformance::Words;
 use crate::durable::witness::{decode, encode};
-use crate::index::manifest::Mark;
+use crate::index::manifest::JournalMark;
 use crate::journal::format::Record;
 use crate::{DurableStore, OpenError, Store, StoreOptions};
 
@@ -186,7 +186,7 @@ fn one_slot_of_the_witness_is_enough() {
 
 #[test]
 fn the_bytes_of_a_witness_are_these_for_ever() {
-    let mark = Mark {
+    let mark = JournalMark {
         commit: 0x0102,
         chain: [9; 32],
         end: Position(0x0000_0003_0000_1000),

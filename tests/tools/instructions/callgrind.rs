@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_something_else_is_no_profile() {
+    fn truncated_or_foreign_bytes_are_no_profile() {
         assert!(parse("").is_err());
         assert!(parse(&PROFILE.replace("4126", "4127")).is_err());
         assert!(parse(PROFILE.split("totals").next().unwrap()).is_err());

@@ -55,7 +55,7 @@ fn a_growing_store_has_an_account_with_many_vouchers() {
 }
 
 #[test]
-fn what_overload_leaves_is_consistent() {
+fn state_after_overload_is_consistent() {
     let report = report(&[
         "overload",
         "--seconds",

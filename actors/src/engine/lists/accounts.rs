@@ -7,8 +7,8 @@ use caudal_ledger::text::folded;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::SCAN_PAGE;
-use super::look::{ACCOUNT, Left, Look};
-use super::pages::{Cursor, ListPage, Listing, Mark, Part, Range};
+use super::bounded_scan::{ACCOUNT, BoundedScan, ScanBudget};
+use super::pages::{CursorMark, ListCursor, ListPage, Listing, Range, ScannedPart};
 use crate::failure::Failure;
 use crate::records::account_sets::{Among, Members};
 use crate::records::keys::Sorted;
@@ -77,7 +77,7 @@ impl AccountSort {
     }
 
     /// The cursor after the account of a key.
-    fn cursor(self, realm: RealmId, number: AccountNo, key: &[u8]) -> Cursor {
+    fn cursor(self, realm: RealmId, number: AccountNo, key: &[u8]) -> ListCursor {
         let value = key.strip_prefix(self.rows(realm).as_slice());
         let value = value.and_then(|rest| rest.split_last_chunk::<{ size_of::<u64>() }>());
         let value = value.map(|(value, _)| match self.texts() {
@@ -85,9 +85,9 @@ impl AccountSort {
             None => value,
         });
         let mark = self.letter().zip(value);
-        Cursor {
+        ListCursor {
             number: number.0,
-            mark: mark.and_then(|(by, value)| Mark::new(by, value)),
+            mark: mark.and_then(|(by, value)| CursorMark::new(by, value)),
         }
     }
 
@@ -116,11 +116,11 @@ impl AccountSort {
         self,
         store: &dyn Index,
         realm: RealmId,
-        cursor: Cursor,
+        cursor: ListCursor,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let number = AccountNo(cursor.number);
-        let own = |mark: &Mark| Some(mark.by()) == self.letter();
-        let of_mark = |mark: Mark| {
+        let own = |mark: &CursorMark| Some(mark.by()) == self.letter();
+        let of_mark = |mark: CursorMark| {
             let text = || Cuit::parse(std::str::from_utf8(mark.value()).ok()?).ok();
             match self.texts() {
                 Some(by) => Some(keys::sorted_of(realm, by, mark.value(), number)),
@@ -259,7 +259,7 @@ pub(super) fn accounts(
         first: 1,
         last: reads::last_account(store, realm)?,
     };
-    let look = Look {
+    let look = BoundedScan {
         page,
         bound,
         cost: (ACCOUNT, ACCOUNT),
@@ -362,12 +362,12 @@ fn in_order(
     realm: RealmId,
     filter: &AccountFilter,
     sort: AccountSort,
-    look: &Look<'_>,
+    look: &BoundedScan<'_>,
 ) -> Result<Listing<AccountNo>, Failure> {
     let (page, filter) = (look.page, filter.folded());
     let members = Members::read(store, realm, &filter.among())?;
-    let mut left = Left::of(look.bound);
-    let lets = |number, left: &mut Left| {
+    let mut left = ScanBudget::of(look.bound);
+    let lets = |number, left: &mut ScanBudget| {
         left.spend(1);
         if filter.text.is_none() || !members.has(number) {
             return Ok::<_, StoreError>(members.has(number));
@@ -417,7 +417,7 @@ fn in_order(
         return Err(Failure::PageTooFar);
     }
     let short = left.is_spent() && items.len() < page.limit && next.is_some();
-    let part = Part {
+    let part = ScannedPart {
         rows: looked,
         until: None,
     };
@@ -466,7 +466,7 @@ fn cut(
     mut found: Vec<(Vec<u8>, AccountNo)>,
     behind: Option<&Vec<u8>>,
     page: &ListPage,
-    cursor: impl Fn(&[u8], AccountNo) -> Cursor,
+    cursor: impl Fn(&[u8], AccountNo) -> ListCursor,
 ) -> Listing<AccountNo> {
     found.sort_unstable();
     let total = u64::try_from(found.len()).unwrap_or(u64::MAX);

@@ -9,19 +9,19 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::look::{Left, Look, SINGLE, passed};
+use super::bounded_scan::{BoundedScan, SINGLE, ScanBudget, passed};
 use super::pages::{Range, sorted};
 use super::{ListPage, Listing, SCAN_PAGE, VoucherFilter, VoucherSort};
-use crate::accounts::Placed;
+use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
 use crate::records::keys::Marked;
-use crate::records::projection::Line;
+use crate::records::projection::InternalLine;
 use crate::records::{keys, reads};
 
 /// The time of the voucher with an ordinal.
 fn time(store: &dyn Index, realm: RealmId, ordinal: u64) -> Result<Option<Timestamp>, StoreError> {
     let row = store.get(&keys::internal(realm, ordinal))?;
-    let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
+    let line = row.map(|row| InternalLine::from_bytes(&row)).transpose()?;
     Ok(line.map(|line| line.at))
 }
 
@@ -31,23 +31,28 @@ fn lines(
     range: Range,
     order: SortOrder,
     limit: usize,
-) -> Result<Vec<(u64, Line)>, StoreError> {
+) -> Result<Vec<(u64, InternalLine)>, StoreError> {
     if range.len() == 0 {
         return Ok(Vec::new());
     }
     let from = keys::internal(realm, range.first);
     let to = keys::internal(realm, range.last.saturating_add(1));
     let rows = store.scan(&from, &to, order, limit)?.into_iter();
-    let line =
-        |(key, row): (Vec<u8>, Vec<u8>)| Ok((keys::number_of(&key)?, Line::from_bytes(&row)?));
+    let line = |(key, row): (Vec<u8>, Vec<u8>)| {
+        Ok((keys::number_of(&key)?, InternalLine::from_bytes(&row)?))
+    };
     rows.map(line).collect()
 }
 
-fn placed(store: &dyn Index, realm: RealmId, lines: Vec<Line>) -> Result<Vec<Placed>, StoreError> {
+fn placed(
+    store: &dyn Index,
+    realm: RealmId,
+    lines: Vec<InternalLine>,
+) -> Result<Vec<AccountVoucher>, StoreError> {
     let mut found = Vec::with_capacity(lines.len());
-    for Line { place, .. } in lines {
+    for InternalLine { place, .. } in lines {
         if let Some(voucher) = reads::voucher(store, realm, place)? {
-            found.push(Placed {
+            found.push(AccountVoucher {
                 account: place.account,
                 voucher: Arc::new(voucher),
             });
@@ -63,7 +68,7 @@ pub(super) fn list(
     filter: &VoucherFilter,
     sort: VoucherSort,
     (page, bound): (&ListPage, u64),
-) -> Result<Listing<Placed>, Failure> {
+) -> Result<Listing<AccountVoucher>, Failure> {
     let count = keys::count_in(store.get(&keys::internal_count(realm))?.as_deref())?;
     let period = (filter.from, filter.to);
     let range = Range::within(count, period, |ordinal| time(store, realm, ordinal))?;
@@ -79,7 +84,7 @@ pub(super) fn list(
         });
     }
     let most = if filter.is_of_lines() { 1 } else { 1 + SINGLE };
-    let look = Look {
+    let look = BoundedScan {
         page,
         bound,
         cost: (1, most),
@@ -107,11 +112,11 @@ fn by_amount(
     realm: RealmId,
     filter: &VoucherFilter,
     range: Range,
-    look: &Look<'_>,
-) -> Result<Listing<Line>, Failure> {
+    look: &BoundedScan<'_>,
+) -> Result<Listing<InternalLine>, Failure> {
     look.sorts(range)?;
     let (mut rest, order) = (range, SortOrder::Ascending);
-    let (mut found, mut left) = (Vec::new(), Left::of(look.bound));
+    let (mut found, mut left) = (Vec::new(), ScanBudget::of(look.bound));
     while rest.len() > 0 {
         let rows = lines(store, realm, rest, order, SCAN_PAGE)?;
         let Some((last, _)) = rows.last() else { break };
@@ -124,7 +129,7 @@ fn by_amount(
     }
     let shown = |ordinal| store.get(&keys::internal(realm, ordinal));
     let row = look.page.after().map(shown).transpose()?.flatten();
-    let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
+    let line = row.map(|row| InternalLine::from_bytes(&row)).transpose()?;
     let at = look.page.after().zip(line);
     let mark = at.map(|(ordinal, line)| (line.amount, ordinal));
     Ok(sorted(found, mark.as_ref(), look.page))
@@ -134,8 +139,8 @@ fn lets(
     store: &dyn Index,
     realm: RealmId,
     filter: &VoucherFilter,
-    line: &Line,
-    left: &mut Left,
+    line: &InternalLine,
+    left: &mut ScanBudget,
 ) -> Result<bool, StoreError> {
     if !filter.lets_line(line) || filter.is_of_lines() {
         return Ok(filter.lets_line(line));

@@ -10,15 +10,15 @@ use crate::records::keys::SORTED_BYTES_MAX;
 
 /// Where a list continues: after the last row that was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cursor {
+pub struct ListCursor {
     /// The number of that row.
     pub number: u64,
     /// For a list that is sorted by a value that may change: the value that the row had then. Without it the list
     /// continues after the row's present value.
-    pub mark: Option<Mark>,
+    pub mark: Option<CursorMark>,
 }
 
-impl From<u64> for Cursor {
+impl From<u64> for ListCursor {
     fn from(number: u64) -> Self {
         Self { number, mark: None }
     }
@@ -26,13 +26,13 @@ impl From<u64> for Cursor {
 
 /// The value that a row had when it was shown, and the order of its list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mark {
+pub struct CursorMark {
     by: u8,
     length: usize,
     value: [u8; SORTED_BYTES_MAX],
 }
 
-impl Mark {
+impl CursorMark {
     /// The mark of a value; `None` for a value that is too long for any row.
     pub fn new(by: u8, bytes: &[u8]) -> Option<Self> {
         let mut value = [0; SORTED_BYTES_MAX];
@@ -62,7 +62,7 @@ pub struct ListPage {
     /// How many rows to skip.
     pub offset: usize,
     /// Continue after this place, instead of skipping.
-    pub cursor: Option<Cursor>,
+    pub cursor: Option<ListCursor>,
 }
 
 impl ListPage {
@@ -74,7 +74,7 @@ impl ListPage {
 
 /// How much of a list a page has scanned, if not all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct ScannedPart {
     /// How many rows it has scanned.
     pub rows: u64,
     /// When the last of these rows was written, if the list is in the order of time.
@@ -89,10 +89,10 @@ pub struct Listing<T> {
     /// How many rows match in all; with [`Self::looked`] the least number that there are.
     pub total: u64,
     /// Where the next page begins; `None` on the last.
-    pub next: Option<Cursor>,
+    pub next: Option<ListCursor>,
     /// How far the page has scanned, if that was not the whole list. The page may then be short although there is a
     /// next one.
-    pub looked: Option<Part>,
+    pub looked: Option<ScannedPart>,
 }
 
 impl<T> Default for Listing<T> {
@@ -186,7 +186,7 @@ impl Range {
     }
 
     /// The part of the range that a page shows, and where the next page begins.
-    pub(in crate::engine) fn page(self, page: &ListPage) -> (Self, Option<Cursor>) {
+    pub(in crate::engine) fn page(self, page: &ListPage) -> (Self, Option<ListCursor>) {
         let offset = u64::try_from(page.offset).unwrap_or(u64::MAX);
         let limit = u64::try_from(page.limit).unwrap_or(u64::MAX);
         match page.order {
@@ -274,7 +274,7 @@ impl<T> Picker<T> {
         let last = self.items.last().map(|(place, _)| *place);
         Listing {
             total: self.seen,
-            next: last.filter(|_| self.more).map(Cursor::from),
+            next: last.filter(|_| self.more).map(ListCursor::from),
             items: self.items.into_iter().map(|(_, row)| row).collect(),
             looked: None,
         }
@@ -305,7 +305,7 @@ pub(in crate::engine) fn sorted<T, K: Ord>(
         items.push(row);
         last = Some(number);
     }
-    let next = last.filter(|_| rest.next().is_some()).map(Cursor::from);
+    let next = last.filter(|_| rest.next().is_some()).map(ListCursor::from);
     Listing {
         items,
         total,

@@ -14,10 +14,10 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, StoreError};
 
-use super::look::{Left, Look, SINGLE, passed};
+use super::bounded_scan::{BoundedScan, SINGLE, ScanBudget, passed};
 use super::pages::Range;
 use super::{ListPage, Listing, TIME_SLACK, VoucherFilter, VoucherSort};
-use crate::accounts::Placed;
+use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
 use crate::records::keys::Marked;
 use crate::records::projection::EventRow;
@@ -44,7 +44,7 @@ pub(super) fn list(
     realm: RealmId,
     filter: &VoucherFilter,
     (page, bound): (&ListPage, u64),
-) -> Result<Listing<Placed>, Failure> {
+) -> Result<Listing<AccountVoucher>, Failure> {
     let totals = reads::totals(store, realm)?;
     let (last, time) = (totals.events, |number| time(store, realm, number));
     let range = Range::within(last, (filter.from, filter.to), time)?;
@@ -54,14 +54,14 @@ pub(super) fn list(
     } else {
         Range::NONE
     };
-    let look = Look {
+    let look = BoundedScan {
         page,
         bound,
         cost: (1, if by_dates { 1 } else { 1 + SINGLE }),
         rows: None,
     };
     let (marked, wanted) = ((realm, Marked::Events), filter.marks());
-    let read = |rest: &mut Range, size, left: &mut Left| {
+    let read = |rest: &mut Range, size, left: &mut ScanBudget| {
         let some = passed(store, marked, &wanted, rest, page.order, left)?;
         if some.len() == 0 {
             return Ok(Vec::new());
@@ -69,7 +69,7 @@ pub(super) fn list(
         let ends = (some.first, some.last);
         reads::events::rows_within(store, realm, ends, page.order, size)
     };
-    let take = |number, row: EventRow, left: &mut Left| {
+    let take = |number, row: EventRow, left: &mut ScanBudget| {
         if row.kind != EventKind::VoucherCreated {
             return Ok(None);
         }
@@ -95,8 +95,8 @@ pub(super) fn list(
     })?)
 }
 
-fn placed(store: &dyn Index, row: &EventRow) -> Result<Placed, StoreError> {
-    Ok(Placed {
+fn placed(store: &dyn Index, row: &EventRow) -> Result<AccountVoucher, StoreError> {
+    Ok(AccountVoucher {
         account: row.account,
         voucher: Arc::new(reads::events::voucher(store, row)?),
     })

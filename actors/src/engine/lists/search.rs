@@ -16,10 +16,10 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::text::folded;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::look::ACCOUNT;
+use super::bounded_scan::ACCOUNT;
 use super::{AccountFilter, AccountScope, AccountSort, ListPage, accounts};
 use crate::engine::Queries;
-use crate::engine::read_slots::Cost;
+use crate::engine::read_slots::ReadCost;
 use crate::failure::Failure;
 use crate::records::keys::Sorted;
 use crate::records::reads;
@@ -33,7 +33,7 @@ pub struct FoundIn {
     pub accounts: Vec<Account>,
     /// Whether there may be more.
     pub more: bool,
-    /// How many accounts were scanned beside the sorted rows.
+    /// How many accounts were scanned next to the sorted rows.
     pub looked: u64,
 }
 
@@ -51,7 +51,7 @@ impl Queries<'_> {
         let (bound, text) = (self.0.list_rows, text.to_owned());
         // Under no realm: operators do not take turns from tenants.
         self.0
-            .look(RealmId(0), Cost::Scan, move |books| {
+            .look(RealmId(0), ReadCost::Scan, move |books| {
                 let mut sizes = Vec::with_capacity(realms.len());
                 for realm in realms {
                     let totals = reads::totals(books.store.as_ref(), realm)?;

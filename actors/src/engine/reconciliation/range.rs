@@ -12,24 +12,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::reconciliation::{Agreement, Tally};
+use caudal_ledger::reconciliation::{Agreement, ReconciliationTotals};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{Reconciled, listed};
 use crate::engine::Queries;
 use crate::failure::Failure;
-use crate::ports::{DayList, Way};
+use crate::ports::{DayList, MovementWay};
 
 /// How many days are compared at once.
 pub const RANGE_DAYS_MAX: usize = 31;
 
 /// The place of a row: day, instant, and an id that tells it from others of the instant.
-pub type Mark = (BusinessDay, Timestamp, String);
+pub type RowKey = (BusinessDay, Timestamp, String);
 
 /// Which days are compared, and which rows are wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wanted {
+pub struct RangeQuery {
     /// The first day that is compared, included.
     pub from: BusinessDay,
     /// The last day that is compared, included.
@@ -37,20 +37,20 @@ pub struct Wanted {
     /// Only rows with this result.
     pub result: Option<Agreement>,
     /// Only rows after this place.
-    pub after: Option<Mark>,
+    pub after: Option<RowKey>,
     /// How many rows; all of them when `None`.
     pub limit: Option<usize>,
     /// The counts of the first page, from which `after` continues; without them all days are compared.
-    pub counted: Option<Counted>,
+    pub counted: Option<RangeTotals>,
 }
 
 /// The counts and sums of all days, as of the first page of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Counted {
+pub struct RangeTotals {
     /// How many rows match in all.
     pub total: usize,
     /// The counts and sums of all rows, matching or not.
-    pub tally: Tally,
+    pub tally: ReconciliationTotals,
 }
 
 /// The ledger's and the bank's movements of some days side by side: one page of rows, and the figures of all.
@@ -59,18 +59,18 @@ pub struct Comparison {
     /// The rows of the page, each with its day.
     pub items: Vec<(BusinessDay, Reconciled)>,
     /// The counts and sums of all days.
-    pub counted: Counted,
+    pub counted: RangeTotals,
     /// Where the next page begins; `None` on the last.
-    pub next: Option<Mark>,
+    pub next: Option<RowKey>,
 }
 
 impl Comparison {
     /// Takes in a day.
-    fn take(&mut self, day: BusinessDay, found: Vec<Reconciled>, wanted: &Wanted) {
+    fn take(&mut self, day: BusinessDay, found: Vec<Reconciled>, wanted: &RangeQuery) {
         let mut rows = Vec::new();
         for it in found {
             let bank = it.bank.as_ref();
-            let bank = bank.map(|bank| (bank.way == Way::In, listed(bank)));
+            let bank = bank.map(|bank| (bank.way == MovementWay::In, listed(bank)));
             let bank = bank.as_ref().map(|(incoming, it)| (*incoming, it));
             self.counted.tally.count(it.judged, bank);
             let result = it.judged.agreement;
@@ -80,7 +80,7 @@ impl Comparison {
         }
         rows.sort_by(|(a, _), (b, _)| a.cmp(b));
         self.counted.total = self.counted.total.strict_add(rows.len());
-        let ahead = |mark: &Mark| wanted.after.as_ref().is_none_or(|after| mark > after);
+        let ahead = |mark: &RowKey| wanted.after.as_ref().is_none_or(|after| mark > after);
         for (_, it) in rows.into_iter().filter(|(mark, _)| ahead(mark)) {
             if wanted.limit.is_none_or(|limit| self.items.len() < limit) {
                 self.items.push((day, it));
@@ -90,13 +90,13 @@ impl Comparison {
         }
     }
 
-    fn last(&self) -> Option<Mark> {
+    fn last(&self) -> Option<RowKey> {
         self.items.last().map(|(day, it)| mark(*day, it))
     }
 }
 
 /// The place of a row.
-fn mark(day: BusinessDay, it: &Reconciled) -> Mark {
+fn mark(day: BusinessDay, it: &Reconciled) -> RowKey {
     if let Some(bank) = &it.bank {
         return (day, bank.at, bank.bank_id.clone());
     }
@@ -150,7 +150,7 @@ impl Queries<'_> {
     pub async fn reconcile_days(
         self,
         realm: RealmId,
-        wanted: &Wanted,
+        wanted: &RangeQuery,
         request_id: &str,
     ) -> Result<Comparison, Failure> {
         let (mut lists, mut compared) = (Lists::default(), Comparison::default());

@@ -17,9 +17,9 @@ use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::{Funds, SCAN_PAGE};
 use crate::engine::Queries;
-use crate::engine::read_slots::Cost;
+use crate::engine::read_slots::ReadCost;
 use crate::failure::Failure;
-use crate::records::projection::{Added, Place};
+use crate::records::projection::{Added, VoucherPlace};
 use crate::records::{LEDGER, account_stream, keys, reads};
 
 /// The sums of a realm at an instant.
@@ -53,7 +53,7 @@ pub(super) fn then(
     let Some(sequence) = store.seq_at(stream, at.millis())? else {
         return Ok((Funds::default(), 0));
     };
-    let voucher = reads::voucher(store, realm, Place { account, sequence })?;
+    let voucher = reads::voucher(store, realm, VoucherPlace { account, sequence })?;
     let funds = voucher.map(|voucher| (voucher.after, Some(voucher.at)));
     Ok((funds.unwrap_or_default(), sequence))
 }
@@ -112,7 +112,7 @@ impl Queries<'_> {
     /// The sums of the clients' money at an instant. At the end of a day this sums up the days; at any other instant it
     /// reads every account.
     pub async fn cut(self, realm: RealmId, at: Timestamp) -> Result<Cut, Failure> {
-        let cost = Cost::scan_if(!ends_a_day(at));
+        let cost = ReadCost::scan_if(!ends_a_day(at));
         self.0
             .scan(realm, cost, move |store| cut(store, realm, at))
             .await

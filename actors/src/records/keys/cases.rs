@@ -6,7 +6,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 
 use super::{key, numbered};
-use crate::records::projection::Place;
+use crate::records::projection::VoucherPlace;
 
 const PARKED: u8 = 0x38;
 const OPEN_CASE: u8 = 0x39;
@@ -18,12 +18,12 @@ const UNBOOKED: u8 = 0x3e;
 const SAID: u8 = 0x3f;
 
 /// Realm, place → money in suspense, with the decisions about it.
-pub fn parked(realm: RealmId, place: Place) -> Vec<u8> {
+pub fn parked(realm: RealmId, place: VoucherPlace) -> Vec<u8> {
     numbered(PARKED, realm, place.account, place.sequence)
 }
 
 /// Realm, place → an unbooked report, with the decisions about it.
-pub fn unbooked(realm: RealmId, place: Place) -> Vec<u8> {
+pub fn unbooked(realm: RealmId, place: VoucherPlace) -> Vec<u8> {
     numbered(UNBOOKED, realm, place.account, place.sequence)
 }
 
@@ -38,14 +38,14 @@ pub fn open_cases(realm: RealmId, kind: CaseKind) -> Vec<u8> {
 }
 
 /// Realm, kind, since when, place → present while the case is open.
-pub fn open_case(realm: RealmId, kind: CaseKind, since: Timestamp, place: Place) -> Vec<u8> {
+pub fn open_case(realm: RealmId, kind: CaseKind, since: Timestamp, place: VoucherPlace) -> Vec<u8> {
     let since = since.millis().to_be_bytes();
     let place = place.to_bytes();
     key(OPEN_CASE, realm, &[&[kind.number()], &since, &place])
 }
 
 /// Realm, kind, place → since when, while the case is open.
-pub fn case_since(realm: RealmId, kind: CaseKind, place: Place) -> Vec<u8> {
+pub fn case_since(realm: RealmId, kind: CaseKind, place: VoucherPlace) -> Vec<u8> {
     let place = place.to_bytes();
     key(CASE_SINCE, realm, &[&[kind.number()], &place])
 }

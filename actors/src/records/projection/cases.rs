@@ -12,8 +12,8 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::events::{self, EventRow, Noted};
-use super::{Landed, Place, totals};
+use super::events::{self, EventRow, SubjectNote};
+use super::{Landed, VoucherPlace, totals};
 use crate::records::keys::{self, Rail};
 use crate::records::{decode, encode};
 
@@ -60,7 +60,7 @@ fn counted(
 pub(super) fn opens(
     realm: RealmId,
     kind: CaseKind,
-    (place, since): (Place, Timestamp),
+    (place, since): (VoucherPlace, Timestamp),
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     index.put(&keys::open_case(realm, kind, since, place), &[]);
@@ -76,7 +76,7 @@ pub(super) fn opens(
 pub(super) fn closes(
     realm: RealmId,
     kind: CaseKind,
-    place: Place,
+    place: VoucherPlace,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let key = keys::case_since(realm, kind, place);
@@ -93,8 +93,8 @@ pub(super) fn closes(
     })
 }
 
-const fn place_of(case: SuspensePlace) -> Place {
-    Place {
+const fn place_of(case: SuspensePlace) -> VoucherPlace {
+    VoucherPlace {
         account: case.account,
         sequence: case.sequence,
     }
@@ -139,7 +139,7 @@ pub(super) fn happened(
             index.put(&rail, &encode(&landed)?);
         }
         CaseFact::ReturnRequested { origin, .. } => {
-            let at = Place {
+            let at = VoucherPlace {
                 account: RETURNS,
                 sequence: entry.seq,
             };
@@ -168,5 +168,9 @@ pub(super) fn happened(
     };
     let rules = events::rules(sets, realm, index)?;
     let event = EventRow::new(kind, account, position).tagged_by(rules, entry);
-    events::publish(realm, event.noting(Noted::Parked(Box::new(parked)))?, index)
+    events::publish(
+        realm,
+        event.noting(SubjectNote::Parked(Box::new(parked)))?,
+        index,
+    )
 }

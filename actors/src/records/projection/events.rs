@@ -32,13 +32,13 @@ pub struct EventRow {
     pub position: Position,
     /// The tag of the event's id.
     pub tag: Tag,
-    /// The part that the fact does not hold, an encoded [`Noted`]; empty if the fact holds everything.
+    /// The part that the fact does not hold, an encoded [`SubjectNote`]; empty if the fact holds everything.
     pub noted: Vec<u8>,
 }
 
 /// The part of an event's subject that its fact does not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Noted {
+pub enum SubjectNote {
     /// How many movements the account had.
     Movements(u64),
     /// The hold as it was after the voucher.
@@ -81,7 +81,7 @@ impl EventRow {
     ///
     /// # Errors
     /// When it cannot be encoded.
-    pub fn noting(self, noted: Noted) -> Result<Self, StoreError> {
+    pub fn noting(self, noted: SubjectNote) -> Result<Self, StoreError> {
         let noted = encode(&noted)?;
         Ok(Self { noted, ..self })
     }
@@ -205,7 +205,7 @@ mod tests {
         let event = EventRow::new(EventKind::HoldExpired, AccountNo(u64::MAX), Position(7));
         assert_eq!(EventRow::parse(&event.head()).unwrap(), event);
         let tag = Tag::of_record(b"a fact", Timestamp::from_millis(1));
-        let noted = event.tagged(tag).noting(Noted::Movements(9)).unwrap();
+        let noted = event.tagged(tag).noting(SubjectNote::Movements(9)).unwrap();
         let row = [noted.head().as_slice(), &noted.noted].concat();
         assert_eq!(EventRow::parse(&row).unwrap(), noted);
         for cut in 0..HEAD {

@@ -7,13 +7,13 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::StoreError;
 
-use super::Place;
+use super::VoucherPlace;
 
 /// One line: 33 bytes, `place 16, at u64, centavos i64, direction u8` (big-endian).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Line {
+pub struct InternalLine {
     /// The place of the voucher.
-    pub place: Place,
+    pub place: VoucherPlace,
     /// When it was posted.
     pub at: Timestamp,
     /// Its amount, in centavos.
@@ -22,11 +22,11 @@ pub struct Line {
     pub direction: Direction,
 }
 
-impl Line {
+impl InternalLine {
     /// The line of an account's voucher.
     pub const fn of(account: AccountNo, voucher: &Voucher) -> Self {
         Self {
-            place: Place {
+            place: VoucherPlace {
                 account,
                 sequence: voucher.sequence,
             },
@@ -62,7 +62,7 @@ impl Line {
         let [byte] = rest else { return None };
         let direction = Direction::ALL.into_iter().find(|it| it.byte() == *byte)?;
         Some(Self {
-            place: Place::from_bytes(place).ok()?,
+            place: VoucherPlace::from_bytes(place).ok()?,
             at: Timestamp::from_millis(u64::from_be_bytes(*at)),
             amount: i64::from_be_bytes(*amount),
             direction,
@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn a_line_is_these_bytes_and_reads_back() {
-        let line = Line {
-            place: Place {
+        let line = InternalLine {
+            place: VoucherPlace {
                 account: AccountNo(7),
                 sequence: 9,
             },
@@ -90,14 +90,14 @@ mod tests {
         assert_eq!(bytes[..16], places);
         assert_eq!(bytes[16..24], [0, 0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(bytes[24..], [0, 0, 0, 0, 0, 2, 0x4a, 9, 2]);
-        assert_eq!(Line::from_bytes(&bytes).unwrap(), line);
+        assert_eq!(InternalLine::from_bytes(&bytes).unwrap(), line);
         for cut in 0..bytes.len() {
-            assert!(Line::from_bytes(&bytes[..cut]).is_err());
+            assert!(InternalLine::from_bytes(&bytes[..cut]).is_err());
         }
         for bad in [0, 6, 255] {
             let mut bytes = bytes.clone();
             bytes[32] = bad;
-            assert!(Line::from_bytes(&bytes).is_err());
+            assert!(InternalLine::from_bytes(&bytes).is_err());
         }
     }
 }

@@ -12,8 +12,8 @@ use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord,
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 
-use super::events::{self, EventRow, Noted};
-use super::{Landed, Line, Place, cases, totals, unbooked, usage};
+use super::events::{self, EventRow, SubjectNote};
+use super::{InternalLine, Landed, VoucherPlace, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
 use crate::records::{account_sets, decode, encode};
 
@@ -25,7 +25,7 @@ pub(super) fn posted(
     position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    let place = Place {
+    let place = VoucherPlace {
         account,
         sequence: voucher.sequence,
     }
@@ -40,7 +40,7 @@ pub(super) fn posted(
     let mut internal = None;
     if voucher.is_internal() {
         let ordinal = index.next(&keys::internal_count(realm))?;
-        let line = Line::of(account, voucher);
+        let line = InternalLine::of(account, voucher);
         index.put(&keys::internal(realm, ordinal), &line.to_bytes());
         internal = Some(ordinal);
     }
@@ -90,7 +90,7 @@ fn hold(
             return Ok(());
         };
         let event = EventRow::new(kind, account, position).tagged(voucher.tag);
-        events::publish(realm, event.noting(Noted::Hold(hold.clone()))?, index)
+        events::publish(realm, event.noting(SubjectNote::Hold(hold.clone()))?, index)
     };
     if let Some(hold) = Hold::opened(voucher) {
         let number = hold.sequence;
@@ -136,7 +136,7 @@ pub(super) fn transfer(
     let mut before = None;
     let transfer = match &fact {
         TransferFact::Requested(transfer) => {
-            let place = Place {
+            let place = VoucherPlace {
                 account,
                 sequence: number,
             }
@@ -190,7 +190,7 @@ pub(super) fn transfer(
     let event = match fact {
         // The fact itself holds everything.
         TransferFact::Requested(_) => event,
-        _ => event.noting(Noted::Transfer(Box::new(transfer)))?,
+        _ => event.noting(SubjectNote::Transfer(Box::new(transfer)))?,
     };
     let ending = EventKind::of_ending(&fact).map(|kind| EventRow {
         kind,
@@ -209,7 +209,7 @@ fn doubted(
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let audit = |status| status == TransferStatus::Audit;
-    let place = Place {
+    let place = VoucherPlace {
         account,
         sequence: transfer.sequence,
     };
@@ -274,10 +274,10 @@ pub(super) fn called(
 pub fn origin_place(
     row: Option<&[u8]>,
     origin: OriginId,
-) -> Result<Option<(RealmId, Place)>, StoreError> {
+) -> Result<Option<(RealmId, VoucherPlace)>, StoreError> {
     let Some(row) = row else {
         return Ok(origin.place().map(|id| {
-            let place = Place {
+            let place = VoucherPlace {
                 account: id.account,
                 sequence: id.sequence,
             };
@@ -288,7 +288,7 @@ pub fn origin_place(
         .split_first_chunk::<4>()
         .ok_or_else(|| StoreError::Corrupt("the place of a reference is cut short".into()))?;
     let realm = RealmId(u32::from_be_bytes(*realm));
-    Ok(Some((realm, Place::from_bytes(place)?)))
+    Ok(Some((realm, VoucherPlace::from_bytes(place)?)))
 }
 
 /// The rows that money adds which no account could take.

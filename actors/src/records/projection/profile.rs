@@ -13,7 +13,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::events::{self, EventRow, Noted};
+use super::events::{self, EventRow, SubjectNote};
 use super::totals;
 use crate::records::keys::{self, Sorted};
 use crate::records::{LEDGER, account_sets, account_stream, decode, encode};
@@ -79,10 +79,10 @@ pub(super) fn happened(
     account_sets::became(realm, number, standings, index)?;
     sorts(realm, number, before.as_ref(), &after, index);
     match waits(&fact) {
-        Some((Whom::Bank, true)) => index.put(&keys::pending_of(realm, number), &[]),
-        Some((Whom::Bank, false)) => index.delete(&keys::pending_of(realm, number)),
-        Some((Whom::Fund, true)) => index.put(&keys::enrolling_of(realm, number), &[]),
-        Some((Whom::Fund, false)) => index.delete(&keys::enrolling_of(realm, number)),
+        Some((WaitsFor::Bank, true)) => index.put(&keys::pending_of(realm, number), &[]),
+        Some((WaitsFor::Bank, false)) => index.delete(&keys::pending_of(realm, number)),
+        Some((WaitsFor::Fund, true)) => index.put(&keys::enrolling_of(realm, number), &[]),
+        Some((WaitsFor::Fund, false)) => index.delete(&keys::enrolling_of(realm, number)),
         None => {}
     }
     if before.as_ref() != Some(&after) {
@@ -94,27 +94,31 @@ pub(super) fn happened(
     };
     let movements = index.head(account_stream(realm, number, LEDGER))?;
     let event = EventRow::new(kind, number, position).tagged_by(rules, entry);
-    events::publish(realm, event.noting(Noted::Movements(movements))?, index)
+    events::publish(
+        realm,
+        event.noting(SubjectNote::Movements(movements))?,
+        index,
+    )
 }
 
 /// The party that an account waits for.
 #[derive(Clone, Copy)]
-enum Whom {
+enum WaitsFor {
     /// The bank, about a request for the account itself.
     Bank,
-    /// The fund, beside the bank.
+    /// The fund, next to the bank.
     Fund,
 }
 
 /// The party that the account waits for after a fact, or no longer waits for; `None` if the fact does not tell.
-const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
+const fn waits(fact: &AccountFact) -> Option<(WaitsFor, bool)> {
     match fact {
         AccountFact::OpeningRequested { .. }
         | AccountFact::CvuRequested { .. }
         | AccountFact::ParticularsRequested(_)
         | AccountFact::AliasRequested { .. }
         | AccountFact::IdentityRequested(_)
-        | AccountFact::ClosingRequested => Some((Whom::Bank, true)),
+        | AccountFact::ClosingRequested => Some((WaitsFor::Bank, true)),
         AccountFact::Opened { .. }
         | AccountFact::Reopened { .. }
         | AccountFact::OpeningRefused(_)
@@ -125,11 +129,11 @@ const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
         | AccountFact::IdentityChanged(_)
         | AccountFact::IdentityRefused(_)
         | AccountFact::Closed
-        | AccountFact::ClosingRefused(_) => Some((Whom::Bank, false)),
+        | AccountFact::ClosingRefused(_) => Some((WaitsFor::Bank, false)),
         // A change with a name is decided only while nothing waits; while one without a name is decided, something else
         // may wait.
         AccountFact::ParticularsChanged(change) if change.name.is_some() => {
-            Some((Whom::Bank, false))
+            Some((WaitsFor::Bank, false))
         }
         AccountFact::ParticularsChanged(_)
         | AccountFact::Registered(_)
@@ -139,8 +143,8 @@ const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
         | AccountFact::LimitsChanged(_)
         | AccountFact::EnabledChanged { .. }
         | AccountFact::FeesChanged(_) => None,
-        AccountFact::EnrolmentRequested { .. } => Some((Whom::Fund, true)),
-        AccountFact::EnrolmentChanged { .. } => Some((Whom::Fund, false)),
+        AccountFact::EnrolmentRequested { .. } => Some((WaitsFor::Fund, true)),
+        AccountFact::EnrolmentChanged { .. } => Some((WaitsFor::Fund, false)),
     }
 }
 

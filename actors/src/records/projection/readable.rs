@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
     use crate::records::account_stream;
-    use crate::records::projection::Rows;
+    use crate::records::projection::ServiceProjection;
 
     #[test]
     fn entries_of_unknown_kinds_and_with_unknown_facts_are_refused() {
@@ -66,8 +66,12 @@ mod tests {
                 body: b"\x01\x81\xa5Newer\xc0".to_vec(),
                 fact: Fact::default(),
             };
-            Rows.recall(CommitNo(1), &mut entry);
-            assert_eq!(Rows.knows(&entry).is_ok(), kind == ANSWER_PARTS, "{kind}");
+            ServiceProjection.recall(CommitNo(1), &mut entry);
+            assert_eq!(
+                ServiceProjection.knows(&entry).is_ok(),
+                kind == ANSWER_PARTS,
+                "{kind}"
+            );
         }
     }
 }

@@ -14,7 +14,7 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{IndexWriter, StoreError};
 
 use crate::records::keys::{self, Marked};
-use crate::records::marks::{self, BLOCK, Marks, Open};
+use crate::records::marks::{self, BLOCK, Marks, OpenBlocks};
 
 pub use days::Added;
 use days::{Day, apart, together};
@@ -26,9 +26,9 @@ const EVENTS_MAX: u64 = (1 << EVENT_BITS) - 1;
 
 /// The content of the row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Kept {
+struct TotalsRow {
     totals: Totals,
-    open: Open,
+    open: OpenBlocks,
     day: Day,
 }
 
@@ -58,7 +58,7 @@ fn change_all<T>(
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
     let key = keys::totals(realm);
-    let mut kept = Kept::read(index.get(&key)?.as_deref())?;
+    let mut kept = TotalsRow::read(index.get(&key)?.as_deref())?;
     let before = kept.totals;
     let found = change(&mut kept.totals);
     if let Some((voucher, ordinal)) = voucher {
@@ -99,15 +99,15 @@ fn close(
 
 /// The sums in a row; zero without a row.
 pub(crate) fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
-    Kept::read(row).map(|kept| kept.totals)
+    TotalsRow::read(row).map(|kept| kept.totals)
 }
 
 /// The newest day in a row.
 pub(crate) fn newest_day(row: Option<&[u8]>) -> Result<Day, StoreError> {
-    Kept::read(row).map(|kept| kept.day)
+    TotalsRow::read(row).map(|kept| kept.day)
 }
 
-impl Kept {
+impl TotalsRow {
     fn read(row: Option<&[u8]>) -> Result<Self, StoreError> {
         let Some(row) = row else {
             return Ok(Self::default());
@@ -156,7 +156,7 @@ impl Kept {
                 registered,
             },
         };
-        let open = Open {
+        let open = OpenBlocks {
             events: Marks::from_bytes(&events)?,
             internal: Marks::from_bytes(&internal)?,
         };
@@ -225,9 +225,9 @@ mod tests {
             },
         };
         let direction = caudal_ledger::balance::Direction::Debit;
-        let kept = Kept {
+        let kept = TotalsRow {
             totals,
-            open: Open {
+            open: OpenBlocks {
                 events: Marks::direction(direction),
                 internal: Marks::default(),
             },
@@ -242,7 +242,7 @@ mod tests {
             },
         };
         let written = kept.row();
-        let found = Kept::read(Some(written.as_flattened())).unwrap();
+        let found = TotalsRow::read(Some(written.as_flattened())).unwrap();
         assert_eq!(found, kept);
         assert_eq!(parse(None).unwrap(), Totals::default());
         for cut in [0, 1, 112, 128, 160, 223] {

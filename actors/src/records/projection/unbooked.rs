@@ -8,7 +8,7 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId, Tag};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, StoreError};
 
-use super::{Place, cases};
+use super::{VoucherPlace, cases};
 use crate::records::{decode, encode, keys};
 
 /// The rows that a fact adds.
@@ -21,7 +21,7 @@ pub(super) fn happened(
     match decode(&entry.body)? {
         UnbookedFact::Said { says, reason } => {
             let sequence = entry.seq;
-            let place = Place { account, sequence };
+            let place = VoucherPlace { account, sequence };
             let since = Timestamp::from_millis(entry.at);
             index.put(&keys::said(realm, says.key()), &place.to_bytes());
             let at = SuspensePlace { account, sequence };
@@ -30,7 +30,7 @@ pub(super) fn happened(
             cases::opens(realm, CaseKind::Unbooked, (place, since), index)
         }
         UnbookedFact::Dismissed { case, decision } => {
-            let place = Place {
+            let place = VoucherPlace {
                 account: case.account,
                 sequence: case.sequence,
             };
@@ -57,12 +57,12 @@ pub(super) fn booked(
         transfer,
         tag,
     };
-    becomes(realm, Place::from_bytes(&row)?, state, index)
+    becomes(realm, VoucherPlace::from_bytes(&row)?, state, index)
 }
 
 fn becomes(
     realm: RealmId,
-    place: Place,
+    place: VoucherPlace,
     state: UnbookedState,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {

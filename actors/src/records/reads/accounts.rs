@@ -13,7 +13,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{Index, StoreError};
 
 use super::{fold, money};
-use crate::records::rest::{self, Left, Profile};
+use crate::records::rest::{self, Profile, WrittenPart};
 use crate::records::{LEDGER, PROFILE, account_stream, keys};
 
 /// An account without its movements, folded from its profile only.
@@ -50,15 +50,15 @@ fn fold_profile(
 }
 
 /// An account in its row at rest, and its profile as it is stored there.
-type AtRest = (Box<Account>, Profile);
+type StoredAccount = (Box<Account>, Profile);
 
 /// An account as it was loaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loaded {
+pub struct LoadedAccount {
     /// The account as of the last commit.
     pub account: Box<Account>,
     /// The part of it that is in its rows at rest.
-    pub left: Left,
+    pub left: WrittenPart,
     /// How many movements were replayed.
     pub replayed: u64,
 }
@@ -78,7 +78,7 @@ pub fn load(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
-) -> Result<Option<Loaded>, StoreError> {
+) -> Result<Option<LoadedAccount>, StoreError> {
     let row = at_rest(store, realm, number)?;
     load_from(store, realm, number, row)
 }
@@ -88,7 +88,7 @@ pub fn load_in_full(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
-) -> Result<Option<Loaded>, StoreError> {
+) -> Result<Option<LoadedAccount>, StoreError> {
     load_from(store, realm, number, None)
 }
 
@@ -140,7 +140,7 @@ fn at_rest(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
-) -> Result<Option<AtRest>, StoreError> {
+) -> Result<Option<StoredAccount>, StoreError> {
     let row = store.get(&keys::rest(realm, number))?;
     Ok(row.and_then(|row| rest::parse(number, &row)))
 }
@@ -149,14 +149,14 @@ fn load_from(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
-    row: Option<AtRest>,
-) -> Result<Option<Loaded>, StoreError> {
+    row: Option<StoredAccount>,
+) -> Result<Option<LoadedAccount>, StoreError> {
     let (mut found, profile) = row.unzip();
     fold_profile(store, realm, number, &mut found)?;
     let Some(mut account) = found else {
         return Ok(None);
     };
-    let left = Left {
+    let left = WrittenPart {
         profile: profile.map(Arc::new),
         sequence: account.sequence,
     };
@@ -180,7 +180,7 @@ fn load_from(
         return Err(StoreError::Corrupt(why.into()));
     }
     money::open(store, realm, &mut account)?;
-    Ok(Some(Loaded {
+    Ok(Some(LoadedAccount {
         account,
         left,
         replayed,

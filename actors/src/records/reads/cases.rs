@@ -6,7 +6,7 @@ use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{Place, under};
+use super::{VoucherPlace, under};
 use crate::records::projection::CaseCounts;
 use crate::records::{decode, keys};
 
@@ -14,7 +14,7 @@ use crate::records::{decode, keys};
 pub const RECOGNISED_MAX: usize = 10_000;
 
 /// An open case: since when it waits, and its place.
-pub type OpenCase = (Timestamp, Place);
+pub type OpenCase = (Timestamp, VoucherPlace);
 
 /// Money in suspense with the decisions about it.
 ///
@@ -25,7 +25,7 @@ pub fn parked(
     realm: RealmId,
     place: SuspensePlace,
 ) -> Result<Option<Parked>, StoreError> {
-    let place = Place {
+    let place = VoucherPlace {
         account: place.account,
         sequence: place.sequence,
     };
@@ -42,7 +42,7 @@ pub fn unbooked(
     realm: RealmId,
     place: SuspensePlace,
 ) -> Result<Option<Unbooked>, StoreError> {
-    let place = Place {
+    let place = VoucherPlace {
         account: place.account,
         sequence: place.sequence,
     };
@@ -62,7 +62,7 @@ pub fn said(
     let Some(row) = store.get(&keys::said(realm, what))? else {
         return Ok(None);
     };
-    let Place { account, sequence } = Place::from_bytes(&row)?;
+    let VoucherPlace { account, sequence } = VoucherPlace::from_bytes(&row)?;
     unbooked(store, realm, SuspensePlace { account, sequence })
 }
 
@@ -78,7 +78,7 @@ pub fn returned(
     let Some(row) = store.get(&keys::return_of(realm, number))? else {
         return Ok(None);
     };
-    let Place { account, sequence } = Place::from_bytes(&row)?;
+    let VoucherPlace { account, sequence } = VoucherPlace::from_bytes(&row)?;
     parked(store, realm, SuspensePlace { account, sequence })
 }
 
@@ -113,7 +113,8 @@ pub fn recognised(
     if origin.place().is_some() || super::money::of_origin(store, origin)?.is_some() {
         return Ok(None);
     }
-    for (_, Place { account, sequence }) in open(store, realm, CaseKind::Suspense, RECOGNISED_MAX)?
+    for (_, VoucherPlace { account, sequence }) in
+        open(store, realm, CaseKind::Suspense, RECOGNISED_MAX)?
     {
         let place = SuspensePlace { account, sequence };
         let found = parked(store, realm, place)?;
@@ -160,7 +161,7 @@ fn opened(key: &[u8]) -> Result<OpenCase, StoreError> {
         .split_last_chunk::<16>()
         .map_or(&[][..], |(rest, _)| rest);
     let since = keys::number_of(before)?;
-    let place = Place { account, sequence };
+    let place = VoucherPlace { account, sequence };
     Ok((Timestamp::from_millis(since), place))
 }
 
@@ -172,7 +173,7 @@ pub fn since(
     store: &dyn Index,
     realm: RealmId,
     kind: CaseKind,
-    place: Place,
+    place: VoucherPlace,
 ) -> Result<Option<Timestamp>, StoreError> {
     let row = store.get(&keys::case_since(realm, kind, place))?;
     let since = row.as_deref().map(keys::number_of).transpose()?;

@@ -11,7 +11,7 @@ use caudal_ledger::voucher_types::VoucherTypes;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
-use crate::records::projection::{EventRow, Noted, Place};
+use crate::records::projection::{EventRow, SubjectNote, VoucherPlace};
 use crate::records::{
     CASES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys, realm_stream,
 };
@@ -107,13 +107,13 @@ pub fn event(
     let entry = store.entry(event.position)?;
     let noted = match event.noted.as_slice() {
         [] => None,
-        noted => Some(decode::<Noted>(noted)?),
+        noted => Some(decode::<SubjectNote>(noted)?),
     };
     let subject = match (noted, entry.stream.kind) {
-        (Some(Noted::Hold(hold)), LEDGER) => Subject::Hold(Box::new(hold)),
-        (Some(Noted::Transfer(transfer)), TRANSFERS) => Subject::Transfer(transfer),
-        (Some(Noted::Parked(parked)), CASES) => Subject::Resolved(parked),
-        (Some(Noted::Movements(movements)), PROFILE) => {
+        (Some(SubjectNote::Hold(hold)), LEDGER) => Subject::Hold(Box::new(hold)),
+        (Some(SubjectNote::Transfer(transfer)), TRANSFERS) => Subject::Transfer(transfer),
+        (Some(SubjectNote::Parked(parked)), CASES) => Subject::Resolved(parked),
+        (Some(SubjectNote::Movements(movements)), PROFILE) => {
             account(store, realm, event.account, movements, &entry)?
         }
         (None, LEDGER) => {
@@ -166,7 +166,7 @@ fn account(
         }
     }
     let account = found.ok_or_else(lost)?;
-    let place = Place {
+    let place = VoucherPlace {
         account: number,
         sequence: movements,
     };

@@ -9,7 +9,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
 use caudal_storage::{Index, Position, SortOrder, StoreError};
 
-use super::{Place, under};
+use super::{VoucherPlace, under};
 use crate::records::decode;
 use crate::records::keys::{self, Rail};
 use crate::records::projection::{Landed, origin_place};
@@ -63,7 +63,7 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
         account.open_hold(hold(store, realm, number, sequence)?.ok_or_else(lost)?);
     }
     for sequence in all(keys::open_transfers_of(realm, number))? {
-        let place = Place {
+        let place = VoucherPlace {
             account: number,
             sequence,
         };
@@ -105,7 +105,7 @@ pub fn ended(
 pub fn transfer(
     store: &dyn Index,
     realm: RealmId,
-    place: Place,
+    place: VoucherPlace,
 ) -> Result<Option<Transfer>, StoreError> {
     store
         .get(&keys::transfer(realm, place.account, place.sequence))?
@@ -117,7 +117,7 @@ pub fn transfer(
 pub fn of_origin(
     store: &dyn Index,
     origin: OriginId,
-) -> Result<Option<(RealmId, Place)>, StoreError> {
+) -> Result<Option<(RealmId, VoucherPlace)>, StoreError> {
     origin_place(store.get(&keys::origin(origin))?.as_deref(), origin)
 }
 
@@ -144,7 +144,7 @@ pub fn transfer_by_external(
     let Some(row) = store.get(&keys::transfer_external(realm, id))? else {
         return Ok(None);
     };
-    let place = Place::from_bytes(&row)?;
+    let place = VoucherPlace::from_bytes(&row)?;
     Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
 }
 
@@ -152,7 +152,7 @@ pub fn transfer_by_external(
 pub fn transfer_calls(
     store: &dyn Index,
     realm: RealmId,
-    place: Place,
+    place: VoucherPlace,
     limit: usize,
 ) -> Result<Vec<(Timestamp, BankCall)>, StoreError> {
     let from = keys::transfer_calls(realm, place.account, place.sequence);

@@ -1,7 +1,7 @@
-//! The profile of an account as it lies in its row at rest.
+//! The profile of an account as it is stored in its row at rest.
 //!
 //! **Shape.** A form u8, then: form 1, the length u16 of a record and the record as one zstd frame, made with the
-//! dictionary beside this file; form 0, the record. The record is the whole account, as if it had never moved. The dictionary is the record of a typical account, so the common parts are not written for each
+//! dictionary next to this file; form 0, the record. The record is the whole account, as if it had never moved. The dictionary is the record of a typical account, so the common parts are not written for each
 //! account. It never changes; a better one gets another form.
 //!
 //! **Bounds.** One zstd context for each thread that packs or unpacks (about 150 KiB).
@@ -85,7 +85,7 @@ impl Profile {
         self.seq
     }
 
-    /// The bytes as they lie in a row.
+    /// The bytes as they are stored in a row.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,7 +1,7 @@
 //! Samples of the facts about the people who run the service.
 
 use caudal_ledger::people::approvals::{ApprovalFact, Proposal};
-use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
+use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditOutcome};
 use caudal_ledger::people::{Credential, PeopleFact, PersonName, Role};
 
 use caudal_ledger::tenants::FourEyes;
@@ -73,14 +73,14 @@ pub(super) fn four_eyes() -> PlatformFact {
     }
 }
 
-pub(super) fn outcomes() -> Vec<Outcome> {
+pub(super) fn outcomes() -> Vec<AuditOutcome> {
     vec![
-        Outcome::Begun,
-        Outcome::Done { of: 1, status: 200 },
-        Outcome::Failed { of: 3, status: 409 },
-        Outcome::Looked,
-        Outcome::Denied,
-        Outcome::Asked { approval: 1 },
+        AuditOutcome::Begun,
+        AuditOutcome::Done { of: 1, status: 200 },
+        AuditOutcome::Failed { of: 3, status: 409 },
+        AuditOutcome::Looked,
+        AuditOutcome::Denied,
+        AuditOutcome::Asked { approval: 1 },
     ]
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use caudal_ledger::cases::{CaseFact, UnbookedFact};
 use caudal_ledger::people::PeopleFact;
 use caudal_ledger::people::approvals::ApprovalFact;
-use caudal_ledger::people::audit::{AuditFact, Outcome};
+use caudal_ledger::people::audit::{AuditFact, AuditOutcome};
 use caudal_ledger::transfers::TransferFact;
 use caudal_ledger::webhooks::WebhookFact;
 use serde::de::IntoDeserializer;
@@ -49,7 +49,7 @@ fn every_variant_of_every_fact_has_a_sample() {
         missing::<PeopleFact>(&people::facts()),
         missing::<ApprovalFact>(&people::approvals()),
         missing::<AuditFact>(&people::entries()),
-        missing::<Outcome>(&people::outcomes()),
+        missing::<AuditOutcome>(&people::outcomes()),
     ]
     .concat();
     assert!(

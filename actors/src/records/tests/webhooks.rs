@@ -1,7 +1,7 @@
 //! Samples of tenants' webhooks, and of couriers' notes.
 
 use caudal_ledger::deliveries::{
-    Course, DeliveryFact, Ending, Head, Lane, Progress, Response, Stop, StopReason, Try,
+    BlockedAccount, Cursor, DeliveryFact, Ending, Head, Progress, Response, Stop, StopReason, Try,
 };
 use caudal_ledger::webhooks::{Replay, Secret, Webhook, WebhookFact, WebhookFormat};
 
@@ -83,12 +83,12 @@ pub(super) fn notes() -> Vec<DeliveryFact> {
         since: at(9),
         due: at(20),
     };
-    let lane = |account, head| Lane {
+    let lane = |account, head| BlockedAccount {
         account: AccountNo(account),
         seen: 8,
         head,
     };
-    let again = Course {
+    let again = Cursor {
         replay: 1,
         next: 4,
         until: Some(5),
@@ -99,7 +99,7 @@ pub(super) fn notes() -> Vec<DeliveryFact> {
     begun.taken_at = Some(at(8));
     begun.delivered = 1;
     let mut stopped = Progress::new(12);
-    stopped.courses.push(again);
+    stopped.cursors.push(again);
     stopped.taken = 1;
     stopped.streak = 2;
     stopped.failed = Some(failed.clone());

@@ -15,7 +15,7 @@ use caudal_http::words::Mistake;
 use caudal_ledger::accounts::{HOLDERS_MAX, Holder, ProfileOrder};
 use caudal_ledger::cuit::{Cuit, PersonType};
 
-use super::{Answer, NAME_MAX};
+use super::{HandlerResult, NAME_MAX};
 
 request! {
     /// One holder.
@@ -76,7 +76,7 @@ pub(crate) async fn change(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let sent = UpdateAccountIdentidad::read(body, &caller)?;
     // The account has the name of its first holder: a request that gives both has to give the same.
     if let (Some(name), Some(first)) = (&sent.holder_name, sent.titulares.first())

@@ -16,7 +16,7 @@ use caudal_ledger::kyc::{self, Address, AddressMarks, Kyc, KycMarks, Marks as _}
 use caudal_ledger::particulars::Cleared;
 use caudal_ledger::time::Timestamp;
 
-use super::Answer;
+use super::HandlerResult;
 
 macro_rules! address_request {
     ($(
@@ -120,7 +120,7 @@ pub(crate) async fn change(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let sent = UpdateAccountKyc::read(body)?;
     let today = caller.engine().now().business_day().to_string();
     if sent

@@ -11,7 +11,7 @@ use caudal_http::problems::Problems;
 use caudal_http::respond::json;
 use caudal_ledger::accounts::ProfileOrder;
 
-use super::{Answer, tag};
+use super::{HandlerResult, tag};
 use crate::v1::target;
 
 /// Reads the effective limits of an account and what is left of them.
@@ -25,7 +25,7 @@ use crate::v1::target;
     responses((status = 200, body = LimitsSnapshot), Problems)
 )]
 #[get("/v1/accounts/{cvu}/limits")]
-pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> Answer {
+pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let view = caller
         .engine()
         .queries()
@@ -53,7 +53,7 @@ pub(crate) async fn change(
     caller: Caller,
     path: web::Path<String>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let order = ProfileOrder::ChangeLimits(UpdateLimits::read(body)?.into());
     super::change(&request, &caller, &path, order).await
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::words::BatchModeWord;
 use caudal_http::body::read::{amount, line, string, text};
-use caudal_http::body::{self, Fingerprint, why};
+use caudal_http::body::{self, Fingerprint, json_error};
 use caudal_http::errors::ApiError;
 use caudal_http::pool::give_way;
 use caudal_http::request::request;
@@ -23,7 +23,7 @@ use crate::v1::vouchers::DESCRIPTION_MAX;
 
 /// A batch as it was sent.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentBatch {
     /// Whether it is posted as a whole or not at all.
     pub atomic: bool,
     /// The items that can be read, in their order.
@@ -65,7 +65,8 @@ request! {
 
 fn item(raw: &RawValue) -> Result<Adjustment, ApiError> {
     let whole = BatchItem::read(raw.get());
-    let sent = whole.unwrap_or_else(|| Err(ApiError::field("item", why::no_object(raw.get()))))?;
+    let sent =
+        whole.unwrap_or_else(|| Err(ApiError::field("item", json_error::no_object(raw.get()))))?;
     Ok(Adjustment {
         target: Target::Cvu(sent.cvu),
         voucher_type: TypeRef::Code(sent.voucher_type_code),
@@ -99,7 +100,7 @@ fn list(raw: &str) -> Result<Vec<&RawValue>, Mistake> {
 
 /// How many objects a list in the body has: the items of a batch, counted in one pass and without parsing them. Of a
 /// body that is no JSON it is some figure.
-pub fn count(body: &[u8]) -> usize {
+pub(crate) fn count(body: &[u8]) -> usize {
     let (mut depth, mut objects) = (0_usize, 0_usize);
     let (mut in_text, mut escaped) = (false, false);
     for byte in body {
@@ -121,14 +122,14 @@ pub fn count(body: &[u8]) -> usize {
 
 fn parts(body: &[u8]) -> Result<Batch<'_>, ApiError> {
     let body = std::str::from_utf8(body).map_err(|_| Refusal::NotUtf8)?;
-    Batch::read(body).ok_or_else(|| why::no_body(body))?
+    Batch::read(body).ok_or_else(|| json_error::no_body(body))?
 }
 
 /// Reads the body of a batch.
 ///
 /// # Errors
 /// 400 when the batch itself is wrong; unreadable items are returned by their place.
-pub(crate) fn read(body: &[u8]) -> Result<Sent, ApiError> {
+pub(crate) fn read(body: &[u8]) -> Result<SentBatch, ApiError> {
     let Batch { atomic, items } = parts(body)?;
     let mut orders = Vec::with_capacity(items.len());
     let mut unreadable = BTreeMap::new();
@@ -141,7 +142,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Sent, ApiError> {
             }
         }
     }
-    Ok(Sent {
+    Ok(SentBatch {
         atomic: atomic.unwrap_or(false),
         orders,
         unreadable,

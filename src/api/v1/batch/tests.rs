@@ -19,7 +19,7 @@ use super::*;
 
 const REALM: RealmId = RealmId(2);
 
-fn placed(name: &str, reference: Option<&str>) -> Placed {
+fn placed(name: &str, reference: Option<&str>) -> AccountVoucher {
     let voucher = Voucher {
         tag: Tag::NONE,
         cvu: Cvu::parse(CVU).unwrap(),
@@ -45,15 +45,15 @@ fn placed(name: &str, reference: Option<&str>) -> Placed {
         at: Timestamp::parse("2026-03-02T15:04:05.678Z").unwrap(),
         hash: Canonical::default().digest(),
     };
-    Placed {
+    AccountVoucher {
         account: AccountNo(1),
         voucher: Arc::new(voucher),
     }
 }
 
-fn plan(atomic: bool, total: usize, unreadable: &[usize]) -> Plan {
+fn plan(atomic: bool, total: usize, unreadable: &[usize]) -> BatchPlan {
     let wrong = |at: &usize| (*at, ApiError::field("amount", Mistake::Required));
-    Plan {
+    BatchPlan {
         realm: REALM,
         atomic,
         total,
@@ -62,7 +62,7 @@ fn plan(atomic: bool, total: usize, unreadable: &[usize]) -> Plan {
     }
 }
 
-fn answer_of(plan: &Plan, outcomes: &[ItemOutcome]) -> (u16, Value) {
+fn answer_of(plan: &BatchPlan, outcomes: &[ItemOutcome]) -> (u16, Value) {
     let (status, text) = Report { plan, outcomes }.answer();
     (status.as_u16(), serde_json::from_str(&text).unwrap())
 }
@@ -70,7 +70,7 @@ fn answer_of(plan: &Plan, outcomes: &[ItemOutcome]) -> (u16, Value) {
 #[test]
 fn a_voucher_of_a_batch_reads_as_any_other() {
     for placed in [placed("Venta", None), placed("\"\\\u{7}", Some("trf_1"))] {
-        let written = Written {
+        let written = WrittenVoucher {
             realm: REALM,
             placed: &placed,
             at: &placed.voucher.at.to_string(),

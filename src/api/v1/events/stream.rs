@@ -27,14 +27,14 @@ use caudal_http::params::params;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::query::place;
-use caudal_http::streams::Seat;
+use caudal_http::streams::StreamPermit;
 use caudal_http::text;
 use caudal_http::words::Mistake;
 use caudal_ledger::events::{EventId, EventKinds};
 use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 
-use super::{Answer, placed};
+use super::{HandlerResult, placed};
 
 /// How many events are read at a time.
 pub(crate) const PAGE: usize = 100;
@@ -47,15 +47,15 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A reader with its place in the log.
-struct Reader {
+struct StreamReader {
     caller: Caller,
     wanted: EventKinds,
     after: EventId,
     begun: bool,
-    _seat: Seat,
+    _permit: StreamPermit,
 }
 
-impl Reader {
+impl StreamReader {
     /// The next bytes to send; `None` ends the stream.
     async fn next(mut self) -> Option<(Result<Bytes, Failure>, Self)> {
         if !self.begun {
@@ -63,9 +63,9 @@ impl Reader {
             let first = format!("retry: {RETRY}\nid: {}\n\n", self.after);
             return Some((Ok(first.into()), self));
         }
-        let door = self.caller.door.clone();
+        let app = self.caller.app.clone();
         // Counts from the last bytes that were sent, however many unwanted events have happened since.
-        let beat = tokio::time::sleep(door.hooks.streams.options().heartbeat);
+        let beat = tokio::time::sleep(app.hooks.streams.options().heartbeat);
         tokio::pin!(beat);
         loop {
             self.caller.may_go_on().ok()?;
@@ -77,7 +77,7 @@ impl Reader {
             let page = match page {
                 Ok(page) => page,
                 Err(why) => {
-                    tracing::warn!(%why, "a stream of events ends early");
+                    tracing::warn!(%why, "event stream aborted");
                     return None;
                 }
             };
@@ -97,7 +97,7 @@ impl Reader {
             tokio::select! {
                 biased;
                 // Whether it is this stream that is to end is asked at once.
-                () = door.gate.closed() => {}
+                () = app.gate.closed() => {}
                 () = &mut beat => {
                     let text = format!(": alive\nid: {}\n\n", self.after);
                     return Some((Ok(text.into()), self));
@@ -153,7 +153,11 @@ params! {
     responses((status = 200, content_type = "text/event-stream", body = String), Problems),
 )]
 #[get("/v1/events/stream")]
-pub(crate) async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn follow(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+) -> HandlerResult {
     let realm = caller.realm();
     let last = caller.engine().queries().last_event(realm)?;
     let wanted = EventTypes::take(&mut query).types.unwrap_or_default();
@@ -177,19 +181,19 @@ pub(crate) async fn follow(request: HttpRequest, caller: Caller, mut query: Quer
             .event_id(realm, last)?
             .ok_or(Failure::Bug)?,
     };
-    let seat = caller.door.hooks.streams.seat(realm)?;
-    let reader = Reader {
+    let permit = caller.app.hooks.streams.permit(realm)?;
+    let reader = StreamReader {
         caller,
         wanted,
         after,
         begun: false,
-        _seat: seat,
+        _permit: permit,
     };
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((BUFFERING, "no"))
-        .streaming(unfold(reader, Reader::next)))
+        .streaming(unfold(reader, StreamReader::next)))
 }
 
 /// The id of the last event that the client has; an empty one counts as absent.

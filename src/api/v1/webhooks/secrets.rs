@@ -3,7 +3,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
-use caudal_actors::engine::Asker;
+use caudal_actors::engine::Requester;
 use caudal_actors::failure::Failure;
 use caudal_actors::reply::{Answered, Given};
 use caudal_http::bodies::webhooks::WithSecret;
@@ -12,12 +12,12 @@ use caudal_http::caller::Caller;
 use caudal_http::errors::ApiError;
 use caudal_http::respond;
 use caudal_http::text;
-use caudal_http::webhooks::Secret;
+use caudal_http::webhooks::SigningSecret;
 use caudal_http::webhooks::seal::SealError;
 use caudal_ledger::webhooks::Webhook;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{Answer, ordered};
+use super::{HandlerResult, ordered};
 use caudal_actors::engine::webhooks::WebhookView;
 
 /// The end of a rendered answer without a secret: the field is the last one.
@@ -34,8 +34,8 @@ impl NewSecret {
     /// Makes one for the caller's tenant.
     pub(super) fn make(caller: &Caller) -> Result<Self, ApiError> {
         let make = || {
-            let secret = Secret::new()?;
-            let sealer = &caller.door.hooks.sealer;
+            let secret = SigningSecret::new()?;
+            let sealer = &caller.app.hooks.sealer;
             let sealed = sealer.seal(&caller.identity.tenant, &secret)?;
             let text = secret.text();
             Ok::<_, SealError>(Self { text, sealed })
@@ -47,16 +47,16 @@ impl NewSecret {
     }
 
     /// The asker of an order; the answer that its key keeps has no secret. `known` is how far the webhook has come.
-    pub(super) fn asker(
+    pub(super) fn requester(
         &self,
         status: StatusCode,
         request: &HttpRequest,
         caller: &Caller,
         body: &Body,
         known: Option<WebhookView>,
-    ) -> Result<Asker<Webhook>, ApiError> {
+    ) -> Result<Requester<Webhook>, ApiError> {
         let owned = caller.clone();
-        respond::asker(request, caller, body, move |made: &Webhook| {
+        respond::requester(request, caller, body, move |made: &Webhook| {
             let webhook = ordered(&owned, made, known);
             let shown = WithSecret {
                 webhook,
@@ -73,7 +73,7 @@ impl NewSecret {
         caller: &Caller,
         answered: Answered<Webhook>,
         known: Option<WebhookView>,
-    ) -> Answer {
+    ) -> HandlerResult {
         let text = self.text.expose_secret();
         let answered = answered.map(|given| match given {
             Given::Kept {

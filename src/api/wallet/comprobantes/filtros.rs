@@ -2,13 +2,13 @@
 
 use super::{ComprobanteBody, comprobante};
 use crate::wallet::{Pagina, campos};
+use actix_web::get;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get};
 use caudal_actors::engine::lists::{Numbered, SortOrder, VoucherFilter, VoucherSort};
 use caudal_actors::realms::Target;
 use caudal_http::bodies::words::SentidoWord;
 use caudal_http::caller::Caller;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::{PaginaParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
@@ -21,8 +21,6 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// A page of vouchers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -83,7 +81,7 @@ params! {
     responses((status = 200, body = Comprobantes), Problems)
 )]
 #[get("/wallet/v1/ComprobantesByFilters")]
-pub(crate) async fn list(caller: Caller, mut query: Query) -> Answer {
+pub(crate) async fn list(caller: Caller, mut query: Query) -> HandlerResult {
     let sent = FiltroParams::take(&mut query);
     let mut page = query.wallet_page();
     query.done()?;

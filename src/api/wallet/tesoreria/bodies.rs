@@ -1,8 +1,8 @@
 //! The bodies of the treasury in the wallet family. Amounts are JSON numbers written exactly, from the text of the
 //! centavos; fields whose names end in `Balance` are strings.
 
-use caudal_actors::accounts::{BalanceView, Placed};
-use caudal_actors::engine::treasury::{Position, Silence, Snapshot};
+use caudal_actors::accounts::{AccountVoucher, BalanceView};
+use caudal_actors::engine::treasury::{NoBalance, Position, Snapshot};
 use caudal_actors::ports::BankError;
 use caudal_http::bodies::counterparty::Contraparte;
 use caudal_http::bodies::nombres;
@@ -72,14 +72,14 @@ pub(crate) struct Tesoreria {
     pub error_banco: Option<&'static str>,
 }
 
-const fn silence(why: &Silence) -> &'static str {
+const fn silence(why: &NoBalance) -> &'static str {
     match why {
-        Silence::Shared => "la cuenta recaudadora es también de otra billetera",
-        Silence::NoBank => "no hay un banco configurado",
-        Silence::NotYet => "el banco todavía no respondió",
-        Silence::Error(BankError::Refused(_)) => "el banco rechazó la consulta de saldo",
-        Silence::Error(BankError::Failed { .. }) => "el banco falló",
-        Silence::Error(BankError::TimedOut) => "el banco no respondió a tiempo",
+        NoBalance::Shared => "la cuenta recaudadora es también de otra billetera",
+        NoBalance::NoBank => "no hay un banco configurado",
+        NoBalance::NotYet => "el banco todavía no respondió",
+        NoBalance::Error(BankError::Refused(_)) => "el banco rechazó la consulta de saldo",
+        NoBalance::Error(BankError::Failed { .. }) => "el banco falló",
+        NoBalance::Error(BankError::TimedOut) => "el banco no respondió a tiempo",
     }
 }
 
@@ -265,11 +265,11 @@ impl Movimiento {
     /// Renders a voucher.
     pub(crate) fn of(
         realm: RealmId,
-        placed: &Placed,
+        placed: &AccountVoucher,
         types: &VoucherTypes,
         calendar: &Calendar,
     ) -> Self {
-        let Placed { account, voucher } = placed;
+        let AccountVoucher { account, voucher } = placed;
         let id = voucher.id(realm, *account);
         let Balance { available, held } = voucher.after;
         let day = voucher.at.business_day();

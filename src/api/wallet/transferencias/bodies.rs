@@ -2,7 +2,7 @@
 
 use caudal_actors::accounts::TransferView;
 use caudal_http::bodies::transfers;
-use caudal_http::walletentidad::{Kind, Operation, Other, State};
+use caudal_http::walletentidad::{Operation, OperationKind, OperationState, Other};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::transfers::Transfer;
 use serde::Serialize;
@@ -75,7 +75,7 @@ impl Transferencia {
     /// Renders a transfer.
     pub(crate) fn of(realm: RealmId, view: &TransferView) -> Self {
         let TransferView { account, transfer } = view;
-        let (state, other) = (State::of(transfer), Other::of(transfer));
+        let (state, other) = (OperationState::of(transfer), Other::of(transfer));
         let open = transfer.status.is_open();
         Self {
             operacion_id: transfer.id(realm, *account).to_string(),
@@ -101,9 +101,9 @@ impl Transferencia {
             mensaje_adicional: reason(transfer),
             es_transferencia_interna: transfer.receiver.is_some(),
             esta_finalizada: !open,
-            esta_rechazada: state == State::Rejected,
-            esta_a_auditar: state == State::ToAudit,
-            esta_pendiente: state == State::ToProcess,
+            esta_rechazada: state == OperationState::Rejected,
+            esta_a_auditar: state == OperationState::ToAudit,
+            esta_pendiente: state == OperationState::ToProcess,
         }
     }
 }
@@ -176,14 +176,14 @@ impl Operacion {
             Operation::Received(kind, placed) => {
                 let voucher = &placed.voucher;
                 let (id, at) = (voucher.id(realm, placed.account).to_string(), voucher.at);
-                let of_rail = *kind == Kind::Received;
+                let of_rail = *kind == OperationKind::Received;
                 Self {
                     comprobante_id: id.clone(),
                     id,
                     tipo_operacion_id: kind.number(),
                     tipo_operacion_nombre: kind.name(),
-                    estado_operacion_id: State::Approved.number(),
-                    estado_operacion_nombre: State::Approved.name(),
+                    estado_operacion_id: OperationState::Approved.number(),
+                    estado_operacion_nombre: OperationState::Approved.name(),
                     cuenta_id: placed.account.0,
                     fecha_creacion: at.into(),
                     fecha_actualizacion: at.into(),
@@ -197,7 +197,7 @@ impl Operacion {
                         &Other::of_voucher(voucher),
                         voucher.reference_id.clone().filter(|_| of_rail),
                         None,
-                        (State::Approved, None),
+                        (OperationState::Approved, None),
                     ),
                 }
             }
@@ -207,7 +207,7 @@ impl Operacion {
 
 fn sent(realm: RealmId, view: &TransferView) -> Operacion {
     let TransferView { account, transfer } = view;
-    let (kind, state) = (Kind::of(transfer), State::of(transfer));
+    let (kind, state) = (OperationKind::of(transfer), OperationState::of(transfer));
     Operacion {
         id: transfer.id(realm, *account).to_string(),
         tipo_operacion_id: kind.number(),
@@ -237,7 +237,7 @@ fn details(
     other: &Other,
     coelsa_id: Option<String>,
     reason: Option<String>,
-    (state, concept): (State, Option<&'static str>),
+    (state, concept): (OperationState, Option<&'static str>),
 ) -> Vec<Detalle> {
     let all = [
         ("CuitCuilContraparte", other.cuit.clone()),

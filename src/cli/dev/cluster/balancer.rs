@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use caudal_postgres::here::guard::{Guarded, Program};
+use caudal_postgres::local::guard::{Guarded, Program};
 
 use super::super::super::Exit;
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use caudal_postgres::here::guard::{Guarded, Program};
+use caudal_postgres::local::guard::{Guarded, Program};
 use caudal_sandbox as sandbox;
 use caudal_service::new_secret;
 use reqwest::Method;
@@ -31,7 +31,7 @@ const THERE: &str = "takes requests";
 const SHOWN: usize = 600;
 
 /// The secrets that all nodes share.
-pub(super) struct Secrets {
+pub(super) struct ClusterSecrets {
     /// The credential of their admin API.
     pub(super) admin_key: SecretString,
     pepper: SecretString,
@@ -39,7 +39,7 @@ pub(super) struct Secrets {
     pub(super) notices: SecretString,
 }
 
-impl Secrets {
+impl ClusterSecrets {
     /// Draws the secrets.
     pub(super) fn new() -> Result<Self, Exit> {
         Ok(Self {
@@ -51,13 +51,13 @@ impl Secrets {
 }
 
 /// The demo tenant.
-pub(super) struct Tenant {
+pub(super) struct DemoTenant {
     pub(super) id: String,
     pub(super) test_key: String,
 }
 
 /// A node, running or not.
-pub(super) struct Node {
+pub(super) struct NodeProcess {
     pub(super) name: String,
     /// Its API; empty until it takes requests.
     pub(super) url: String,
@@ -74,14 +74,14 @@ pub(super) struct Node {
 }
 
 /// A change of a node since the last look.
-pub(super) enum News {
+pub(super) enum NodeChange {
     /// It takes requests now.
     Runs,
     /// It has ended, with this status.
     Ended(String),
 }
 
-impl Node {
+impl NodeProcess {
     /// The n-th node, from 0; it does not run yet.
     pub(super) fn new(
         folder: &Path,
@@ -110,7 +110,12 @@ impl Node {
     }
 
     /// Starts the node.
-    pub(super) fn begin(&mut self, log: &str, bank: &str, secrets: &Secrets) -> Result<(), Exit> {
+    pub(super) fn begin(
+        &mut self,
+        log: &str,
+        bank: &str,
+        secrets: &ClusterSecrets,
+    ) -> Result<(), Exit> {
         let name = self.name.clone();
         let failed = |why: std::io::Error| Exit::failed(format!("starting {name}: {why}"));
         let settings = self.settings(log, bank, secrets);
@@ -129,7 +134,7 @@ impl Node {
         Ok(())
     }
 
-    fn settings(&self, log: &str, bank: &str, secrets: &Secrets) -> String {
+    fn settings(&self, log: &str, bank: &str, secrets: &ClusterSecrets) -> String {
         let text = |text: &str| Value::from(text).to_string();
         let path = |path: &Path| text(&path.to_string_lossy());
         let hidden = |secret: &SecretString| text(secret.expose_secret());
@@ -162,7 +167,7 @@ impl Node {
     /// Waits until the node takes requests.
     pub(super) async fn takes_requests(&mut self) -> Result<(), Exit> {
         while self.starting.is_some() {
-            if let Some(News::Ended(why)) = self.look()? {
+            if let Some(NodeChange::Ended(why)) = self.look()? {
                 return Err(Exit::failed(format!("{} ended {why}", self.name)));
             }
             tokio::time::sleep(LOOK).await;
@@ -171,7 +176,7 @@ impl Node {
     }
 
     /// The change since the last look; each is returned once.
-    pub(super) fn look(&mut self) -> Result<Option<News>, Exit> {
+    pub(super) fn look(&mut self) -> Result<Option<NodeChange>, Exit> {
         let Some(process) = &mut self.process else {
             return Ok(None);
         };
@@ -184,7 +189,7 @@ impl Node {
         if self.says_where(&text) {
             self.starting = None;
             let gone = ended.map(|ended| self.gone(ended));
-            return Ok(gone.or(Some(News::Runs)));
+            return Ok(gone.or(Some(NodeChange::Runs)));
         }
         let late = began.elapsed() > START_MAX;
         let late = late.then(|| format!("after {} seconds", START_MAX.as_secs()));
@@ -214,10 +219,10 @@ impl Node {
     }
 
     /// Drops the node's process, which ends it if it still runs.
-    fn gone(&mut self, how: String) -> News {
+    fn gone(&mut self, how: String) -> NodeChange {
         self.process = None;
         self.starting = None;
-        News::Ended(how)
+        NodeChange::Ended(how)
     }
 
     /// Whether it was started and is not known to have ended.
@@ -250,7 +255,10 @@ impl Node {
 }
 
 /// The owner of the log and its epoch, according to a running node.
-pub(super) async fn owner(nodes: &[Node], secrets: &Secrets) -> Option<(String, u64)> {
+pub(super) async fn owner(
+    nodes: &[NodeProcess],
+    secrets: &ClusterSecrets,
+) -> Option<(String, u64)> {
     for node in nodes.iter().filter(|node| node.runs()) {
         let remote = Remote::to(&node.admin_url, secrets.admin_key.clone()).ok()?;
         let asked = remote.ask_within(Method::GET, "/admin/node", None, Some(ANSWER_MAX));
@@ -265,7 +273,12 @@ pub(super) async fn owner(nodes: &[Node], secrets: &Secrets) -> Option<(String, 
 }
 
 /// Sends an order to the owner, waiting until there is one.
-async fn order(nodes: &[Node], secrets: &Secrets, path: &str, body: Value) -> Result<Value, Exit> {
+async fn order(
+    nodes: &[NodeProcess],
+    secrets: &ClusterSecrets,
+    path: &str,
+    body: Value,
+) -> Result<Value, Exit> {
     let began = Instant::now();
     loop {
         let owner = owner(nodes, secrets).await;
@@ -288,7 +301,10 @@ async fn order(nodes: &[Node], secrets: &Secrets, path: &str, body: Value) -> Re
 }
 
 /// Creates the demo tenant and its key.
-pub(super) async fn introduce(nodes: &[Node], secrets: &Secrets) -> Result<Tenant, Exit> {
+pub(super) async fn introduce(
+    nodes: &[NodeProcess],
+    secrets: &ClusterSecrets,
+) -> Result<DemoTenant, Exit> {
     // Published examples have CUITs with wrong check digits.
     let body = json!({"name": TENANT, "policy": {"relaxedTestCuit": true}});
     let tenant = order(nodes, secrets, "/admin/tenants", body).await?;
@@ -300,7 +316,7 @@ pub(super) async fn introduce(nodes: &[Node], secrets: &Secrets) -> Result<Tenan
     let id = text(&tenant, "id")?;
     let path = format!("/admin/tenants/{id}/keys");
     let key = order(nodes, secrets, &path, json!({"mode": "test"})).await?;
-    Ok(Tenant {
+    Ok(DemoTenant {
         id,
         test_key: text(&key, "key")?,
     })

@@ -42,7 +42,7 @@ impl Sources for Hands {
     }
 }
 
-fn cause(clock: &GuardedClock) -> Option<Cause> {
+fn cause(clock: &GuardedClock) -> Option<DoubtCause> {
     clock.doubt().map(|doubt| doubt.cause)
 }
 
@@ -75,7 +75,7 @@ fn a_jump_is_not_believed_until_it_is_undone() {
             let right = instant(NOW + passed * 20_000);
             assert_eq!(
                 (clock.now(), cause(&clock)),
-                (right, Some(Cause::Jumped)),
+                (right, Some(DoubtCause::Jumped)),
                 "{jump}"
             );
             hands.pass(20_000);
@@ -107,11 +107,11 @@ fn small_steps_are_believed_and_made_good_and_many_at_once_are_not() {
 fn a_confirmed_clock_is_the_present_from_then_on() {
     let (hands, clock) = Hands::new();
     hands.jump(-3 * DAY);
-    assert_eq!(cause(&clock), Some(Cause::Jumped));
+    assert_eq!(cause(&clock), Some(DoubtCause::Jumped));
     clock.confirm();
     assert_eq!((clock.now(), cause(&clock)), (hands.wall(), None));
     hands.jump(3 * DAY);
-    assert_eq!(cause(&clock), Some(Cause::Jumped));
+    assert_eq!(cause(&clock), Some(DoubtCause::Jumped));
 }
 
 #[test]
@@ -119,29 +119,29 @@ fn a_start_is_held_against_the_journal() {
     let rows = [
         (Some(-30 * DAY), None),
         (Some(-91 * DAY), None),
-        (Some(-93 * DAY), Some(Cause::Ahead)),
-        (Some(-70 * 365 * DAY), Some(Cause::Ahead)),
+        (Some(-93 * DAY), Some(DoubtCause::Ahead)),
+        (Some(-70 * 365 * DAY), Some(DoubtCause::Ahead)),
         (Some(60_000), None),
-        (Some(3 * DAY), Some(Cause::Behind)),
+        (Some(3 * DAY), Some(DoubtCause::Behind)),
         (None, None),
     ];
     for (newest, right) in rows {
         let (hands, clock) = Hands::new();
         let newest = newest.map(|it| instant(NOW + it));
         let confirmed = None;
-        clock.begin(Known { newest, confirmed });
+        clock.begin(KnownTimes { newest, confirmed });
         assert_eq!(cause(&clock), right, "{newest:?}");
         let believed = right.and(newest).unwrap_or(hands.wall());
         assert_eq!(clock.now(), believed, "{newest:?}");
         // The same, confirmed by a person before the last stop.
         let confirmed = newest.map(|newest| (hands.wall(), newest));
-        clock.begin(Known { newest, confirmed });
+        clock.begin(KnownTimes { newest, confirmed });
         assert_eq!(cause(&clock), None, "{newest:?}");
     }
     for wall in [0, 1_000_000_000_000, 4_000_000_000_000] {
         let (hands, clock) = Hands::new();
         hands.wall.store(wall, Ordering::SeqCst);
-        clock.begin(Known::default());
+        clock.begin(KnownTimes::default());
         assert!(cause(&clock).is_some(), "{wall}");
         hands.wall.store(NOW, Ordering::SeqCst);
         assert_eq!((clock.now(), cause(&clock)), (instant(NOW), None));

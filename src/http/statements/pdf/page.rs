@@ -37,7 +37,7 @@ impl Face {
 }
 
 /// The size and typeface of letters.
-pub(super) type Style = (i16, Face);
+pub(super) type TextStyle = (i16, Face);
 
 /// Pages that are being written: those that are full, and one more.
 pub(super) struct Pages {
@@ -95,7 +95,7 @@ impl Pages {
     }
 
     /// A text in lines that fit into the room: parted at spaces, and only where there is none inside a word.
-    pub(super) fn lines(&mut self, (size, face): Style, text: &str, room: i16) -> Vec<String> {
+    pub(super) fn lines(&mut self, (size, face): TextStyle, text: &str, room: i16) -> Vec<String> {
         let font = self.font(face);
         let most = i32::from(room) * 1000 / i32::from(size).max(1);
         let (mut lines, mut line, mut wide) = (Vec::new(), String::new(), 0);
@@ -122,24 +122,24 @@ impl Pages {
     }
 
     /// Writes a text that begins at a place.
-    pub(super) fn left(&mut self, (x, y): (i16, i16), style: Style, text: &str) {
+    pub(super) fn left(&mut self, (x, y): (i16, i16), style: TextStyle, text: &str) {
         self.show((x, y), style, text);
     }
 
     /// Writes a text that begins at a place, in letters so small that it fits into the room.
-    pub(super) fn fitted(&mut self, at: (i16, i16), style: Style, text: &str, room: i16) {
+    pub(super) fn fitted(&mut self, at: (i16, i16), style: TextStyle, text: &str, room: i16) {
         let (size, _) = self.fits(style, text, room);
         self.show(at, (size, style.1), text);
     }
 
     /// Writes a text that ends at a place, in letters so small that it fits into the room.
-    pub(super) fn right(&mut self, (x, y): (i16, i16), style: Style, text: &str, room: i16) {
+    pub(super) fn right(&mut self, (x, y): (i16, i16), style: TextStyle, text: &str, room: i16) {
         let (size, wide) = self.fits(style, text, room);
         self.show((x - wide, y), (size, style.1), text);
     }
 
     /// The size in which a text fits into the room, and how wide it then is.
-    fn fits(&mut self, (size, face): Style, text: &str, room: i16) -> (i16, i16) {
+    fn fits(&mut self, (size, face): TextStyle, text: &str, room: i16) -> (i16, i16) {
         let wide = self.font(face).width(text);
         let (room, asked) = (i32::from(room), i32::from(size));
         let fits = if wide * asked > room * 1000 {
@@ -173,7 +173,7 @@ impl Pages {
         self.page.set_fill_gray(BLACK);
     }
 
-    fn show(&mut self, (x, y): (i16, i16), (size, face): Style, text: &str) {
+    fn show(&mut self, (x, y): (i16, i16), (size, face): TextStyle, text: &str) {
         let pieces = self.font(face).encoded(&from_left(text));
         let page = &mut self.page;
         if face == Face::Light {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_gets_smaller() {
+    fn text_that_does_not_fit_is_shrunk() {
         let mut pages = Pages::new();
         assert_eq!(pages.fits((75, Face::Plain), "1,00", 620).0, 75);
         let (size, wide) = pages.fits((75, Face::Bold), "92.233.720.368.547.758,07", 620);

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use crate::webhooks::guard::{Reach, URL_MAX, UrlError, parse};
+use crate::webhooks::guard::{AllowedAddresses, URL_MAX, UrlError, parse};
 
-fn public() -> Reach {
-    Reach::public(Vec::new())
+fn public() -> AllowedAddresses {
+    AllowedAddresses::public(Vec::new())
 }
 
-fn refused(text: &str, reach: &Reach) -> UrlError {
+fn refused(text: &str, reach: &AllowedAddresses) -> UrlError {
     match parse(text, reach) {
         Ok(url) => panic!("{text} passes, as {url}"),
         Err(why) => why,
@@ -135,7 +135,7 @@ const RANGES_V6: [(&str, &str, &str, &str); 17] = [
 ];
 
 #[test]
-fn every_range_is_refused_from_its_first_to_its_last_address_and_nothing_beside_it() {
+fn every_range_is_refused_from_its_first_to_its_last_address_only() {
     let hosts = |ip: &str| match ip.parse::<IpAddr>().unwrap() {
         IpAddr::V4(_) => format!("https://{ip}/x"),
         IpAddr::V6(_) => format!("https://[{ip}]/x"),
@@ -186,7 +186,7 @@ fn an_address_in_disguise_is_refused_however_it_is_written() {
             format!("https://{host}/"),
             format!("https://{host}:8443/a?b=c"),
         ] {
-            for reach in [public(), Reach::loopback()] {
+            for reach in [public(), AllowedAddresses::loopback()] {
                 let why = refused(&text, &reach);
                 assert!(matches!(why, UrlError::Disguised(_)), "{text}: {why}");
             }
@@ -295,7 +295,7 @@ const WRONG: [(&str, &[&str]); 7] = [
 ];
 
 #[test]
-fn what_else_a_url_must_not_be() {
+fn other_forbidden_urls() {
     let path = |bytes: usize| format!("https://hooks.example.com/{}", "a".repeat(bytes - 26));
     assert!(parse(&path(URL_MAX), &public()).is_ok());
     assert_eq!(refused(&path(URL_MAX + 1), &public()), UrlError::TooLong);
@@ -322,7 +322,7 @@ fn what_else_a_url_must_not_be() {
 
 #[test]
 fn a_first_look_reaches_this_machine_and_nothing_else_of_the_kind() {
-    let reach = Reach::loopback();
+    let reach = AllowedAddresses::loopback();
     for text in [
         "http://127.0.0.1:3000/caudal",
         "http://127.0.0.2",
@@ -366,7 +366,7 @@ fn a_first_look_reaches_this_machine_and_nothing_else_of_the_kind() {
 #[test]
 fn an_operator_opens_networks_and_nothing_beside_them() {
     let networks = ["10.20.0.0/16", "fd12::/32"].map(|text| text.parse().unwrap());
-    let reach = Reach::public(networks.to_vec());
+    let reach = AllowedAddresses::public(networks.to_vec());
     for text in [
         "https://10.20.0.1/",
         "https://10.20.255.255:8443/",

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use reqwest::dns::Resolve;
 
-use crate::webhooks::guard::Reach;
+use crate::webhooks::guard::AllowedAddresses;
 use crate::webhooks::resolve::{
-    ADDRESSES_MAX, Checked, LookingUp, Lookup, ResolveError, SystemLookup,
+    ADDRESSES_MAX, CheckedResolver, LookingUp, NameLookup, ResolveError, SystemLookup,
 };
 
 /// Gives one answer after the other, and the last one from then on; `None` is silence.
@@ -20,7 +20,7 @@ struct FixedNames {
     asked: AtomicUsize,
 }
 
-impl Lookup for FixedNames {
+impl NameLookup for FixedNames {
     fn lookup(&self, _: &str) -> LookingUp {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let mut answers = self.answers.lock().unwrap();
@@ -38,16 +38,16 @@ impl Lookup for FixedNames {
     }
 }
 
-fn checked(answers: &[Option<&[&str]>]) -> (Checked, Arc<FixedNames>) {
+fn checked(answers: &[Option<&[&str]>]) -> (CheckedResolver, Arc<FixedNames>) {
     let read = |texts: &[&str]| texts.iter().map(|ip| ip.parse().unwrap()).collect();
     let names = Arc::new(FixedNames {
         answers: Mutex::new(answers.iter().map(|one| one.map(read)).collect()),
         asked: AtomicUsize::new(0),
     });
-    let reach = Arc::new(Reach::public(Vec::new()));
+    let reach = Arc::new(AllowedAddresses::public(Vec::new()));
     let limit = Duration::from_millis(50);
     (
-        Checked::new(reach, Arc::<FixedNames>::clone(&names), limit),
+        CheckedResolver::new(reach, Arc::<FixedNames>::clone(&names), limit),
         names,
     )
 }
@@ -97,7 +97,7 @@ async fn no_address_an_error_and_silence_are_no_address() {
 }
 
 #[actix_web::test]
-async fn of_a_long_answer_all_is_judged_and_a_part_is_tried() {
+async fn all_addresses_are_checked_and_some_are_tried() {
     let many: Vec<_> = (1..=40).map(|n| format!("93.184.216.{n}")).collect();
     let mut many: Vec<_> = many.iter().map(String::as_str).collect();
     let (good, _) = checked(&[Some(&many)]);
@@ -123,9 +123,11 @@ fn ask(name: &str) -> io::Result<Vec<IpAddr>> {
 #[actix_web::test]
 async fn a_name_server_that_is_silent_holds_one_thread_for_each_name() {
     let lookup = Arc::new(SystemLookup::asking(ask));
-    let reach = Arc::new(Reach::public(vec!["203.0.113.0/24".parse().unwrap()]));
+    let reach = Arc::new(AllowedAddresses::public(vec![
+        "203.0.113.0/24".parse().unwrap(),
+    ]));
     let soon = Duration::from_millis(20);
-    let checked = Checked::new(Arc::clone(&reach), lookup.clone(), soon);
+    let checked = CheckedResolver::new(Arc::clone(&reach), lookup.clone(), soon);
     let silence = SILENCE.lock().await;
     for _ in 0..5 {
         let found = checked.addresses("silent.example").await;
@@ -136,7 +138,7 @@ async fn a_name_server_that_is_silent_holds_one_thread_for_each_name() {
         }
     }
     assert_eq!(ASKED.load(Ordering::SeqCst), 1);
-    let patient = Checked::new(reach, lookup, Duration::from_secs(120));
+    let patient = CheckedResolver::new(reach, lookup, Duration::from_secs(120));
     assert_eq!(patient.addresses("other.example").await.unwrap().len(), 1);
     drop(silence);
     assert_eq!(patient.addresses("silent.example").await.unwrap().len(), 1);

@@ -4,22 +4,22 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::ExposeSecret as _;
 
-use crate::webhooks::seal::{SealError, Sealer, Secret};
+use crate::webhooks::seal::{SealError, Sealer, SigningSecret};
 
 const PEPPER: &[u8] = b"a pepper of tests";
 
 #[test]
 fn a_secret_reads_back_and_is_of_its_length() {
-    let secret = Secret::new().unwrap();
+    let secret = SigningSecret::new().unwrap();
     assert_eq!(secret.bytes().len(), 32);
-    assert_ne!(secret.bytes(), Secret::new().unwrap().bytes());
+    assert_ne!(secret.bytes(), SigningSecret::new().unwrap().bytes());
     let text = secret.text();
     assert!(text.expose_secret().starts_with("whsec_"));
-    let again = Secret::parse(text.expose_secret()).unwrap();
+    let again = SigningSecret::parse(text.expose_secret()).unwrap();
     assert_eq!(again.bytes(), secret.bytes());
     for (length, good) in [(0, false), (23, false), (24, true), (64, true), (65, false)] {
         let text = format!("whsec_{}", STANDARD.encode(vec![7; length]));
-        assert_eq!(Secret::parse(&text).is_ok(), good, "{length}");
+        assert_eq!(SigningSecret::parse(&text).is_ok(), good, "{length}");
     }
     let bare = STANDARD.encode([7; 32]);
     for text in [
@@ -31,7 +31,7 @@ fn a_secret_reads_back_and_is_of_its_length() {
         &format!("whsk_{bare}"),
     ] {
         assert_eq!(
-            Secret::parse(text).unwrap_err(),
+            SigningSecret::parse(text).unwrap_err(),
             SealError::NoSecret,
             "{text}"
         );
@@ -41,7 +41,7 @@ fn a_secret_reads_back_and_is_of_its_length() {
 #[test]
 fn a_sealed_secret_opens_for_its_tenant_under_its_pepper_only() {
     let sealer = Sealer::new(PEPPER).unwrap();
-    let secret = Secret::new().unwrap();
+    let secret = SigningSecret::new().unwrap();
     let sealed = sealer.seal("tnt_1", &secret).unwrap();
     let opened = sealer.open("tnt_1", &sealed).unwrap();
     assert_eq!(opened.bytes(), secret.bytes());
@@ -69,7 +69,7 @@ const SEALED: &str =
     "AWRlZmdoaWprbG1ubw/VOaV9Bf4oUaynF9ckJFfbcqdmfSCpr9/bymnFBiBz6lpVbEJ2Hp+WL+iBqdPxPA==";
 
 #[test]
-fn what_was_sealed_once_opens_for_good() {
+fn sealed_secrets_of_this_format_always_open() {
     let sealed = STANDARD.decode(SEALED).unwrap();
     let opened = Sealer::new(PEPPER).unwrap().open("tnt_1", &sealed).unwrap();
     assert_eq!(opened.bytes(), (0..32).collect::<Vec<u8>>());
@@ -77,7 +77,7 @@ fn what_was_sealed_once_opens_for_good() {
 
 #[test]
 fn nothing_shows_a_secret_by_accident() {
-    let secret = Secret::parse(&format!("whsec_{}", STANDARD.encode([b'k'; 32]))).unwrap();
+    let secret = SigningSecret::parse(&format!("whsec_{}", STANDARD.encode([b'k'; 32]))).unwrap();
     let text = secret.text();
     for shown in [format!("{secret:?}"), format!("{text:?}")] {
         assert!(shown.contains("REDACTED"), "{shown}");

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The outcome of these bytes in pieces of this size: how many passed, why no more, and how many heads.
-fn passes(bytes: &[u8], piece: usize) -> (usize, Option<Refusal>, u64) {
+fn passes(bytes: &[u8], piece: usize) -> (usize, Option<FramingError>, u64) {
     let mut scan = Scanner::default();
     let mut passed = 0;
     for mut part in bytes.chunks(piece) {
@@ -21,7 +21,7 @@ fn passes(bytes: &[u8], piece: usize) -> (usize, Option<Refusal>, u64) {
 }
 
 /// The outcome of these bytes, which must be the same however they are cut.
-fn outcome(bytes: &[u8]) -> (Option<Refusal>, u64) {
+fn outcome(bytes: &[u8]) -> (Option<FramingError>, u64) {
     let (_, why, heads) = passes(bytes, bytes.len().max(1));
     for piece in 1..bytes.len().min(80) {
         let (passed, other, others) = passes(bytes, piece);
@@ -34,7 +34,7 @@ fn outcome(bytes: &[u8]) -> (Option<Refusal>, u64) {
 const GET: &str = "GET /a HTTP/1.1\r\nhost: x\r\n\r\n";
 
 #[test]
-fn what_is_framed_well_passes() {
+fn well_framed_requests_pass() {
     let chunked = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     let sized = "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length:  5 \r\n\r\n";
     for (bytes, heads) in [
@@ -62,26 +62,32 @@ fn what_is_not_stops_there() {
     for (bytes, why) in [
         (
             "GET /a HTTP/1.1\nhost: x\r\n\r\n".to_owned(),
-            Refusal::BareLineFeed,
+            FramingError::BareLineFeed,
         ),
         (
             "GET /a HTTP/1.1\r\nhost: x\n\r\n".to_owned(),
-            Refusal::BareLineFeed,
+            FramingError::BareLineFeed,
         ),
         (
             "GET /a HTTP/1.1\r\nhost: x\r\n\n".to_owned(),
-            Refusal::BareLineFeed,
+            FramingError::BareLineFeed,
         ),
-        ("\nGET /a HTTP/1.1\r\n".to_owned(), Refusal::BareLineFeed),
+        (
+            "\nGET /a HTTP/1.1\r\n".to_owned(),
+            FramingError::BareLineFeed,
+        ),
         (
             format!("{GET}{}", GET.replace("\r\n", "\n")),
-            Refusal::BareLineFeed,
+            FramingError::BareLineFeed,
         ),
-        (format!("{chunked}5;{long}\r\n"), Refusal::Framing),
-        (format!("{chunked}fffffffffffffffff\r\n"), Refusal::Framing),
-        (format!("{chunked}0\r\na: b\n\r\n"), Refusal::Framing),
-        (format!("{chunked}0\r\n\n"), Refusal::Framing),
-        (format!("{chunked}0\r\na: {trailer}"), Refusal::Framing),
+        (format!("{chunked}5;{long}\r\n"), FramingError::Framing),
+        (
+            format!("{chunked}fffffffffffffffff\r\n"),
+            FramingError::Framing,
+        ),
+        (format!("{chunked}0\r\na: b\n\r\n"), FramingError::Framing),
+        (format!("{chunked}0\r\n\n"), FramingError::Framing),
+        (format!("{chunked}0\r\na: {trailer}"), FramingError::Framing),
     ] {
         assert_eq!(outcome(bytes.as_bytes()).0, Some(why), "{bytes:?}");
     }
@@ -100,7 +106,7 @@ fn a_head_of_the_longest_length_passes_and_one_byte_more_does_not() {
     let longer = head(HEAD_BYTES_MAX + 1);
     for piece in [1, 7, 8192, longer.len()] {
         let (passed, why, heads) = passes(longer.as_bytes(), piece);
-        assert_eq!((why, heads), (Some(Refusal::LongHead), 0));
+        assert_eq!((why, heads), (Some(FramingError::LongHead), 0));
         assert!(passed <= HEAD_BYTES_MAX);
     }
     // The bound of a head counts for each head anew.
@@ -112,7 +118,7 @@ fn nothing_of_a_line_that_is_refused_is_shown() {
     let bytes = b"GET /a HTTP/1.1\r\nhost: x\n\n";
     assert_eq!(
         passes(bytes, bytes.len()),
-        (17, Some(Refusal::BareLineFeed), 0)
+        (17, Some(FramingError::BareLineFeed), 0)
     );
 }
 

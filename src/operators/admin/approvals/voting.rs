@@ -2,12 +2,12 @@
 
 use actix_web::body::to_bytes_limited;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, ResponseError as _, web};
+use actix_web::{ResponseError as _, web};
 use caudal_actors::failure::Failure;
-use caudal_http::Door;
+use caudal_http::AppState;
 use caudal_http::body::Body;
 use caudal_http::current;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
 use caudal_ledger::people::audit::AuditEntry;
@@ -17,41 +17,39 @@ use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
 use super::{ApprovalBody, ApprovalInPath, entry, shown};
-use crate::admin::access::{Acting, Made, OPERATIONS};
-use crate::admin::people::{Operator, Outcome, Power};
-use crate::admin::{OperatorDesk, cases, keys, tenants};
-
-type Answer = Result<HttpResponse, ApiError>;
+use crate::admin::access::{Acting, CreatedSubject, OPERATIONS};
+use crate::admin::people::{AuditOutcome, Operator, Power};
+use crate::admin::{AdminState, cases, keys, tenants};
 
 /// The largest answer of an executed operation that is shown, in bytes.
 const ANSWER_MAX: usize = 256 << 10;
 
 /// Whether the person who asked may still do it: revoking or replacing a credential also ends the requests made with
 /// it.
-fn may_still(door: &Door, approval: &Approval) -> bool {
-    let (staff, proposal) = (door.engine.operators().staff(), &approval.proposal);
+fn may_still(app: &AppState, approval: &Approval) -> bool {
+    let (staff, proposal) = (app.engine.operators().staff(), &approval.proposal);
     let person = staff.people.named(&proposal.by);
     let same = |it: &Person| it.works() && it.issued_at <= approval.asked_at;
     let works = person.is_some_and(|it| same(it) && it.role.may(Power::Act));
-    works || (proposal.role == Role::Root && door.root.is_some())
+    works || (proposal.role == Role::Root && app.root.is_some())
 }
 
 /// Whether the approver had their credential and their role before the request was made: nobody can create a second
 /// person to approve their own request, neither by a new credential nor by a new role.
-fn was_here(door: &Door, approver: &Operator, asked_at: Timestamp) -> bool {
-    let people = door.engine.operators().staff().people;
+fn was_here(app: &AppState, approver: &Operator, asked_at: Timestamp) -> bool {
+    let people = app.engine.operators().staff().people;
     let id = approver.credential.as_deref();
     let person = id.and_then(|id| people.with_credential(id));
     person.is_some_and(|it| it.issued_at <= asked_at && it.role_since <= asked_at)
 }
 
 async fn vote(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     path: &str,
     acting: &Acting,
     approved: bool,
 ) -> Result<(Proposal, u64), ApiError> {
-    let engine = &desk.door.engine;
+    let engine = &admin_state.app.engine;
     let number = ApprovalInPath::read(path)?;
     let approval = engine
         .operators()
@@ -59,17 +57,17 @@ async fn vote(
         .approvals
         .numbered(number)?
         .clone();
-    if approved && !may_still(&desk.door, &approval) {
+    if approved && !may_still(&admin_state.app, &approval) {
         return Err(Rejection::ApprovalEnded.into());
     }
-    if approved && !was_here(&desk.door, &acting.operator, approval.asked_at) {
+    if approved && !was_here(&admin_state.app, &acting.operator, approval.asked_at) {
         return Err(Rejection::ApprovalOwn.into());
     }
     let proposal = approval.proposal;
     let by = &acting.operator.name;
     let begins = || {
         let reason = format!("{} (approval {number} by {by})", proposal.reason);
-        entry(&proposal, reason, Outcome::Begun)
+        entry(&proposal, reason, AuditOutcome::Begun)
     };
     let order = ApprovalOrder::Decide {
         number,
@@ -95,32 +93,35 @@ async fn vote(
     responses((status = 200, body = ApprovalBody))
 )]
 pub(crate) async fn approve(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
-) -> Answer {
-    let (number, answer) = approved(&desk, &path, acting).await?;
+) -> HandlerResult {
+    let (number, answer) = approved(&admin_state, &path, acting).await?;
     let (approvals, now) = (
-        desk.door.engine.operators().staff().approvals,
-        desk.door.engine.now(),
+        admin_state.app.engine.operators().staff().approvals,
+        admin_state.app.engine.now(),
     );
-    let body = shown(&desk.door, approvals.numbered(number)?, now, answer);
+    let body = shown(&admin_state.app, approvals.numbered(number)?, now, answer);
     Ok(json(StatusCode::OK, &body))
 }
 
 /// Approves a request and has it carried out; returns its number and the answer of the operation. A key that the
 /// operation made is in that answer and nowhere else.
 pub(in crate::admin) async fn approved(
-    desk: &web::Data<OperatorDesk>,
+    admin_state: &web::Data<AdminState>,
     path: &str,
     acting: Acting,
 ) -> Result<(u64, Option<Value>), ApiError> {
-    let (desk, path) = (web::Data::clone(desk), path.to_owned());
+    let (admin_state, path) = (web::Data::clone(admin_state), path.to_owned());
     // One task for both, so that an approved operation is not left undone because the approver's connection ended.
     let work = async move {
-        let (proposal, begun) = vote(&desk, &path, &acting, true).await?;
+        let (proposal, begun) = vote(&admin_state, &path, &acting, true).await?;
         let number = proposal.number;
-        Ok((number, carry_out(desk, proposal, acting, begun).await))
+        Ok((
+            number,
+            carry_out(admin_state, proposal, acting, begun).await,
+        ))
     };
     let work = current::answering(current::request(), work);
     let done = actix_web::rt::spawn(work).await;
@@ -137,27 +138,32 @@ pub(in crate::admin) async fn approved(
     responses((status = 200, body = ApprovalBody))
 )]
 pub(crate) async fn reject(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
-) -> Answer {
-    let (proposal, _) = vote(&desk, &path, &acting, false).await?;
+) -> HandlerResult {
+    let (proposal, _) = vote(&admin_state, &path, &acting, false).await?;
     let (approvals, now) = (
-        desk.door.engine.operators().staff().approvals,
-        desk.door.engine.now(),
+        admin_state.app.engine.operators().staff().approvals,
+        admin_state.app.engine.now(),
     );
-    let body = shown(&desk.door, approvals.numbered(proposal.number)?, now, None);
+    let body = shown(
+        &admin_state.app,
+        approvals.numbered(proposal.number)?,
+        now,
+        None,
+    );
     Ok(json(StatusCode::OK, &body))
 }
 
 /// Carries out an approved operation and logs how it ended; returns the body of its answer.
 async fn carry_out(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     proposal: Proposal,
     approver: Acting,
     begun: u64,
 ) -> Option<Value> {
-    let done = match perform(&desk, &proposal, &approver, begun).await {
+    let done = match perform(&admin_state, &proposal, &approver, begun).await {
         Ok(answer) => answer,
         // It may have been done: the entry that it began stands alone, as after a crash.
         Err(why) if why.is_unknown() => return None,
@@ -166,18 +172,21 @@ async fn carry_out(
     let (code, number) = (done.status(), proposal.number);
     let status = code.as_u16();
     let outcome = if code.is_success() {
-        Outcome::Done { of: begun, status }
+        AuditOutcome::Done { of: begun, status }
     } else {
-        Outcome::Failed { of: begun, status }
+        AuditOutcome::Failed { of: begun, status }
     };
-    let made = done.extensions().get::<Made>().cloned();
+    let made = done.extensions().get::<CreatedSubject>().cloned();
     let entry = AuditEntry {
-        subject: made.map_or_else(|| proposal.subject.clone(), |Made(subject)| subject),
+        subject: made.map_or_else(
+            || proposal.subject.clone(),
+            |CreatedSubject(subject)| subject,
+        ),
         ..entry(&proposal, proposal.reason.clone(), outcome)
     };
     let ended = ApprovalOrder::End { number, status };
-    if let Err(why) = desk
-        .door
+    if let Err(why) = admin_state
+        .app
         .engine
         .operators()
         .approve(ended, Some(entry))
@@ -199,11 +208,11 @@ fn together(asked: &str, approved: &str) -> String {
 
 /// Runs an approved operation in the name of both the person who asked and the approver.
 async fn perform(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     proposal: &Proposal,
     approver: &Acting,
     begun: u64,
-) -> Answer {
+) -> HandlerResult {
     let operation = OPERATIONS.iter().find(|it| it.id == proposal.action);
     let acting = Acting {
         operator: Operator {
@@ -221,12 +230,14 @@ async fn perform(
     let sent = Body::parse(proposal.body.as_bytes())?;
     let about = proposal.subject.as_str();
     match proposal.action.as_str() {
-        "changeTenant" => tenants::changed(desk, about, &acting, sent).await,
-        "issueKey" => keys::issued(desk, about, &acting, sent).await,
-        "rotateKey" => keys::rotated(desk, about, &acting, sent).await,
-        "changePlatform" => tenants::set(desk, &acting, sent).await,
-        "decideCase" => cases::deciding::decided(desk, about, &acting, sent).await,
-        "decideTransfer" => cases::deciding::transfer_decided(desk, about, &acting, sent).await,
+        "changeTenant" => tenants::changed(admin_state, about, &acting, sent).await,
+        "issueKey" => keys::issued(admin_state, about, &acting, sent).await,
+        "rotateKey" => keys::rotated(admin_state, about, &acting, sent).await,
+        "changePlatform" => tenants::set(admin_state, &acting, sent).await,
+        "decideCase" => cases::deciding::decided(admin_state, about, &acting, sent).await,
+        "decideTransfer" => {
+            cases::deciding::transfer_decided(admin_state, about, &acting, sent).await
+        }
         // No other operation asks for approval.
         _ => Err(Failure::Bug.into()),
     }

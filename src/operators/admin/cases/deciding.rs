@@ -10,7 +10,7 @@ use caudal_actors::realms::Target;
 use caudal_http::bodies::transfers::{TransferBody, transfer};
 use caudal_http::body::Body;
 use caudal_http::current;
-use caudal_http::errors::{ApiError, Why};
+use caudal_http::errors::{ApiError, HandlerResult, Why};
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::cases::{CaseId, Parked, SuspenseId, Unbooked, UnbookedId};
@@ -24,12 +24,10 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
 use super::{CaseBody, CaseInPath, no_case, of_suspense, of_transfer, of_unbooked};
-use crate::admin::OperatorDesk;
+use crate::admin::AdminState;
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
 use caudal_http::declared::{declared, id};
-
-type Answer = Result<HttpResponse, ApiError>;
 
 /// The result of a decision: the case afterwards, or the answer that it waits for a second person.
 enum Settled<T> {
@@ -56,8 +54,8 @@ impl<T: Serialize> Settled<T> {
 }
 
 /// The realm's four-eyes rules, unless a second person has approved this operation.
-fn wary(desk: &OperatorDesk, acting: &Acting, realm: RealmId) -> Option<FourEyes> {
-    let platform = desk.door.engine.platform();
+fn wary(admin_state: &AdminState, acting: &Acting, realm: RealmId) -> Option<FourEyes> {
+    let platform = admin_state.app.engine.platform();
     let mut all = realms(&platform);
     let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
     let eyes = found.map(|(tenant, _)| tenant.policy.four_eyes);
@@ -66,23 +64,23 @@ fn wary(desk: &OperatorDesk, acting: &Acting, realm: RealmId) -> Option<FourEyes
 
 /// Decides a transfer as the body says.
 async fn of_transfer_by(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     acting: &Acting,
     id: TransferId,
     sent: Body,
 ) -> Result<Settled<TransferView>, ApiError> {
     let sent = DecideTransfer::read(sent)?;
     let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
-    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let decision = sent.decision(acting, admin_state.app.engine.now())?;
     let by = decision.by.clone();
-    let engine = &desk.door.engine;
+    let engine = &admin_state.app.engine;
     let request_id = current::request().id;
-    if let Some(eyes) = wary(desk, acting, id.0.realm) {
+    if let Some(eyes) = wary(admin_state, acting, id.0.realm) {
         let (case, _) = engine.operators().transfer_case(id).await?;
         let asked =
             matches!(&case, Case::Transfer(view, _) if eyes.decides(view.transfer.amount.money()));
         if asked {
-            return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+            return Ok(Settled::Asked(approvals::ask(admin_state, acting).await?));
         }
     }
     let decided = engine
@@ -94,7 +92,7 @@ async fn of_transfer_by(
 }
 
 async fn of_suspense_by(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     acting: &Acting,
     id: SuspenseId,
     sent: Body,
@@ -105,11 +103,11 @@ async fn of_suspense_by(
         (Resolution::Credit, None) => return Err(ApiError::field("cvu", Mistake::Required)),
         (Resolution::Return, _) => None,
     };
-    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let decision = sent.decision(acting, admin_state.app.engine.now())?;
     let by = decision.by.clone();
-    let engine = &desk.door.engine;
+    let engine = &admin_state.app.engine;
     let request_id = current::request().id;
-    if let Some(eyes) = wary(desk, acting, id.realm)
+    if let Some(eyes) = wary(admin_state, acting, id.realm)
         && eyes.decides(
             engine
                 .operators()
@@ -120,7 +118,7 @@ async fn of_suspense_by(
                 .money(),
         )
     {
-        return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+        return Ok(Settled::Asked(approvals::ask(admin_state, acting).await?));
     }
     let parked = match credit_to {
         Some(cvu) => {
@@ -143,18 +141,18 @@ async fn of_suspense_by(
 }
 
 async fn of_unbooked_by(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     acting: &Acting,
     id: UnbookedId,
     sent: Body,
 ) -> Result<Settled<Unbooked>, ApiError> {
     let sent = DecideUnbooked::read(sent)?;
     let Dismissal::Dismiss = sent.outcome;
-    let decision = sent.decision(acting, desk.door.engine.now())?;
+    let decision = sent.decision(acting, admin_state.app.engine.now())?;
     let by = decision.by.clone();
-    let engine = &desk.door.engine;
+    let engine = &admin_state.app.engine;
     let request_id = current::request().id;
-    if let Some(eyes) = wary(desk, acting, id.realm) {
+    if let Some(eyes) = wary(admin_state, acting, id.realm) {
         let amount = engine.operators().unbooked_case(id)?.says.amount();
         let asked = match amount {
             Some(amount) => eyes.decides(amount.money()),
@@ -162,7 +160,7 @@ async fn of_unbooked_by(
             None => eyes.decisions_above.is_some(),
         };
         if asked {
-            return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+            return Ok(Settled::Asked(approvals::ask(admin_state, acting).await?));
         }
     }
     let dismissed = engine
@@ -205,37 +203,47 @@ impl ToSchema for Decision {
     responses((status = 200, body = CaseBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(crate) async fn decide(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
     sent: Body,
-) -> Answer {
-    decided(&desk, &path, &acting, sent).await
+) -> HandlerResult {
+    decided(&admin_state, &path, &acting, sent).await
 }
 
 /// Decides a case, at once or once a second person has approved.
-pub(crate) async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
+pub(crate) async fn decided(
+    admin_state: &AdminState,
+    id: &str,
+    acting: &Acting,
+    sent: Body,
+) -> HandlerResult {
     let id = CaseInPath::read(id)?;
-    settled(desk, id, acting, sent).await
+    settled(admin_state, id, acting, sent).await
 }
 
-async fn settled(desk: &OperatorDesk, id: CaseId, acting: &Acting, sent: Body) -> Answer {
+async fn settled(
+    admin_state: &AdminState,
+    id: CaseId,
+    acting: &Acting,
+    sent: Body,
+) -> HandlerResult {
     let body = match id {
         CaseId::Transfer(id) => {
-            let decided = of_transfer_by(desk, acting, id, sent).await;
+            let decided = of_transfer_by(admin_state, acting, id, sent).await;
             let decided = decided.map_err(|error| match error.why {
                 Why::Failed(why) => no_case(why),
                 _ => error,
             });
-            decided?.map(|view| of_transfer(desk, id.0.realm, &view, None))
+            decided?.map(|view| of_transfer(admin_state, id.0.realm, &view, None))
         }
         CaseId::Suspense(id) => {
-            let decided = of_suspense_by(desk, acting, id, sent).await?;
-            decided.map(|parked| of_suspense(desk, id.realm, &parked))
+            let decided = of_suspense_by(admin_state, acting, id, sent).await?;
+            decided.map(|parked| of_suspense(admin_state, id.realm, &parked))
         }
         CaseId::Unbooked(id) => {
-            let decided = of_unbooked_by(desk, acting, id, sent).await?;
-            decided.map(|dismissed| of_unbooked(desk, id.realm, &dismissed))
+            let decided = of_unbooked_by(admin_state, acting, id, sent).await?;
+            decided.map(|dismissed| of_unbooked(admin_state, id.realm, &dismissed))
         }
     };
     Ok(body.answer())
@@ -258,23 +266,23 @@ declared! {
     responses((status = 200, body = TransferBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(crate) async fn decide_transfer(
-    desk: web::Data<OperatorDesk>,
+    admin_state: web::Data<AdminState>,
     path: web::Path<String>,
     acting: Acting,
     sent: Body,
-) -> Answer {
-    transfer_decided(&desk, &path, &acting, sent).await
+) -> HandlerResult {
+    transfer_decided(&admin_state, &path, &acting, sent).await
 }
 
 /// Decides a transfer, at once or once a second person has approved.
 pub(crate) async fn transfer_decided(
-    desk: &OperatorDesk,
+    admin_state: &AdminState,
     id: &str,
     acting: &Acting,
     sent: Body,
-) -> Answer {
+) -> HandlerResult {
     let id = TransferInPath::read(id)?;
     let VoucherId { realm, .. } = id.0;
-    let decided = of_transfer_by(desk, acting, id, sent).await?;
+    let decided = of_transfer_by(admin_state, acting, id, sent).await?;
     Ok(decided.map(|view| transfer(realm, &view)).answer())
 }

@@ -3,11 +3,11 @@
 use caudal_actors::in_flight::Flight;
 use caudal_actors::platform::realms;
 
-use super::{Named, OTHER, OperatorDesk, Page};
+use super::{AdminState, LabelledTenants, OTHER, Page};
 
 /// The limit of each realm, what the named ones have in flight, and how many of their requests were refused.
-pub(super) fn figures(page: &mut Page, desk: &OperatorDesk, named: &Named) {
-    let engine = &desk.door.engine;
+pub(super) fn figures(page: &mut Page, admin_state: &AdminState, named: &LabelledTenants) {
+    let engine = &admin_state.app.engine;
     let in_flight = engine.in_flight();
     let help = "What each realm may have in flight: requests, and items of batches.";
     page.gauge("realm_in_flight_limit", help, in_flight.limit());

@@ -3,18 +3,18 @@
 use caudal_http::node::Node;
 use caudal_postgres::Figures;
 
-use super::{OperatorDesk, Page};
+use super::{AdminState, Page};
 use crate::admin::node::{GAUGES, NodesBody, counters};
 
 /// A figure of the log: name, kind, help, value.
-type Figure = (
+type LogFigure = (
     &'static str,
     &'static str,
     &'static str,
     fn(&Figures) -> u64,
 );
 
-const LOG: [Figure; 7] = [
+const LOG: [LogFigure; 7] = [
     (
         "cell_log_copies",
         "gauge",
@@ -60,8 +60,8 @@ const LOG: [Figure; 7] = [
 ];
 
 /// This node's state, and its counters.
-fn of_node(page: &mut Page, desk: &OperatorDesk, node: &Node) {
-    let nodes = NodesBody::now(desk);
+fn of_node(page: &mut Page, admin_state: &AdminState, node: &Node) {
+    let nodes = NodesBody::now(admin_state);
     for (name, help, figure) in GAUGES {
         if let Some(value) = figure(&nodes) {
             page.gauge(name, help, value);
@@ -73,11 +73,11 @@ fn of_node(page: &mut Page, desk: &OperatorDesk, node: &Node) {
 }
 
 /// The counters of this node and of its log; nothing where the log is on this machine's disk.
-pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
-    if let Some(node) = &desk.door.node {
-        of_node(page, desk, node);
+pub(super) fn figures(page: &mut Page, admin_state: &AdminState) {
+    if let Some(node) = &admin_state.app.node {
+        of_node(page, admin_state, node);
     }
-    let log = desk.door.log.as_ref().map(|log| log.figures());
+    let log = admin_state.app.log.as_ref().map(|log| log.figures());
     for (name, kind, help, figure) in LOG {
         page.figure(name, kind, help, log.as_ref().map(figure));
     }

@@ -4,17 +4,17 @@ use caudal_actors::persist;
 use caudal_storage::{Checks, Stats};
 use rust_decimal::Decimal;
 
-use super::{OperatorDesk, Page};
+use super::{AdminState, Page};
 
 /// A figure: name, kind, help, value.
-type Figure = (
+type StoreFigure = (
     &'static str,
     &'static str,
     &'static str,
     fn(&Stats, &Checks) -> u64,
 );
 
-const JOURNAL: [Figure; 8] = [
+const JOURNAL: [StoreFigure; 8] = [
     (
         "journal_commits_total",
         "counter",
@@ -71,7 +71,7 @@ const JOURNAL: [Figure; 8] = [
     ),
 ];
 
-const ON_DISK: [Figure; 9] = [
+const ON_DISK: [StoreFigure; 9] = [
     (
         "index_rebuilt",
         "gauge",
@@ -126,7 +126,7 @@ const ON_DISK: [Figure; 9] = [
 ];
 
 /// The background check of journal and index, and the bytes that the start read.
-const CHECKS: [Figure; 7] = [
+const CHECKS: [StoreFigure; 7] = [
     (
         "check_done_bytes",
         "gauge",
@@ -172,7 +172,7 @@ const CHECKS: [Figure; 7] = [
 ];
 
 /// The figures of journal, index and their check.
-pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
+pub(super) fn figures(page: &mut Page, admin_state: &AdminState) {
     page.counter(
         "log_dropped_lines_total",
         "Lines of the log that were dropped because whoever reads it is slow.",
@@ -180,11 +180,11 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     );
     page.counter(
         "task_panics_total",
-        "Tasks that panicked and were begun again.",
+        "Tasks that panicked and were restarted.",
         persist::panicked(),
     );
-    let engine = &desk.door.engine;
-    let ready = desk.door.gate.is_open() && desk.door.ready().is_ok();
+    let engine = &admin_state.app.engine;
+    let ready = admin_state.app.gate.is_open() && admin_state.app.ready().is_ok();
     page.gauge(
         "ready",
         "1 while requests and writes are taken.",

@@ -14,15 +14,15 @@ use caudal_ledger::limits::{LimitKind, Window};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_storage::SortOrder;
 
+use super::super::locale::Locale;
 use super::super::movements;
+use super::super::page_context::{PageContext, TenantRealm};
 use super::super::places::found;
 use super::super::realms::{COLUMNS, row};
-use super::super::tongue::Tongue;
 use super::super::transfers::bank_calls;
 use super::super::view::{
-    BRIEF, Block, Cell, Field, Form, Kind, Page, Part, Table, Takes, Tile, Tone,
+    BRIEF, Block, Cell, CellKind, Field, Form, Page, Part, Table, Takes, Tile, Tone,
 };
-use super::super::visit::{Place, Visit};
 use super::super::words::Word;
 use super::{orders, statements};
 
@@ -30,182 +30,208 @@ use super::{orders, statements};
 const INSTANT_MAX: usize = 40;
 
 /// Shows an account.
-pub(crate) async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = made(&visit, &path).await;
-    visit.show(made)
+pub(crate) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
+    let made = made(&context, &path).await;
+    context.show(made)
 }
 
-async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
-    let (place, target, key) = found(visit, key).await?;
+async fn made(context: &PageContext, key: &str) -> Result<Page, ApiError> {
+    let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
-    visit.looks("readActor", key).await?;
-    let view = visit.engine().queries().view(place.realm, target).await?;
+    context.record_look("readActor", key).await?;
+    let view = context.engine().queries().view(place.realm, target).await?;
     let account = &view.account;
     let tab = |what: &str, word: Word| {
         (
             format!("/console/accounts/{key}/{what}"),
-            visit.say(word),
+            context.say(word),
             false,
         )
     };
-    let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
-    blocks.push(Block::Tiles(balances(visit, &view)));
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.push(Block::Tiles(balances(context, &view)));
     if account.cvu.is_some() {
         blocks.push(Block::Tabs(vec![
             tab("movements", Word::Movements),
             tab("transfers", Word::Transfers),
         ]));
-        blocks.extend(past(visit, &place, target).await?);
-        blocks.push(statements::form(visit, key));
+        blocks.extend(past(context, &place, target).await?);
+        blocks.push(statements::form(context, key));
     }
-    blocks.push(holder(visit, account));
-    blocks.push(Block::Table(limits(visit, &view)));
+    blocks.push(holder(context, account));
+    blocks.push(Block::Table(limits(context, &view)));
     if account.cvu.is_some() {
-        blocks.push(Block::Table(latest(visit, &place, target, key).await?));
-        blocks.push(Block::Table(holds(visit, &place, target).await?));
+        blocks.push(Block::Table(latest(context, &place, target, key).await?));
+        blocks.push(Block::Table(holds(context, &place, target).await?));
     }
-    blocks.push(Block::Table(events(visit, &place, account).await?));
-    blocks.extend(actor(visit, &place, account).await?);
-    blocks.extend(orders::forms(visit, key, account));
+    blocks.push(Block::Table(events(context, &place, account).await?));
+    blocks.extend(actor(context, &place, account).await?);
+    blocks.extend(orders::forms(context, key, account));
     let title = account.cvu.map_or_else(
-        || format!("{} {}", visit.say(Word::Account), account.number),
+        || format!("{} {}", context.say(Word::Account), account.number),
         |cvu| cvu.to_string(),
     );
-    Ok(visit
+    Ok(context
         .page(Part::Tenants, title, blocks)
-        .below(place.above(visit.tongue())))
+        .below(place.above(context.locale())))
 }
 
 /// The newest events of an account.
-async fn events(visit: &Visit, place: &Place, account: &Account) -> Result<Table, ApiError> {
-    let (engine, realm) = (visit.engine(), place.realm);
+async fn events(
+    context: &PageContext,
+    place: &TenantRealm,
+    account: &Account,
+) -> Result<Table, ApiError> {
+    let (engine, realm) = (context.engine(), place.realm);
     let found = engine
         .queries()
         .account_events(realm, account.number, BRIEF);
     let (items, more) = found.await?;
-    let rows = items.iter().map(|event| row(visit, realm, event));
-    let mut table = Table::new(visit.tongue(), Word::Events, Word::NoEvents, &COLUMNS).with(rows);
+    let rows = items.iter().map(|event| row(context, realm, event));
+    let mut table = Table::new(context.locale(), Word::Events, Word::NoEvents, &COLUMNS).with(rows);
     if more && items.len() < BRIEF {
         // They come from the newest events of the realm, which are not searched to the end.
-        table.title = format!("{} · {}", table.title, visit.say(Word::NewestOfRealm));
+        table.title = format!("{} · {}", table.title, context.say(Word::NewestOfRealm));
     }
     Ok(table)
 }
 
-fn balances(visit: &Visit, view: &AccountView) -> Vec<Tile> {
-    let (tongue, account) = (visit.tongue(), &view.account);
+fn balances(context: &PageContext, view: &AccountView) -> Vec<Tile> {
+    let (locale, account) = (context.locale(), &view.account);
     let tile = |word: Word, cell: Cell| Tile {
-        label: visit.say(word),
+        label: context.say(word),
         cell,
         hint: String::new(),
     };
     vec![
-        tile(Word::State, tongue.state(account.status.as_str())),
-        tile(Word::Available, tongue.money(account.balance.available)),
-        tile(Word::Held, tongue.money(account.balance.held)),
-        tile(Word::Total, tongue.money(account.balance.total())),
-        tile(Word::Movements, tongue.count(account.sequence)),
+        tile(Word::State, locale.state(account.status.as_str())),
+        tile(Word::Available, locale.money(account.balance.available)),
+        tile(Word::Held, locale.money(account.balance.held)),
+        tile(Word::Total, locale.money(account.balance.total())),
+        tile(Word::Movements, locale.count(account.sequence)),
     ]
 }
 
 /// The balance at an instant, and the form that asks for one.
-async fn past(visit: &Visit, place: &Place, target: Target) -> Result<Vec<Block>, ApiError> {
-    let (tongue, asked) = (visit.tongue(), visit.asks("at"));
+async fn past(
+    context: &PageContext,
+    place: &TenantRealm,
+    target: Target,
+) -> Result<Vec<Block>, ApiError> {
+    let (locale, asked) = (context.locale(), context.asks("at"));
     let mut blocks = Vec::new();
     if let Some(text) = asked {
         let day = BusinessDay::parse(text).map(|day| day.end());
         let at = day.or_else(|| Timestamp::parse(text));
         let at = at.ok_or_else(|| ApiError::field("at", Mistake::NotAnInstant))?;
-        let then: BalanceView = visit
+        let then: BalanceView = context
             .engine()
             .queries()
             .balance_at(place.realm, target, at)
             .await?;
         let facts = vec![
             (
-                visit.say(Word::Available),
-                tongue.money(then.balance.available),
+                context.say(Word::Available),
+                locale.money(then.balance.available),
             ),
-            (visit.say(Word::Held), tongue.money(then.balance.held)),
-            (visit.say(Word::Total), tongue.money(then.balance.total())),
-            (visit.say(Word::Movements), tongue.count(then.sequence)),
+            (context.say(Word::Held), locale.money(then.balance.held)),
+            (context.say(Word::Total), locale.money(then.balance.total())),
+            (context.say(Word::Movements), locale.count(then.sequence)),
             (
-                visit.say(Word::LastMovement),
-                tongue.maybe_time(then.last_movement_at),
+                context.say(Word::LastMovement),
+                locale.maybe_time(then.last_movement_at),
             ),
         ];
-        let title = format!("{} {}", visit.say(Word::BalanceAt), tongue.time(at).text);
+        let title = format!("{} {}", context.say(Word::BalanceAt), locale.time(at).text);
         blocks.push(Block::Facts(title, facts));
     }
-    let field = Field::new(tongue, "at", Word::DayOrInstant, Takes::Line, INSTANT_MAX);
+    let field = Field::new(locale, "at", Word::DayOrInstant, Takes::Line, INSTANT_MAX);
     blocks.push(Block::Form(Form {
-        title: visit.say(Word::BalanceAt).to_owned(),
-        action: visit.path.clone(),
+        title: context.say(Word::BalanceAt).to_owned(),
+        action: context.path.clone(),
         asks: true,
         fields: vec![field.maybe(asked.map_or("", |text| text))],
-        submit: visit.say(Word::Show),
+        submit: context.say(Word::Show),
         grave: false,
     }));
     Ok(blocks)
 }
 
-fn holder(visit: &Visit, account: &Account) -> Block {
-    let tongue = visit.tongue();
+fn holder(context: &PageContext, account: &Account) -> Block {
+    let locale = context.locale();
     let others = account.holders.iter().skip(1);
     let others: Vec<_> = others
         .map(|it| format!("{} ({})", it.name, it.cuit))
         .collect();
     let mut facts = vec![
-        (visit.say(Word::Holder), Cell::text(&account.holder.name)),
-        (visit.say(Word::Cuit), Cell::code(account.holder.cuit)),
+        (context.say(Word::Holder), Cell::text(&account.holder.name)),
+        (context.say(Word::Cuit), Cell::code(account.holder.cuit)),
         (
-            visit.say(Word::Kind),
-            tongue.state(account.holder.person_type.as_str()),
+            context.say(Word::Kind),
+            locale.state(account.holder.person_type.as_str()),
         ),
-        (visit.say(Word::OtherHolders), Cell::text(others.join(", "))),
-        (visit.say(Word::Cvu), Cell::maybe_code(account.cvu)),
-        (visit.say(Word::Alias), Cell::maybe(account.alias.as_ref())),
-        (visit.say(Word::Number), Cell::figure(account.number)),
         (
-            visit.say(Word::Code),
+            context.say(Word::OtherHolders),
+            Cell::text(others.join(", ")),
+        ),
+        (context.say(Word::Cvu), Cell::maybe_code(account.cvu)),
+        (
+            context.say(Word::Alias),
+            Cell::maybe(account.alias.as_ref()),
+        ),
+        (context.say(Word::Number), Cell::figure(account.number)),
+        (
+            context.say(Word::Code),
             Cell::maybe_code(account.code.as_ref()),
         ),
-        (visit.say(Word::Email), Cell::maybe(account.email.as_ref())),
-        (visit.say(Word::Phone), Cell::maybe(account.phone.as_ref())),
         (
-            visit.say(Word::Enabled),
-            tongue.is(account.enabled, Tone::Warn),
+            context.say(Word::Email),
+            Cell::maybe(account.email.as_ref()),
         ),
         (
-            visit.say(Word::WaitsForBank),
-            tongue.is(account.pending.is_some(), Tone::Quiet),
+            context.say(Word::Phone),
+            Cell::maybe(account.phone.as_ref()),
         ),
-        (visit.say(Word::CreatedAt), tongue.time(account.created_at)),
-        (visit.say(Word::UpdatedAt), tongue.time(account.updated_at)),
         (
-            visit.say(Word::ClosedAt),
-            tongue.maybe_time(account.closed_at),
+            context.say(Word::Enabled),
+            locale.is(account.enabled, Tone::Warn),
+        ),
+        (
+            context.say(Word::WaitsForBank),
+            locale.is(account.pending.is_some(), Tone::Quiet),
+        ),
+        (
+            context.say(Word::CreatedAt),
+            locale.time(account.created_at),
+        ),
+        (
+            context.say(Word::UpdatedAt),
+            locale.time(account.updated_at),
+        ),
+        (
+            context.say(Word::ClosedAt),
+            locale.maybe_time(account.closed_at),
         ),
     ];
     if let Some(suspension) = &account.suspension {
         let why = format!(
             "{} ({})",
             suspension.reason,
-            tongue.state(suspension.code.as_str()).text
+            locale.state(suspension.code.as_str()).text
         );
-        facts.push((visit.say(Word::Suspended), Cell::text(why)));
-        facts.push((visit.say(Word::SuspendedAt), tongue.time(suspension.at)));
+        facts.push((context.say(Word::Suspended), Cell::text(why)));
+        facts.push((context.say(Word::SuspendedAt), locale.time(suspension.at)));
     }
     let kept = account.metadata.iter();
     let kept: Vec<_> = kept
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
-    facts.push((visit.say(Word::Metadata), Cell::text(kept.join(", "))));
-    Block::Facts(visit.say(Word::Holder).to_owned(), facts)
+    facts.push((context.say(Word::Metadata), Cell::text(kept.join(", "))));
+    Block::Facts(context.say(Word::Holder).to_owned(), facts)
 }
 
-fn limits(visit: &Visit, view: &AccountView) -> Table {
-    let (tongue, it) = (visit.tongue(), LimitsSnapshot::from(view));
+fn limits(context: &PageContext, view: &AccountView) -> Table {
+    let (locale, it) = (context.locale(), LimitsSnapshot::from(view));
     let columns = [
         (Word::Limit, false),
         (Word::Value, true),
@@ -221,14 +247,14 @@ fn limits(visit: &Visit, view: &AccountView) -> Table {
             .get(kind)
             .filter(|_| kind.window() != Window::Transaction);
         vec![
-            Cell::text(visit.say(Word::limit(kind))),
-            tongue.maybe_quantity(*it.effective.0.get(kind)),
-            tongue.state(it.source.0.get(kind).as_str()),
-            tongue.maybe_quantity(used),
-            tongue.maybe_quantity(left),
+            Cell::text(context.say(Word::limit(kind))),
+            locale.maybe_quantity(*it.effective.0.get(kind)),
+            locale.state(it.source.0.get(kind).as_str()),
+            locale.maybe_quantity(used),
+            locale.maybe_quantity(left),
         ]
     });
-    Table::new(tongue, Word::Limits, Word::NothingHere, &columns).with(rows)
+    Table::new(locale, Word::Limits, Word::NothingHere, &columns).with(rows)
 }
 
 const fn newest(limit: usize) -> ListPage {
@@ -241,19 +267,19 @@ const fn newest(limit: usize) -> ListPage {
 }
 
 async fn latest(
-    visit: &Visit,
-    place: &Place,
+    context: &PageContext,
+    place: &TenantRealm,
     target: Target,
     key: &str,
 ) -> Result<Table, ApiError> {
     let (filter, sort) = (VoucherFilter::default(), VoucherSort::default());
-    let listing = visit
+    let listing = context
         .engine()
         .queries()
         .movements(place.realm, target, filter, sort, newest(BRIEF))
         .await?;
     let table = movements::table(
-        visit.tongue(),
+        context.locale(),
         Word::LatestMovements,
         place.realm,
         &listing.items,
@@ -263,9 +289,13 @@ async fn latest(
     Ok(table.next(more.then(|| format!("/console/accounts/{key}/movements"))))
 }
 
-async fn holds(visit: &Visit, place: &Place, target: Target) -> Result<Table, ApiError> {
-    let tongue = visit.tongue();
-    let listing = visit
+async fn holds(
+    context: &PageContext,
+    place: &TenantRealm,
+    target: Target,
+) -> Result<Table, ApiError> {
+    let locale = context.locale();
+    let listing = context
         .engine()
         .queries()
         .holds(place.realm, target, None, newest(BRIEF))
@@ -284,23 +314,27 @@ async fn holds(visit: &Visit, place: &Place, target: Target) -> Result<Table, Ap
     let rows = listing.items.iter().map(|view| {
         let body = hold(place.realm, view);
         vec![
-            tongue.time(view.hold.created_at),
+            locale.time(view.hold.created_at),
             Cell::code(body.id),
-            tongue.state(body.status),
-            tongue.money(body.amount),
-            tongue.money(body.confirmed),
-            tongue.money(body.released),
-            tongue.money(body.remaining),
-            tongue.maybe_time(view.hold.expires_at),
+            locale.state(body.status),
+            locale.money(body.amount),
+            locale.money(body.confirmed),
+            locale.money(body.released),
+            locale.money(body.remaining),
+            locale.maybe_time(view.hold.expires_at),
             Cell::maybe_code(body.id_externo),
         ]
     });
-    Ok(Table::new(tongue, Word::Holds, Word::NoHolds, &columns).with(rows))
+    Ok(Table::new(locale, Word::Holds, Word::NoHolds, &columns).with(rows))
 }
 
-/// The actor's state in memory, beside the state on disk, with the last calls to the bank.
-async fn actor(visit: &Visit, place: &Place, account: &Account) -> Result<Vec<Block>, ApiError> {
-    let engine = visit.engine();
+/// The actor's state in memory, next to the state on disk, with the last calls to the bank.
+async fn actor(
+    context: &PageContext,
+    place: &TenantRealm,
+    account: &Account,
+) -> Result<Vec<Block>, ApiError> {
+    let engine = context.engine();
     let target = Target::Account(account.number);
     let live = engine.operators().observe(place.realm, target).await?;
     let (disk, calls) = engine
@@ -308,73 +342,73 @@ async fn actor(visit: &Visit, place: &Place, account: &Account) -> Result<Vec<Bl
         .on_disk(place.realm, account.number)
         .await?;
     let mut blocks = vec![
-        observed(visit, live.as_ref(), &disk),
-        Block::Table(beside(visit, live.as_ref(), &disk)),
+        observed(context, live.as_ref(), &disk),
+        Block::Table(beside(context, live.as_ref(), &disk)),
     ];
     let calls = calls.into_iter();
     let calls: Vec<_> = calls
         .map(|call| BankCallBody::from(&(Timestamp::default(), call)))
         .collect();
-    blocks.extend(undated(bank_calls(visit, &calls)));
+    blocks.extend(undated(bank_calls(context, &calls)));
     Ok(blocks)
 }
 
 /// Whether the account is in memory, and what its actor has to do.
-fn observed(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Block {
-    let tongue = visit.tongue();
+fn observed(context: &PageContext, live: Option<&Observed>, disk: &Account) -> Block {
+    let locale = context.locale();
     let agrees = match live {
-        Some(observed) if observed.pending_commits > 0 => Cell::text(visit.say(Word::OnItsWay)),
-        Some(observed) => tongue.is(same(&observed.account, disk), Tone::Bad),
+        Some(observed) if observed.pending_commits > 0 => Cell::text(context.say(Word::OnItsWay)),
+        Some(observed) => locale.is(same(&observed.account, disk), Tone::Bad),
         None => Cell::text(""),
     };
     let resident = match live {
-        Some(_) => Cell::of(Kind::State(Tone::Good), visit.say(Word::Resident)),
-        None => Cell::of(Kind::State(Tone::Quiet), visit.say(Word::NotResident)),
+        Some(_) => Cell::of(CellKind::State(Tone::Good), context.say(Word::Resident)),
+        None => Cell::of(CellKind::State(Tone::Quiet), context.say(Word::NotResident)),
     };
-    let count = |n: Option<usize>| tongue.maybe_count(n);
+    let count = |n: Option<usize>| locale.maybe_count(n);
     let facts = vec![
-        (visit.say(Word::Actor), resident),
-        (visit.say(Word::Mailbox), count(live.map(|it| it.mailbox))),
+        (context.say(Word::Actor), resident),
+        (context.say(Word::Mailbox), count(live.map(|it| it.mailbox))),
         (
-            visit.say(Word::InFlight),
+            context.say(Word::InFlight),
             count(live.map(|it| it.pending_commits)),
         ),
         (
-            visit.say(Word::LastActive),
-            tongue.maybe_time(live.map(|it| it.active_at)),
+            context.say(Word::LastActive),
+            locale.maybe_time(live.map(|it| it.active_at)),
         ),
-        (visit.say(Word::MemoryAgrees), agrees),
+        (context.say(Word::MemoryAgrees), agrees),
     ];
-    Block::Facts(visit.say(Word::Actor).to_owned(), facts)
+    Block::Facts(context.say(Word::Actor).to_owned(), facts)
 }
 
 /// The states in memory and on disk, next to each other.
-fn beside(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Table {
-    let tongue = visit.tongue();
+fn beside(context: &PageContext, live: Option<&Observed>, disk: &Account) -> Table {
+    let locale = context.locale();
     let columns = [
         (Word::What, false),
         (Word::InMemory, true),
         (Word::OnDisk, true),
     ];
-    let row = |word: Word, of: fn(Tongue, &Account) -> Cell| {
-        let memory = live.map_or_else(|| Cell::figure(""), |it| of(tongue, &it.account));
-        vec![Cell::text(visit.say(word)), memory, of(tongue, disk)]
+    let row = |word: Word, of: fn(Locale, &Account) -> Cell| {
+        let memory = live.map_or_else(|| Cell::figure(""), |it| of(locale, &it.account));
+        vec![Cell::text(context.say(word)), memory, of(locale, disk)]
     };
     let rows = [
-        row(Word::Movements, |tongue, it| tongue.count(it.sequence)),
-        row(Word::ProfileVersion, |tongue, it| {
-            tongue.count(it.profile_seq)
+        row(Word::Movements, |locale, it| locale.count(it.sequence)),
+        row(Word::ProfileVersion, |locale, it| {
+            locale.count(it.profile_seq)
         }),
-        row(Word::Available, |tongue, it| {
-            tongue.money(it.balance.available)
+        row(Word::Available, |locale, it| {
+            locale.money(it.balance.available)
         }),
-        row(Word::Held, |tongue, it| tongue.money(it.balance.held)),
+        row(Word::Held, |locale, it| locale.money(it.balance.held)),
         // The column has figures, so the hash is written as one.
         row(Word::Chain, |_, it| {
             Cell::figure(Cell::hash(it.hash.0).text)
         }),
     ];
-    Table::new(tongue, Word::MemoryBesideDisk, Word::NothingHere, &columns).with(rows)
+    Table::new(locale, Word::MemoryBesideDisk, Word::NothingHere, &columns).with(rows)
 }
 
 /// Whether both sides agree about everything that a movement changes.

@@ -11,39 +11,39 @@ use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::accounts::{Account, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::people::audit::REASON_MAX;
 
-use super::super::acts::Act;
+use super::super::acts::AuditedAct;
+use super::super::page_context::{PageContext, SubmittedForm, TenantRealm};
 use super::super::places::found;
 use super::super::view::{Block, Field, Form, Takes};
-use super::super::visit::{Place, Sent, Visit};
 use super::super::words::Word;
 use crate::admin::accounts;
 use crate::admin::people::Power;
 
 /// The forms that make sense for the account's state.
-pub(super) fn forms(visit: &Visit, key: &str, account: &Account) -> Vec<Block> {
-    let tongue = visit.tongue();
+pub(super) fn forms(context: &PageContext, key: &str, account: &Account) -> Vec<Block> {
+    let locale = context.locale();
     let form = |title: Word, act: &str, fields: Vec<Field>, grave: bool| {
         Block::Form(Form {
-            title: visit.say(title).to_owned(),
+            title: context.say(title).to_owned(),
             action: format!("/console/accounts/{key}/act?what={act}"),
             asks: false,
             fields,
-            submit: visit.say(title),
+            submit: context.say(title),
             grave,
         })
     };
     let codes = SuspensionCode::ALL.map(|code| {
         let word = code.as_str();
-        (word.to_owned(), tongue.state(word).text)
+        (word.to_owned(), locale.state(word).text)
     });
-    let reason = || Field::new(tongue, "reason", Word::Reason, Takes::Lines, REASON_MAX);
+    let reason = || Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
     let mut blocks = Vec::new();
     match account.status {
         Status::Active => blocks.push(form(
             Word::Suspend,
             "suspend",
             vec![
-                Field::new(tongue, "code", Word::Cause, Takes::Choice(codes.into()), 20),
+                Field::new(locale, "code", Word::Cause, Takes::Choice(codes.into()), 20),
                 reason(),
             ],
             true,
@@ -58,11 +58,11 @@ pub(super) fn forms(visit: &Visit, key: &str, account: &Account) -> Vec<Block> {
 }
 
 /// Carries an order out.
-pub(crate) async fn act(sent: Sent, path: web::Path<String>) -> HttpResponse {
+pub(crate) async fn act(sent: SubmittedForm, path: web::Path<String>) -> HttpResponse {
     let done = ordered(&sent, &path).await;
     match done {
-        Ok(()) => sent.visit.done(&format!("/console/accounts/{path}")),
-        Err(why) => sent.visit.show(Err(why)),
+        Ok(()) => sent.context.done(&format!("/console/accounts/{path}")),
+        Err(why) => sent.context.show(Err(why)),
     }
 }
 
@@ -74,15 +74,15 @@ fn code(fields: &BTreeMap<String, String>) -> Result<SuspensionCode, ApiError> {
     found.ok_or_else(|| ApiError::field("code", Mistake::Required))
 }
 
-async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
-    let action = match sent.visit.asks("what") {
+async fn ordered(sent: &SubmittedForm, key: &str) -> Result<(), ApiError> {
+    let action = match sent.context.asks("what") {
         Some("suspend") => "suspendAccountByOperator",
         Some("reactivate") => "reactivateAccountByOperator",
         Some("passivate") => "passivateActor",
         _ => return Err(Refusal::NoPage.into()),
     };
-    let (place, target, key) = found(&sent.visit, key).await?;
-    let act = Act {
+    let (place, target, key) = found(&sent.context, key).await?;
+    let act = AuditedAct {
         action,
         subject: &key,
         power: Power::Act,
@@ -92,9 +92,14 @@ async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
     sent.does(act, Box::pin(work)).await
 }
 
-async fn changed(sent: &Sent, place: &Place, target: Target, action: &str) -> Result<(), ApiError> {
-    let (visit, engine) = (&sent.visit, sent.visit.engine());
-    let (realm, by) = (place.realm.0, &visit.session.who.name);
+async fn changed(
+    sent: &SubmittedForm,
+    place: &TenantRealm,
+    target: Target,
+    action: &str,
+) -> Result<(), ApiError> {
+    let (context, engine) = (&sent.context, sent.context.engine());
+    let (realm, by) = (place.realm.0, &context.session.who.name);
     let order = match action {
         "suspendAccountByOperator" => ProfileOrder::Suspend {
             reason: sent.reason()?,

@@ -3,7 +3,7 @@
 //! **Shape.** The page of an account has a form with the days and the format; it leads to the file itself, made by
 //! the code that answers `/v1/accounts/{cvu}/statements`.
 //!
-//! **Bounds.** Those of any statement, and a seat among the operators' long answers: it takes none of the tenant's.
+//! **Bounds.** Those of any statement, and a permit among the operators' long answers: it takes none of the tenant's.
 //!
 //! **Order.** The entry that somebody looks is durable before anything is read, as for every look at a person's
 //! affairs.
@@ -13,77 +13,77 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_http::errors::ApiError;
 use caudal_http::query::Query;
 use caudal_http::statements::response::{Source, StatementParams};
-use caudal_http::statements::{Format, file_name};
+use caudal_http::statements::{StatementFormat, file_name};
 use caudal_ledger::statements::Period;
 
+use super::super::page_context::PageContext;
 use super::super::places::found;
 use super::super::view::{Block, Field, Form, Takes};
-use super::super::visit::Visit;
 use super::super::words::Word;
 
 /// The characters of a day in a field.
 const DAY: usize = 10;
 /// The formats: the word of each in addresses, and its name.
-const FORMATS: [(&str, Format, &str); 4] = [
-    ("pdf", Format::Pdf, "PDF"),
-    ("csv", Format::Csv, "CSV"),
-    ("camt053", Format::Camt, "camt.053"),
-    ("json", Format::Json, "JSON"),
+const FORMATS: [(&str, StatementFormat, &str); 4] = [
+    ("pdf", StatementFormat::Pdf, "PDF"),
+    ("csv", StatementFormat::Csv, "CSV"),
+    ("camt053", StatementFormat::Camt, "camt.053"),
+    ("json", StatementFormat::Json, "JSON"),
 ];
 
 /// The form that asks for a statement: this month so far, unless other days are chosen.
-pub(super) fn form(visit: &Visit, key: &str) -> Block {
-    let (tongue, today) = (visit.tongue(), visit.engine().now().business_day());
+pub(super) fn form(context: &PageContext, key: &str) -> Block {
+    let (locale, today) = (context.locale(), context.engine().now().business_day());
     let day = |name, word, value| Field {
         value,
-        ..Field::new(tongue, name, word, Takes::Day, DAY)
+        ..Field::new(locale, name, word, Takes::Day, DAY)
     };
     let formats = FORMATS.map(|(word, _, name)| (word.to_owned(), name.to_owned()));
     let choice = Takes::Choice(formats.into());
     Block::Form(Form {
-        title: visit.say(Word::Statement).to_owned(),
+        title: context.say(Word::Statement).to_owned(),
         action: format!("/console/accounts/{key}/statement"),
         asks: true,
         fields: vec![
             day("from", Word::From, format!("{}-01", today.month())),
             day("to", Word::To, today.to_string()),
-            Field::new(tongue, "format", Word::Format, choice, DAY),
+            Field::new(locale, "format", Word::Format, choice, DAY),
         ],
-        submit: visit.say(Word::Download),
+        submit: context.say(Word::Download),
         grave: false,
     })
 }
 
 /// Answers with the statement as a file.
 pub(crate) async fn file(
-    visit: Visit,
+    context: PageContext,
     request: HttpRequest,
     path: web::Path<String>,
     query: Query,
 ) -> HttpResponse {
-    let made = given(&visit, &request, &path, query).await;
-    made.unwrap_or_else(|why| visit.show(Err(why)))
+    let made = given(&context, &request, &path, query).await;
+    made.unwrap_or_else(|why| context.show(Err(why)))
 }
 
-fn asked(visit: &Visit, mut query: Query) -> Result<(Period, Format), ApiError> {
+fn asked(context: &PageContext, mut query: Query) -> Result<(Period, StatementFormat), ApiError> {
     let formats = FORMATS.map(|(word, format, _)| (word, format));
     // The form's first format, if none is chosen.
     let [(_, first), ..] = formats;
     let format = query.choice("format", &formats).unwrap_or(first);
-    let sent = StatementParams::read(query, visit.engine().now().business_day())?;
+    let sent = StatementParams::read(query, context.engine().now().business_day())?;
     Ok((sent.into(), format))
 }
 
 async fn given(
-    visit: &Visit,
+    context: &PageContext,
     request: &HttpRequest,
     key: &str,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
-    let (place, target, key) = found(visit, key).await?;
-    let (period, format) = asked(visit, query)?;
-    visit.looks("readStatement", &key).await?;
-    let source = Source::new(&visit.desk.door, place.realm).for_operators();
+    let (place, target, key) = found(context, key).await?;
+    let (period, format) = asked(context, query)?;
+    context.record_look("readStatement", &key).await?;
+    let source = Source::new(&context.admin_state.app, place.realm).for_operators();
     let mut answer = source.give(request, target, (period, format)).await?;
     let name = file_name(key, period, format);
     let file = format!("attachment; filename=\"{name}\"");

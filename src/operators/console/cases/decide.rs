@@ -7,10 +7,10 @@ use caudal_ledger::cases::{BY_MAX, REASON_MAX, Unbooked};
 use caudal_ledger::transfers::TransferStatus;
 use serde_json::{Map, Value};
 
-use super::super::acts::{Act, Ended};
+use super::super::acts::{ActOutcome, AuditedAct};
+use super::super::page_context::{PageContext, SubmittedForm};
 use super::super::show::seen;
 use super::super::view::{Block, Field, Form, Takes};
-use super::super::visit::{Sent, Visit};
 use super::super::words::Word;
 use crate::admin::forms::decide_case;
 use crate::admin::people::Power;
@@ -20,17 +20,17 @@ const REFERENCE_MAX: usize = 64;
 /// The digits of a CVU.
 const CVU_DIGITS: usize = 22;
 
-fn form(visit: &Visit, id: &str, outcomes: &[(&str, Word)], more: Vec<Field>) -> Block {
-    let tongue = visit.tongue();
+fn form(context: &PageContext, id: &str, outcomes: &[(&str, Word)], more: Vec<Field>) -> Block {
+    let locale = context.locale();
     // No outcome is chosen in advance.
     let none = [("", Word::Choose)];
     let choices = none.iter().chain(outcomes);
-    let choices = choices.map(|(value, word)| ((*value).to_owned(), visit.say(*word).to_owned()));
+    let choices = choices.map(|(value, word)| ((*value).to_owned(), context.say(*word).to_owned()));
     // A person decides under their own name.
-    let nameless = !visit.session.who.is_person();
-    let by = nameless.then(|| Field::new(tongue, "by", Word::By, Takes::Line, BY_MAX));
+    let nameless = !context.session.who.is_person();
+    let by = nameless.then(|| Field::new(locale, "by", Word::By, Takes::Line, BY_MAX));
     let mut fields = vec![Field::new(
-        tongue,
+        locale,
         "outcome",
         Word::Outcome,
         Takes::Choice(choices.collect()),
@@ -39,28 +39,32 @@ fn form(visit: &Visit, id: &str, outcomes: &[(&str, Word)], more: Vec<Field>) ->
     fields.extend(by);
     fields.extend([
         Field::new(
-            tongue,
+            locale,
             "bankReference",
             Word::BankReference,
             Takes::Line,
             REFERENCE_MAX,
         )
         .maybe(""),
-        Field::new(tongue, "reason", Word::Reason, Takes::Lines, REASON_MAX),
+        Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX),
     ]);
     fields.extend(more);
     Block::Form(Form {
-        title: visit.say(Word::Decide).to_owned(),
+        title: context.say(Word::Decide).to_owned(),
         action: format!("/console/cases/{id}"),
         asks: false,
         fields,
-        submit: visit.say(Word::Decide),
+        submit: context.say(Word::Decide),
         grave: true,
     })
 }
 
 /// The form for a transfer that waits; `None` for one that does not.
-pub(super) fn about_transfer(visit: &Visit, id: &str, view: &TransferView) -> Option<Block> {
+pub(super) fn about_transfer(
+    context: &PageContext,
+    id: &str,
+    view: &TransferView,
+) -> Option<Block> {
     let open = matches!(
         view.transfer.status,
         TransferStatus::Audit | TransferStatus::InProgress | TransferStatus::Requested
@@ -70,43 +74,47 @@ pub(super) fn about_transfer(visit: &Visit, id: &str, view: &TransferView) -> Op
         ("completed", Word::OutcomeCompleted),
     ];
     // Until the bank has given up, it may still report how the transfer ended.
-    let force = Field::new(visit.tongue(), "force", Word::Force, Takes::Tick, 3);
+    let force = Field::new(context.locale(), "force", Word::Force, Takes::Tick, 3);
     let more = match view.transfer.status {
         TransferStatus::Audit => Vec::new(),
         _ => vec![force],
     };
-    open.then(|| form(visit, id, &outcomes, more))
+    open.then(|| form(context, id, &outcomes, more))
 }
 
 /// The form for money in suspense that waits.
-pub(super) fn about_suspense(visit: &Visit, id: &str, outcome: &str) -> Option<Block> {
+pub(super) fn about_suspense(context: &PageContext, id: &str, outcome: &str) -> Option<Block> {
     let outcomes = [
         ("return", Word::OutcomeReturn),
         ("credit", Word::OutcomeCredit),
     ];
     let cvu = Field::new(
-        visit.tongue(),
+        context.locale(),
         "cvu",
         Word::CreditTo,
         Takes::Line,
         CVU_DIGITS,
     )
     .maybe("");
-    (outcome == "waiting").then(|| form(visit, id, &outcomes, vec![cvu]))
+    (outcome == "waiting").then(|| form(context, id, &outcomes, vec![cvu]))
 }
 
 /// The form for a waiting case of something that could not be booked.
-pub(super) fn about_unbooked(visit: &Visit, id: &str, unbooked: &Unbooked) -> Option<Block> {
+pub(super) fn about_unbooked(
+    context: &PageContext,
+    id: &str,
+    unbooked: &Unbooked,
+) -> Option<Block> {
     let outcomes = [("dismiss", Word::OutcomeDismiss)];
     unbooked
         .waits()
-        .then(|| form(visit, id, &outcomes, Vec::new()))
+        .then(|| form(context, id, &outcomes, Vec::new()))
 }
 
 /// Takes the decision, or asks for a second person where the tenant's policy wants one.
-pub(crate) async fn decide(sent: Sent, path: web::Path<String>) -> HttpResponse {
+pub(crate) async fn decide(sent: SubmittedForm, path: web::Path<String>) -> HttpResponse {
     let body = body(&sent);
-    let act = Act {
+    let act = AuditedAct {
         action: "decideCase",
         subject: &path,
         power: Power::Act,
@@ -116,14 +124,14 @@ pub(crate) async fn decide(sent: Sent, path: web::Path<String>) -> HttpResponse 
         .does_or_asks(act, Box::pin(decided(&sent, &path, &body)))
         .await
     {
-        Ok(Ended::Done) => sent.visit.done(&format!("/console/cases/{path}")),
-        Ok(Ended::Asked) => seen("/console/approvals"),
-        Err(why) => sent.visit.show(Err(why)),
+        Ok(ActOutcome::Done) => sent.context.done(&format!("/console/cases/{path}")),
+        Ok(ActOutcome::Asked) => seen("/console/approvals"),
+        Err(why) => sent.context.show(Err(why)),
     }
 }
 
 /// The body of the admin API's operation.
-fn body(sent: &Sent) -> String {
+fn body(sent: &SubmittedForm) -> String {
     // The fields have the names of the operation's; an empty field counts as not sent.
     let names = ["outcome", "by", "reason", "bankReference", "cvu"];
     let given = |name: &str| {
@@ -138,9 +146,13 @@ fn body(sent: &Sent) -> String {
     Value::from(body).to_string()
 }
 
-async fn decided(sent: &Sent, id: &str, body: &str) -> Result<Ended, ApiError> {
-    let (visit, reason) = (&sent.visit, sent.reason()?);
-    let who = &visit.session.who;
-    let asked = decide_case(&visit.desk, who, id, &reason, body).await?;
-    Ok(if asked { Ended::Asked } else { Ended::Done })
+async fn decided(sent: &SubmittedForm, id: &str, body: &str) -> Result<ActOutcome, ApiError> {
+    let (context, reason) = (&sent.context, sent.reason()?);
+    let who = &context.session.who;
+    let asked = decide_case(&context.admin_state, who, id, &reason, body).await?;
+    Ok(if asked {
+        ActOutcome::Asked
+    } else {
+        ActOutcome::Done
+    })
 }

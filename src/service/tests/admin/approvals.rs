@@ -176,7 +176,7 @@ async fn what_takes_two_takes_two_to_be_switched_off() {
 }
 
 #[actix_web::test]
-async fn a_mistake_is_told_at_once_and_an_approval_needs_a_reason() {
+async fn mistakes_are_refused_immediately_and_approvals_need_a_reason() {
     let (house, path, [ana, eva, _]) = wary().await;
     // A mistake is reported at once, before anybody is asked to approve.
     let both = json!({"limits": {"dailyAmount": null}, "feeSchedule": [

@@ -1,7 +1,7 @@
 //! People: each role at each operation, credentials that end at once, and the entries in the audit log.
 
 use caudal_ledger::people::{Power, Role};
-use caudal_operators::admin::access::{OPERATIONS, Weight};
+use caudal_operators::admin::access::{AuditWeight, OPERATIONS};
 
 use super::*;
 
@@ -61,10 +61,13 @@ fn the_table_has_the_operations_of_the_document_and_no_others() {
     assert_eq!(shown, rows);
     for it in OPERATIONS {
         let reads = it.method == "GET";
-        let light = matches!(it.weight, Weight::Reads | Weight::Looks);
+        let light = matches!(it.weight, AuditWeight::Reads | AuditWeight::Looks);
         assert_eq!(reads, light, "{}", it.id);
         assert!(
-            reads || it.weight == Weight::Checks || it.id == "rotateMe" || it.power != Power::Read
+            reads
+                || it.weight == AuditWeight::Checks
+                || it.id == "rotateMe"
+                || it.power != Power::Read
         );
     }
 }
@@ -279,7 +282,7 @@ async fn a_look_at_the_cases_leaves_an_entry_with_the_filter() {
 }
 
 #[actix_web::test]
-async fn whoever_acts_says_why_and_the_log_has_it_before_and_after() {
+async fn actions_need_a_reason_and_are_audited_before_and_after() {
     let house = House::open();
     // Setting up a service takes no reason while there are no people.
     let tenant = house.tenant().await;
@@ -476,7 +479,7 @@ async fn an_operator_suspends_verifies_and_reactivates_an_account() {
 }
 
 #[actix_web::test]
-async fn whoever_holds_the_body_back_acts_as_what_they_are_when_it_comes() {
+async fn permissions_are_checked_when_a_delayed_body_arrives() {
     use std::io::{Read as _, Write as _};
     let house = House::open();
     let tenant = house.tenant().await;

@@ -157,7 +157,7 @@ impl Asked {
                 let silent: Vec<_> = self.silent.into_values().collect();
                 tracing::warn!(
                     silent = silent.join(", "),
-                    "a server of the log takes writes, and is used, while others do not answer"
+                    "using a log server that accepts writes while others do not answer"
                 );
             }
             return Ok(session);

@@ -6,11 +6,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use caudal_storage::conformance::{Words, commit, entry, stream, submit};
-use caudal_storage::{CommitNo, DurableStore, Index as _, Part, Store as _, StoreOptions, Turn};
+use caudal_storage::{
+    CommitNo, DurableStore, Index as _, NodePart, RoleChange, Store as _, StoreOptions,
+};
 
 use super::proxy::Proxy;
 use crate::PostgresLog;
-use crate::here::USER;
+use crate::local::USER;
 use crate::server::{Server, cell, own};
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -28,7 +30,7 @@ const CLOCK: &str = "CREATE SCHEMA clock; \
 struct Node {
     store: Arc<DurableStore>,
     proxy: Proxy,
-    turns: Receiver<Turn>,
+    turns: Receiver<RoleChange>,
 }
 
 impl Node {
@@ -42,7 +44,7 @@ impl Node {
             })),
             ..StoreOptions::small()
         };
-        let part = Part::Node {
+        let part = NodePart::Node {
             name: Arc::from(name),
             url: Arc::from(format!("http://{name}")),
             lease: LEASE,
@@ -65,7 +67,7 @@ impl Node {
     fn owns(&self, at_most: Duration) -> Duration {
         let began = Instant::now();
         let turn = self.turns.recv_timeout(at_most);
-        assert!(matches!(turn, Ok(Turn::Owns(_))), "{turn:?}");
+        assert!(matches!(turn, Ok(RoleChange::Owns(_))), "{turn:?}");
         began.elapsed()
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use caudal_storage::conformance::{Words, commit, entry, stream, submit};
 use caudal_storage::log::{Log, LogError, Sealed};
 use caudal_storage::{
-    CommitNo, DurableStore, Index as _, Part, SortOrder, Store as _, StoreError, StoreOptions,
+    CommitNo, DurableStore, Index as _, NodePart, SortOrder, Store as _, StoreError, StoreOptions,
 };
 
 use super::proxy::{Lost, Proxy};
@@ -22,14 +22,14 @@ const LONG: Duration = Duration::from_secs(3600);
 const CUT: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                    WHERE application_name = 'caudal'";
 
-fn join(dir: &Path, settings: Settings, part: &Part) -> Arc<DurableStore> {
+fn join(dir: &Path, settings: Settings, part: &NodePart) -> Arc<DurableStore> {
     let log = Box::new(PostgresLog::open(settings).unwrap());
     let options = StoreOptions::small();
     DurableStore::join(dir, options, Arc::new(Words), log, part).unwrap()
 }
 
-fn owner() -> Part {
-    Part::Owner {
+fn owner() -> NodePart {
+    NodePart::Owner {
         name: "one".to_owned(),
         lease: LONG,
         patience: Duration::ZERO,
@@ -50,7 +50,7 @@ fn write(store: &DurableStore, number: u64, stop: &AtomicBool) -> u64 {
 /// A new node that follows the log has each stream's commits once and in order.
 fn check(settings: Settings, acknowledged: &[u64]) {
     let dir = tempfile::tempdir().unwrap();
-    let follower = join(dir.path(), settings, &Part::Follower);
+    let follower = join(dir.path(), settings, &NodePart::Follower);
     assert_eq!(follower.applied(), CommitNo(acknowledged.iter().sum()));
     for (n, count) in (0..).zip(acknowledged) {
         let order = SortOrder::Ascending;
@@ -358,7 +358,7 @@ fn an_owner_whose_server_is_short_refuses_commits_and_renews_when_it_can() {
     let (dir, cell) = (tempfile::tempdir().unwrap(), cell());
     let mut settings = server.settings(server.port, cell);
     settings.limits.short = Duration::from_millis(100);
-    let part = Part::Owner {
+    let part = NodePart::Owner {
         name: "one".to_owned(),
         lease: Duration::from_secs(2),
         patience: Duration::ZERO,

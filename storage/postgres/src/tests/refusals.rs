@@ -10,7 +10,7 @@ use caudal_storage::CommitNo;
 use caudal_storage::log::Log as _;
 use secrecy::SecretString;
 
-use crate::here::{self, Programs, USER};
+use crate::local::{self, Programs, USER};
 use crate::server::{Server, cell, installed, limits, own, shared};
 use crate::{PostgresLog, Settings};
 
@@ -154,7 +154,7 @@ fn passwords_are_asked_for_and_never_shown() {
 }
 
 #[test]
-fn nobody_there_is_said_with_where() {
+fn an_unreachable_service_is_reported_with_its_address() {
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -168,7 +168,7 @@ fn nobody_there_is_said_with_where() {
 }
 
 #[test]
-fn of_several_servers_the_one_that_takes_writes_is_used() {
+fn the_server_that_accepts_writes_is_used() {
     let Some(server) = shared() else { return };
     let Some(other) = own() else { return };
     other.stop();
@@ -256,7 +256,7 @@ fn a_server_that_stands_still_keeps_nobody_from_the_one_that_takes_writes() {
 }
 
 #[test]
-fn of_two_servers_that_take_writes_the_one_that_was_promoted_last_is_used() {
+fn the_server_promoted_last_is_used() {
     if !installed() {
         return;
     }
@@ -268,7 +268,7 @@ fn of_two_servers_that_take_writes_the_one_that_was_promoted_last_is_used() {
     let after = before.standby(&dir.path().join("two"), "two").unwrap();
     after.promote().unwrap();
     for servers in [[&before, &after], [&after, &before]] {
-        let url = SecretString::from(here::Server::url(&servers, USER));
+        let url = SecretString::from(local::Server::url(&servers, USER));
         let mut settings = Settings::new(&url, None).unwrap();
         // However slow the machine is, both servers answer.
         settings.limits.connect = Duration::from_secs(120);

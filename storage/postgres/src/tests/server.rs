@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::here::{self, NoServer, Programs, USER};
+use crate::local::{self, NoServer, Programs, USER};
 use crate::{Limits, PostgresLog, Settings};
 
 /// A server, running or not.
@@ -23,7 +23,7 @@ use crate::{Limits, PostgresLog, Settings};
 pub struct Server {
     programs: Programs,
     /// Declared before the folder, so that it is dropped before the folder is removed.
-    server: here::Server,
+    server: local::Server,
     _dir: tempfile::TempDir,
     /// The port on which it listens on the loopback address.
     pub port: u16,

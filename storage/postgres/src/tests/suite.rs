@@ -34,7 +34,7 @@ fn the_log_on_postgresql() {
 }
 
 #[test]
-fn of_many_who_want_the_cell_one_has_it() {
+fn one_of_many_contenders_owns_the_cell() {
     let Some(server) = shared() else { return };
     let cell = cell();
     let mut before = Epoch(0);

@@ -3,11 +3,11 @@
 use crate::api::Finding;
 use crate::durable::checker::{Checker, Current, Work, now_ms};
 use crate::durable::checkpoint::Rounds;
-use crate::index::again::bytes_of;
+use crate::index::scrub::bytes_of;
 use crate::journal::names::segment_name;
 use crate::journal::position;
 use crate::journal::prepare::exhausted;
-use crate::journal::seal::Wrong;
+use crate::journal::seal::SegmentError;
 use crate::num::low32;
 use crate::sync::lock;
 
@@ -16,21 +16,21 @@ const FINDINGS_MAX: usize = 100;
 
 impl Checker {
     /// Reports what is wrong with a segment; false when it is to be tried again shortly.
-    pub(super) fn found(&self, work: &mut Work, number: u32, wrong: Wrong) -> bool {
+    pub(super) fn found(&self, work: &mut Work, number: u32, wrong: SegmentError) -> bool {
         let name = segment_name(number);
         match wrong {
-            Wrong::Refused(_, e) if exhausted(&e) => {
+            SegmentError::Refused(_, e) if exhausted(&e) => {
                 tracing::warn!(segment = name, error = %e, "the check of the journal waits");
                 return false;
             }
-            Wrong::Refused(offset, e) => {
+            SegmentError::Refused(offset, e) => {
                 let why = format!("reading {name} at offset {offset}: {e}");
                 let at = position(number, low32(offset));
                 self.health.unreadable(&why, Some(at));
                 work.refused.insert(number);
                 self.keep(&name, Some(offset), format!("it cannot be read: {e}"));
             }
-            Wrong::Damaged { offset, why } => {
+            SegmentError::Damaged { offset, why } => {
                 let place = self.journal.path().join(&name);
                 self.health.rot(&place, offset, &why);
                 // the next start reads this segment
@@ -75,7 +75,7 @@ impl Checker {
         }
         done += match &work.current {
             Some(Current::Segment(reread)) => reread.offset(),
-            Some(Current::Run(again)) => again.bytes(),
+            Some(Current::Run(scrub)) => scrub.bytes(),
             None => 0,
         };
         let mut shown = lock(&self.shown);

@@ -12,7 +12,7 @@
 //! others read only what was finished.
 //!
 //! **Failure.** Blocks carry their identity and checksum, and the table its own; whatever differs is damage. The system's
-//! refusals are told apart from it (see [`Trouble`]).
+//! refusals are told apart from it (see [`IndexError`]).
 
 use std::fs::File;
 use std::ops::Range;
@@ -21,10 +21,10 @@ use std::sync::RwLock;
 
 use sled::IVec;
 
-use super::{Keyed, VALUE_MAX, Visit, parse_key};
+use super::{BlockVisitor, Keyed, VALUE_MAX, parse_key};
 use crate::codec::Cursor;
 use crate::files::Files;
-use crate::index::trouble::Trouble;
+use crate::index::error::IndexError;
 use crate::journal::format::Hash;
 use crate::num::{u16_of, u32_of, u64_of, usize_of, usize_of32};
 use crate::sync::{read, write};
@@ -40,7 +40,7 @@ const TAIL: usize = 40;
 
 /// Where the blocks lie.
 #[derive(Debug, Default)]
-struct Places {
+struct BlockPlaces {
     /// The offset of every [`GROUP`]th block.
     starts: Vec<u64>,
     lengths: Vec<u16>,
@@ -50,7 +50,7 @@ struct Places {
     digest: Option<Hash>,
 }
 
-impl Places {
+impl BlockPlaces {
     fn push(&mut self, length: u16) {
         if self.lengths.len().is_multiple_of(GROUP) {
             self.starts.push(self.end);
@@ -101,7 +101,7 @@ impl Places {
 #[derive(Debug)]
 pub(super) struct RunFile {
     file: File,
-    places: RwLock<Places>,
+    places: RwLock<BlockPlaces>,
 }
 
 impl RunFile {
@@ -117,20 +117,20 @@ impl RunFile {
     ///
     /// # Errors
     /// `Read` when the system refuses, `Damaged` when there is no table, or a broken one.
-    pub(super) fn open(file: File) -> Result<Self, Trouble> {
+    pub(super) fn open(file: File) -> Result<Self, IndexError> {
         let unreadable = "the table of a run is unreadable";
-        let size = file.metadata().map_err(|e| Trouble::looking(&e))?.len();
+        let size = file.metadata().map_err(|e| IndexError::looking(&e))?.len();
         let read = |bytes: u64| {
             let at = size.checked_sub(bytes).ok_or(unreadable)?;
             let mut table = vec![0; usize_of(bytes)];
             let read = file.read_exact_at(&mut table, at);
-            read.map_err(|e| Trouble::looking(&e)).map(|()| table)
+            read.map_err(|e| IndexError::looking(&e)).map(|()| table)
         };
         let tail = read(u64_of(TAIL))?;
         let count = Cursor::new(&tail).u32().ok_or(unreadable)?;
         let bytes = u64::from(count) * 2 + u64_of(TAIL);
         let table = read(bytes)?;
-        let places = Places::parse(&table, size - bytes).ok_or(unreadable)?;
+        let places = BlockPlaces::parse(&table, size - bytes).ok_or(unreadable)?;
         Ok(Self {
             file,
             places: RwLock::new(places),
@@ -141,7 +141,7 @@ impl RunFile {
     ///
     /// # Errors
     /// `Write` when the system refuses, `Damaged` when they do not follow the blocks before them.
-    pub(super) fn put(&self, blocks: &mut Vec<Keyed>, files: &Files) -> Result<(), Trouble> {
+    pub(super) fn put(&self, blocks: &mut Vec<Keyed>, files: &Files) -> Result<(), IndexError> {
         let (mut next, end) = {
             let places = read(&self.places);
             (places.lengths.len(), places.end)
@@ -158,7 +158,7 @@ impl RunFile {
             piece.extend_from_slice(&block);
             if piece.len() >= PIECE || left.peek().is_none() {
                 let written = files.write_at(&self.file, &piece, at);
-                written.map_err(|e| Trouble::writing(&e))?;
+                written.map_err(|e| IndexError::writing(&e))?;
                 at += u64_of(piece.len());
                 piece.clear();
             }
@@ -177,7 +177,7 @@ impl RunFile {
     ///
     /// # Errors
     /// `Write` when the system refuses.
-    pub(super) fn finish(&self, digest: &Hash, files: &Files) -> Result<(), Trouble> {
+    pub(super) fn finish(&self, digest: &Hash, files: &Files) -> Result<(), IndexError> {
         let (table, end) = {
             let mut places = write(&self.places);
             places.digest = Some(*digest);
@@ -185,23 +185,23 @@ impl RunFile {
             (places.table(digest), places.end)
         };
         let written = files.write_at(&self.file, &table, end);
-        written.map_err(|e| Trouble::writing(&e))
+        written.map_err(|e| IndexError::writing(&e))
     }
 
     /// Makes everything written durable.
     ///
     /// # Errors
     /// `Write` when the system refuses. What is on disk is unknown then.
-    pub(super) fn sync(&self, files: &Files) -> Result<(), Trouble> {
+    pub(super) fn sync(&self, files: &Files) -> Result<(), IndexError> {
         let synced = files.sync_data(&self.file);
-        synced.map_err(|e| Trouble::writing(&e))
+        synced.map_err(|e| IndexError::writing(&e))
     }
 
     /// A block; `None` when the run has fewer.
     ///
     /// # Errors
     /// `Read` when the system refuses, `Damaged` when the file is cut short. The block itself is not checked here.
-    pub(super) fn get(&self, block: u32) -> Result<Option<IVec>, Trouble> {
+    pub(super) fn get(&self, block: u32) -> Result<Option<IVec>, IndexError> {
         let Some((at, length)) = read(&self.places).of(usize_of32(block)) else {
             return Ok(None);
         };
@@ -209,7 +209,7 @@ impl RunFile {
         let value = room.get_mut(..usize::from(length));
         let value = value.ok_or("a block of a run is too long")?;
         let done = self.file.read_exact_at(value, at);
-        done.map_err(|e| Trouble::looking(&e))?;
+        done.map_err(|e| IndexError::looking(&e))?;
         Ok(Some(IVec::from(&*value)))
     }
 
@@ -217,7 +217,11 @@ impl RunFile {
     ///
     /// # Errors
     /// As [`Self::get`], and the error of `visit`, which ends the walk.
-    pub(super) fn scan(&self, blocks: Range<u32>, visit: Visit<'_>) -> Result<(), Trouble> {
+    pub(super) fn scan(
+        &self,
+        blocks: Range<u32>,
+        visit: BlockVisitor<'_>,
+    ) -> Result<(), IndexError> {
         let mut next = blocks.start;
         let mut piece = Vec::new();
         while next < blocks.end {
@@ -235,7 +239,7 @@ impl RunFile {
             let lengths = lengths.ok_or("a run has no such blocks")?;
             piece.resize(lengths.iter().map(|length| usize::from(*length)).sum(), 0);
             let done = self.file.read_exact_at(&mut piece, at);
-            done.map_err(|e| Trouble::looking(&e))?;
+            done.map_err(|e| IndexError::looking(&e))?;
             let mut rest = Cursor::new(&piece);
             for length in lengths {
                 let value = rest.bytes(usize::from(length));
@@ -318,7 +322,7 @@ mod tests {
         let size = file.metadata().unwrap().len();
         let table = size - 1590;
         let damaged = |file: &File| match RunFile::open(file.try_clone().unwrap()) {
-            Err(Trouble::Damaged(why)) => assert!(why.contains("unreadable"), "{why}"),
+            Err(IndexError::Damaged(why)) => assert!(why.contains("unreadable"), "{why}"),
             other => panic!("{other:?}"),
         };
         for bit in 0..table * 8 {

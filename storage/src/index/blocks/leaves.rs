@@ -17,7 +17,7 @@
 use sled::IVec;
 
 use super::BlockStore;
-use crate::index::trouble::Trouble;
+use crate::index::error::IndexError;
 use crate::sync::lock;
 
 /// Bytes of blocks that are given to sled in one go.
@@ -35,7 +35,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// When sled or the system refuses.
-    pub(super) fn put_in_leaves(&self, blocks: &mut Vec<Keyed>) -> Result<(), Trouble> {
+    pub(super) fn put_in_leaves(&self, blocks: &mut Vec<Keyed>) -> Result<(), IndexError> {
         for part in blocks.chunks(TURN) {
             let none = part.iter().map(|(key, _)| (*key, IVec::default()));
             self.give(none)?;
@@ -63,7 +63,7 @@ impl BlockStore {
         Ok(())
     }
 
-    fn give(&self, values: impl Iterator<Item = ([u8; 12], IVec)>) -> Result<(), Trouble> {
+    fn give(&self, values: impl Iterator<Item = ([u8; 12], IVec)>) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
         for (key, value) in values {
             self.main.insert(key, value)?;

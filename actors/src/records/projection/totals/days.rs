@@ -2,7 +2,7 @@
 //! days, without reading any account.
 //!
 //! **Shape.** A row for each day with movements, under its last instant: available, held (each an `i128`), vouchers
-//! (`u64`) and a zero (`u64`), big-endian. The newest day lies in the row of the realm's sums, with its first and
+//! (`u64`) and a zero (`u64`), big-endian. The newest day is in the row of the realm's sums, with its first and
 //! last instant, until a later one begins. A voucher that an account decided a moment before midnight may come
 //! after one of the next day: it changes the row of its own day.
 
@@ -14,7 +14,7 @@ use caudal_storage::{IndexWriter, StoreError};
 use crate::records::keys;
 
 /// A word of a row.
-type Word = [u8; 16];
+type RowWord = [u8; 16];
 
 /// The sums that vouchers add to a realm, in centavos; debits are below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,7 +38,7 @@ impl Added {
         }
     }
 
-    fn words(self) -> [Word; 3] {
+    fn words(self) -> [RowWord; 3] {
         [
             self.available.centavos().to_be_bytes(),
             self.held.centavos().to_be_bytes(),
@@ -46,7 +46,7 @@ impl Added {
         ]
     }
 
-    fn of([available, held, vouchers]: [Word; 3]) -> Self {
+    fn of([available, held, vouchers]: [RowWord; 3]) -> Self {
         let sum = |word| Sum::from_centavos(i128::from_be_bytes(word));
         Self {
             available: sum(available),
@@ -81,13 +81,13 @@ pub(crate) struct Day {
 
 impl Day {
     /// Its part of the row of the realm's sums.
-    pub(crate) fn words(self) -> [Word; 4] {
+    pub(crate) fn words(self) -> [RowWord; 4] {
         let [available, held, vouchers] = self.added.words();
         [together(self.first, self.last), available, held, vouchers]
     }
 
     /// Reads the words that [`Self::words`] gave.
-    pub(crate) fn of([ends, available, held, vouchers]: [Word; 4]) -> Self {
+    pub(crate) fn of([ends, available, held, vouchers]: [RowWord; 4]) -> Self {
         let (first, last) = apart(ends);
         Self {
             first,
@@ -129,12 +129,12 @@ impl Day {
 }
 
 /// Two numbers as one word.
-pub(super) fn together(first: u64, second: u64) -> Word {
+pub(super) fn together(first: u64, second: u64) -> RowWord {
     (u128::from(first).wrapping_shl(64) | u128::from(second)).to_be_bytes()
 }
 
 /// The two numbers of a word.
-pub(super) fn apart(word: Word) -> (u64, u64) {
+pub(super) fn apart(word: RowWord) -> (u64, u64) {
     let half = |at: u32| {
         let shifted = u128::from_be_bytes(word).wrapping_shr(at);
         u64::try_from(shifted & u128::from(u64::MAX)).unwrap_or(u64::MAX)
