@@ -20,7 +20,6 @@ mod remote;
 mod restore;
 mod sandbox_bank;
 mod serve;
-#[cfg(feature = "packaging")]
 mod shell;
 mod statement;
 mod status;
@@ -29,7 +28,6 @@ mod table;
 mod terminal;
 mod verify;
 
-#[cfg(feature = "packaging")]
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -93,14 +91,12 @@ enum Command {
         catalogue: Option<CatalogueName>,
     },
     /// Print completions of this command line for a shell
-    #[cfg(feature = "packaging")]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Write the manual pages, one for each command
-    #[cfg(feature = "packaging")]
     Man {
         /// The folder that gets them
         #[arg(value_name = "DIR")]
@@ -184,9 +180,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Restore(args) => restore::run(&args),
         Command::Realm(command) => realm::run(*command),
         Command::Openapi { catalogue } => openapi(catalogue),
-        #[cfg(feature = "packaging")]
         Command::Completions { shell } => shell::completions(shell),
-        #[cfg(feature = "packaging")]
         Command::Man { folder } => shell::manual(&folder),
         Command::Bench(args) => bench(&args),
     };

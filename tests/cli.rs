@@ -3,7 +3,6 @@
 mod cuts;
 mod documents;
 mod people;
-#[cfg(feature = "packaging")]
 mod shell;
 
 use std::fs;

@@ -1,7 +1,6 @@
 //! `caudal completions` and `caudal man`: the commands described for shells and for `man`.
 //!
-//! Both are generated from the command line's definition, so they cannot differ from it. Only a program built with the
-//! feature `packaging` has them.
+//! Both are generated from the command line's definition, so they cannot differ from it.
 
 use std::fs;
 use std::path::Path;
