@@ -53,7 +53,7 @@ impl Dying {
     fn tick(&self) -> Result<(), BackupError> {
         match self.left.fetch_sub(1, Ordering::SeqCst) {
             1.. => Ok(()),
-            _ => Err(BackupError::backup_store("the depot", "it is dead")),
+            _ => Err(BackupError::backup_store("the backup store", "it is gone")),
         }
     }
 }
@@ -432,7 +432,7 @@ async fn an_unreachable_backup_store_is_retried_without_blocking_requests() {
     let cvus = worked(&service, 5).await;
     let told = shipped(&service).await;
     assert!(
-        told["error"].as_str().unwrap().contains("it is dead"),
+        told["error"].as_str().unwrap().contains("it is gone"),
         "{told}"
     );
     assert!(

@@ -146,7 +146,7 @@ async fn a_store_goes_to_a_database_and_back_and_each_place_it_left_refuses() {
     let before = back.seen(&key, &cvus).await;
     not_restored(text(&back.data), &database, "superseded");
     // From a backup into another database; a backup is not superseded.
-    let backup_store = dir.path().join("depot");
+    let backup_store = dir.path().join("backups");
     let ship = [
         "backup",
         "--data",

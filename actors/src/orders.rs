@@ -31,14 +31,14 @@ pub trait Order: Send + Sized + 'static {
 }
 
 /// The request context of an order's caller.
-pub type TicketOf<O> = RequestContext<<O as Order>::Outcome>;
+pub type ContextOf<O> = RequestContext<<O as Order>::Outcome>;
 
 /// An order with its caller's request context: the message that travels.
 pub struct Envelope<O: Order> {
     /// The order.
     pub order: O,
     /// Its caller's request context.
-    pub request: TicketOf<O>,
+    pub request: ContextOf<O>,
 }
 
 impl<O: Order<Outcome = ()>> From<O> for Envelope<O> {

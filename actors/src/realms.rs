@@ -52,7 +52,7 @@ use crate::courier::Courier;
 use crate::failure::Failure;
 use crate::mailbox::{HasResponder as _, Mailbox, QueueDepth, Queued, give_way};
 use crate::meter::Meter;
-use crate::orders::{Envelope, Order, TicketOf};
+use crate::orders::{ContextOf, Envelope, Order};
 use crate::realm_tasks::CancelGuard;
 use crate::records::{Tail, reads};
 use crate::reply::Given;
@@ -128,7 +128,7 @@ pub trait RealmOrder: Order {
 
     /// Takes the order, which its idempotency key has let through: claims the names that it needs exclusively, and
     /// forwards it to its account, or decides it. Never waits.
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext);
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, ctx: &mut RealmContext);
 
     /// Takes an order whose key's first request was cut off while it asked the bank for an account: the account answers
     /// from the state that it has reached.
@@ -136,7 +136,7 @@ pub trait RealmOrder: Order {
         self,
         _account: AccountNo,
         realm: &mut RealmSupervisor,
-        request: TicketOf<Self>,
+        request: ContextOf<Self>,
         ctx: &mut RealmContext,
     ) {
         self.route(realm, request, ctx);
@@ -144,7 +144,7 @@ pub trait RealmOrder: Order {
 }
 
 impl<Q: Question> RealmOrder for Q {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         realm.ask(self.target(), self, request);
     }
 }
@@ -160,7 +160,7 @@ impl Order for Retire {
 }
 
 impl RealmOrder for Retire {
-    fn route(self, _: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, _: &mut RealmSupervisor, _: ContextOf<Self>, ctx: &mut RealmContext) {
         ctx.stop();
     }
 }
@@ -345,7 +345,7 @@ impl RealmSupervisor {
         &mut self,
         number: Result<AccountNo, Failure>,
         order: O,
-        request: TicketOf<O>,
+        request: ContextOf<O>,
     ) {
         match number.and_then(|number| self.children.get(number)) {
             Ok(child) => child.send(order, request),
@@ -354,7 +354,7 @@ impl RealmSupervisor {
     }
 
     /// Hands a question to its account's actor, or answers with the failure at once.
-    fn ask<O: AccountOrder>(&mut self, target: Target, question: O, request: TicketOf<O>) {
+    fn ask<O: AccountOrder>(&mut self, target: Target, question: O, request: ContextOf<O>) {
         let number = self.number(target);
         match number.and_then(|number| self.children.get(number)) {
             Ok(child) => child.send(question, request),

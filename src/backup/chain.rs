@@ -478,7 +478,7 @@ mod tests {
             (name, pack(&log, &run.collect::<Vec<_>>().concat()).unwrap())
         };
         for (last, reached) in [(4, Some(3)), (3, Some(3)), (2, None)] {
-            let place = dir.path().join(format!("depot-{last}"));
+            let place = dir.path().join(format!("copy-{last}"));
             std::fs::create_dir(&place).unwrap();
             let backup_store = backup_store::open(place.to_str().unwrap(), false).unwrap();
             let tails = [

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_depot_without_its_objects_gets_none_until_they_are_back() {
+    async fn a_backup_store_without_its_objects_gets_none_until_they_are_back() {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions::small();
         let store = DurableStore::open(
@@ -336,7 +336,7 @@ mod tests {
             store.submit(Commit::default(), done_with);
             done.recv().unwrap().unwrap()
         };
-        let (place, chosen) = (dir.path().join("depot"), Chosen::default());
+        let (place, chosen) = (dir.path().join("backups"), Chosen::default());
         let backup_store = backup_store::open(place.to_str().unwrap(), true).unwrap();
         let (records, mut shipment) = (store.records(), None);
         post();

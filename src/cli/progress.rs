@@ -120,7 +120,8 @@ impl Shown {
             Unit::Bytes(None) => format!("{what} {} MiB ({} MiB/s)", done / MIB, rate / mib),
             Unit::Bytes(Some(all)) => {
                 let part = u128::from(done) * 100 / u128::from(all);
-                let left = u128::from(all.saturating_sub(done)).checked_div(rate);
+                let left = all.checked_sub(done);
+                let left = left.and_then(|left| u128::from(left).checked_div(rate));
                 let left = left.map_or_else(String::new, |left| format!(", {left} s left"));
                 format!(
                     "{what} {} of {} MiB, {part} % ({} MiB/s{left})",

@@ -13,6 +13,7 @@ pub mod statements;
 pub mod texts;
 pub mod transfers;
 pub mod treasury;
+pub mod update_limits;
 pub mod voucher_types;
 pub mod vouchers;
 pub mod webhooks;

@@ -5,6 +5,7 @@
 
 mod fingerprint;
 pub mod json_error;
+pub mod listed;
 pub mod read;
 
 use std::collections::BTreeMap;

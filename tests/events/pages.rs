@@ -171,8 +171,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
         EventId::parse(text(&events[0], "id")).unwrap().tag,
     ] {
         let query = format!("after={}", EventId { tag, ..known });
-        let why = "is an event that this log does not have: an older copy of it was put back; read it \
-             from an earlier event that it has, or from the first";
+        let why = "is an event that this log does not have, because an older copy was restored; continue from an earlier event, or from the first";
         refused(&service.a, &query, "after", why).await;
     }
     // There is also a place before the first event.

@@ -193,7 +193,7 @@ async fn a_realm_has_so_many_streams_and_whoever_leaves_makes_room() {
     assert_eq!(full.header("retry-after"), "5");
     assert_eq!(
         full["message"],
-        "the realm has 3 streams open already; close one first"
+        "the realm already has 3 open streams; close one first"
     );
     // The feed, other realms and the open streams are not affected.
     a.get(FEED).await.is(200);

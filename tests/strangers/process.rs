@@ -224,7 +224,7 @@ async fn signals_of_others_end_nothing_and_what_is_left_is_private() {
         process.signal(signal);
     }
     wait_until("the signals are seen", SOON, async || {
-        (process.log().matches("goes on").count() >= 3).then_some(())
+        (process.log().matches("ignored: settings").count() >= 3).then_some(())
     })
     .await;
     process.client.get("/readyz").await.is(200);

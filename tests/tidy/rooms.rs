@@ -163,19 +163,19 @@ const HTTP: &[&str] = &[
     "audit_rate",
     "body",
     "pieces",
-    "strangers",
+    "wrong_keys",
     "borrowed",
     "frame",
     "query",
     "caller",
     "params",
     "request",
-    "bodies/limits",
+    "bodies/update_limits",
     "declared",
     "persons",
     "respond",
     "rows",
-    "whole",
+    "whole_list",
     "pages",
     "statements",
 ];
@@ -199,8 +199,18 @@ const BANK: &[&str] = &[
 ];
 /// The rooms of `src/backup`; each may use those before it.
 const BACKUP: &[&str] = &[
-    "depot", "object", "names", "end", "chain", "portable", "ship", "since", "outgoing", "restore",
-    "shipment", "run",
+    "backup_store",
+    "object",
+    "names",
+    "end",
+    "chain",
+    "portable",
+    "ship",
+    "since",
+    "outgoing",
+    "restore",
+    "shipment",
+    "run",
 ];
 /// The rooms of `src/service`; each may use those before it.
 const SERVICE: &[&str] = &[

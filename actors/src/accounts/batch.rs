@@ -13,7 +13,7 @@ use super::{AccountContext, AccountOrder, AccountState, ItemOutcome, Posting};
 use crate::commit_writer::{RequestContext, WriteSet, is_final};
 use crate::failure::Failure;
 use crate::mailbox::give_way;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::records::rest::WrittenPart;
 use crate::reply::{ClaimGuard, Responder};
 
@@ -115,7 +115,7 @@ impl Order for BatchShard {
 }
 
 impl AccountOrder for BatchShard {
-    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, ctx: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: ContextOf<Self>, ctx: &mut AccountContext) {
         state.post_many(self);
         give_way(ctx);
     }

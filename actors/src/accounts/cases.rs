@@ -12,7 +12,7 @@ use caudal_ledger::transfers::{Departure, Verdict};
 use super::{AccountContext, AccountOrder, AccountState, NoticeOutcome, TransferView};
 use crate::commit_writer::WriteSet;
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::records::reads;
 
 /// A person decides about a transfer that waits for the bank.
@@ -30,7 +30,7 @@ impl Order for DecideTransfer {
 }
 
 impl AccountOrder for DecideTransfer {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let Self {
             transfer: TransferId(VoucherId { sequence, tag, .. }),
             verdict,
@@ -76,7 +76,7 @@ impl Order for CreditParked {
 }
 
 impl AccountOrder for CreditParked {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let Self(mut parked, decision) = self;
         let settings = state.shared.settings();
         let context = state.context(&settings, state.now());
@@ -108,7 +108,7 @@ impl Order for BookDeparture {
 }
 
 impl AccountOrder for BookDeparture {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let Self(left) = self;
         let mut open = state.account.transfers.values();
         let known = open.any(|transfer| transfer.origin == Some(left.origin));

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::commit_writer::WriteSet;
 use crate::failure::Failure;
-use crate::orders::{Envelope, Order, TicketOf};
+use crate::orders::{ContextOf, Envelope, Order};
 use crate::outgoing_pause::OutgoingPause;
 use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
@@ -187,7 +187,7 @@ impl Order for EnrolAccount {
 }
 
 impl AccountOrder for EnrolAccount {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, ctx: &mut AccountContext) {
         let settings = state.shared.settings();
         let tenant = (settings.tenant.as_str(), settings.mode);
         let fact = match state.account.decide_enrolment(&self.order, tenant) {
@@ -232,7 +232,7 @@ impl Order for AdoptEnrolment {
 }
 
 impl AccountOrder for AdoptEnrolment {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let known = state.account.enrolment.as_ref();
         let outcome = match known.filter(|known| known.is_of(&self.0)) {
             // Another enrolment has begun since; the end of the first one is no longer known.
@@ -256,7 +256,7 @@ impl Order for TakeFundAnswer {
 }
 
 impl AccountOrder for TakeFundAnswer {
-    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {
         let Self(attempt, waits) = self;
         let enrolment = attempt.enrolment;
         state.fund_answered(attempt, true);
@@ -276,7 +276,7 @@ impl Order for FundAnswered {
 }
 
 impl AccountOrder for FundAnswered {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         state.fund_answered(self.1, false);
         let view = state.enrolment_view(false);
         state.writer.end(Ok(view), request);

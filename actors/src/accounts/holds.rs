@@ -13,7 +13,7 @@ use caudal_storage::StoreError;
 use super::{AccountContext, AccountOrder, AccountState, HoldView, Question, Target};
 use crate::commit_writer::{Shared, WriteSet};
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::records::reads;
 
 /// Sets money of an account apart until the hold is confirmed, released, or expired.
@@ -31,7 +31,7 @@ impl Order for PlaceHold {
 }
 
 impl AccountOrder for PlaceHold {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let Self { order, dry_run, .. } = self;
         let existing = match state.existing(Direction::Hold, &order.external_id) {
             Ok(existing) => existing,
@@ -76,7 +76,7 @@ impl Order for StepHold {
 }
 
 impl AccountOrder for StepHold {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let number = self.id.0.sequence;
         let open = state.account.holds.get(&number);
         let Some(mut hold) = open.filter(|hold| hold.tag == self.id.0.tag).cloned() else {

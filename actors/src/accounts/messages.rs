@@ -6,7 +6,7 @@ use caudal_ledger::ids::AccountNo;
 
 use super::{AccountActor, AccountState, Observed};
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 
 /// The context of an account's actor.
 pub type AccountContext = Context<AccountActor>;
@@ -27,7 +27,7 @@ pub trait AccountOrder: Order {
 
     /// Decides the order at the account's account state, applies the decision, and answers once it is on disk. Holds that have
     /// expired are released before.
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext);
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, ctx: &mut AccountContext);
 }
 
 /// A question to an account, which changes nothing.
@@ -50,7 +50,7 @@ impl<Q: Question> Order for Q {
 }
 
 impl<Q: Question> AccountOrder for Q {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let answer = self.answer(state);
         state.writer.end(answer, request);
     }
@@ -64,7 +64,7 @@ impl Order for Observe {
 }
 
 impl AccountOrder for Observe {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         request.answer(Ok(Some(state.observed())));
     }
 }
@@ -77,7 +77,7 @@ impl Order for Tick {
 }
 
 impl AccountOrder for Tick {
-    fn decide(self, _: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {}
+    fn decide(self, _: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {}
 }
 
 /// Leaves the account as one row and stops; only sent to an idle actor.
@@ -90,7 +90,7 @@ impl Order for Passivate {
 impl AccountOrder for Passivate {
     const ENDS: bool = true;
 
-    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {
         state.rest();
     }
 }

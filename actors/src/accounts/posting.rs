@@ -11,7 +11,7 @@ use super::{AccountContext, AccountOrder, AccountState, AccountVoucher, NoticeOu
 use crate::actor_status::ActorStatus;
 use crate::commit_writer::WriteSet;
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 
 /// Posts an adjustment, or says what would happen.
 pub struct Post {
@@ -26,7 +26,7 @@ impl Order for Post {
 }
 
 impl AccountOrder for Post {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         match state.adjust(&self.posting, self.dry_run) {
             Ok((writes, outcome)) => state.writer.finish(writes, outcome, request),
             Err(why) => state.writer.fail(why, request.reply),
@@ -43,7 +43,7 @@ impl Order for BookArrival {
 }
 
 impl AccountOrder for BookArrival {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let settings = state.shared.settings();
         let context = state.context(&settings, state.now());
         let (writes, heard) = match state.account.decide_cash_in(&self.0, &context) {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::ports::BankError;
 use crate::records::{self, PROFILE, reads};
 use crate::reply::ClaimGuard;
@@ -43,7 +43,7 @@ impl Order for BecomeAccount {
 }
 
 impl AccountOrder for BecomeAccount {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, ctx: &mut AccountContext) {
         let at = state.account.created_at;
         let fact = AccountFact::Registered(self.registration);
         let first = match records::entry(state.stream(PROFILE), 1, at, &fact) {
@@ -81,7 +81,7 @@ impl Order for ChangeProfile {
 }
 
 impl AccountOrder for ChangeProfile {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, ctx: &mut AccountContext) {
         let version = state.account.profile_seq;
         if self.if_match.is_some_and(|seen| !seen.contains(&version)) {
             return state.writer.end(Err(Failure::Stale), request);
@@ -109,7 +109,7 @@ impl Order for AdoptChange {
 }
 
 impl AccountOrder for AdoptChange {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let outcome = match (&state.account.pending, &state.account.refusal) {
             (Some(_), _) => Err(Failure::KeyInFlight),
             (None, Some(why)) => Err(Failure::Bank(BankError::Refused(why.clone()))),
@@ -138,7 +138,7 @@ impl Question for ViewAccount {
 }
 
 impl AccountOrder for TakeBankAnswer {
-    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, ctx: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: ContextOf<Self>, ctx: &mut AccountContext) {
         state.bank_answered(ctx.address(), self.0, self.1);
     }
 }

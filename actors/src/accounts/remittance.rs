@@ -63,10 +63,10 @@ impl Order for TransferAttempt {
     type Outcome = ();
 }
 
-/// Asks for the next errand at the bank for a transfer; `None` once it is not open any more.
-pub(super) struct NextErrand(pub u64, pub oneshot::Sender<Option<TransferCall>>);
+/// Asks for the next call to the bank for a transfer; `None` once it is not open any more.
+pub(super) struct NextTransferCall(pub u64, pub oneshot::Sender<Option<TransferCall>>);
 
-impl Order for NextErrand {
+impl Order for NextTransferCall {
     type Outcome = ();
 }
 
@@ -128,7 +128,7 @@ impl Remittance {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
-            // Read this first: an errand from before the hold ended must send nothing, because a person may have
+            // Read this first: a call from before the hold ended must send nothing, because a person may have
             // decided since.
             let held = self.outgoing.is_held();
             let Some(mut call) = self.next(account).await else {
@@ -165,10 +165,10 @@ impl Remittance {
         }
     }
 
-    /// The next errand; `None` when the transfer is settled or the actor is gone.
+    /// The next call; `None` when the transfer is settled or the actor is gone.
     async fn next(&self, account: &Addr<AccountActor>) -> Option<TransferCall> {
         let (sender, next) = oneshot::channel();
-        let question = NextErrand(self.transfer, sender);
+        let question = NextTransferCall(self.transfer, sender);
         account.send(Envelope::from(question)).await.ok()?;
         next.await.ok()?
     }

@@ -5,7 +5,7 @@ use caudal_ledger::money::Amount;
 
 use super::{AccountContext, AccountOrder, AccountState, NoticeOutcome};
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 
 /// Reports that a part of a transfer came back, which is credited.
 pub struct ReverseTransfer {
@@ -25,7 +25,7 @@ impl Order for ReverseTransfer {
 }
 
 impl AccountOrder for ReverseTransfer {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         let Self {
             transfer: number,
             amount,

@@ -14,7 +14,7 @@ use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
 
 use super::remittance::{
-    NextErrand, Remittance, Resolved, TransferAnswer, TransferAttempt, TransferCall,
+    NextTransferCall, Remittance, Resolved, TransferAnswer, TransferAttempt, TransferCall,
 };
 use super::{
     AccountActor, AccountContext, AccountOrder, AccountState, NoticeOutcome, Question, Target,
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::commit_writer::{RequestContext, Shared};
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::ports::TransferOrder;
 use crate::records::projection::VoucherPlace;
 use crate::records::reads;
@@ -46,7 +46,7 @@ impl Order for MakeTransfer {
 
 /// The account requests it through the bank: it holds the money now, and asks the bank once that is on disk.
 impl AccountOrder for MakeTransfer {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, ctx: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, ctx: &mut AccountContext) {
         let Self { order, dry_run, .. } = self;
         let seen = match state.seen(&order, None) {
             Ok(seen) => seen,
@@ -102,15 +102,15 @@ impl Question for FindTransfer {
     }
 }
 
-impl AccountOrder for NextErrand {
-    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
+impl AccountOrder for NextTransferCall {
+    fn decide(self, state: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {
         let Self(transfer, reply) = self;
         drop(reply.send(state.call(transfer)));
     }
 }
 
 impl AccountOrder for Resolved {
-    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {
         let Self {
             transfer: number,
             other,
@@ -133,7 +133,7 @@ impl AccountOrder for Resolved {
 }
 
 impl AccountOrder for TransferAttempt {
-    fn decide(self, state: &mut AccountState, _: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {
         let number = self.transfer;
         let word = match self.answer {
             TransferAnswer::Transfer(transfer) => transfer,
@@ -187,7 +187,7 @@ impl Order for HearTransfer {
 }
 
 impl AccountOrder for HearTransfer {
-    fn decide(self, state: &mut AccountState, request: TicketOf<Self>, _: &mut AccountContext) {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
         if !state.account.transfers.contains_key(&self.transfer) {
             let heard = state.late(self.transfer, &self.answer.word);
             return state.writer.end(heard, request);
@@ -265,7 +265,7 @@ impl AccountState {
         self.shared.tasks.spawn(remittance.run(durable, actor));
     }
 
-    /// The next errand at the bank for a transfer.
+    /// The next call to the bank for a transfer.
     fn call(&self, number: u64) -> Option<TransferCall> {
         let transfer = self.account.transfers.get(&number)?;
         if transfer.status == TransferStatus::Audit {

@@ -36,7 +36,7 @@ use crate::accounts::{CreditParked, NoticeOutcome};
 use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
 use crate::mailbox::{HasResponder as _, Mailbox, Undelivered};
-use crate::orders::{Envelope, Order, TicketOf};
+use crate::orders::{ContextOf, Envelope, Order};
 use crate::ports::BankError;
 use crate::records::keys::Rail;
 use crate::records::{self, BANK, CASES, reads};
@@ -65,7 +65,7 @@ impl RealmOrder for CreditSuspense {
     fn route(
         self,
         realm: &mut RealmSupervisor,
-        mut request: TicketOf<Self>,
+        mut request: ContextOf<Self>,
         ctx: &mut RealmContext,
     ) {
         if !realm.shared.startup_gate.is_passed() {
@@ -98,7 +98,7 @@ impl RealmOrder for ReturnSuspense {
     fn route(
         self,
         realm: &mut RealmSupervisor,
-        mut request: TicketOf<Self>,
+        mut request: ContextOf<Self>,
         ctx: &mut RealmContext,
     ) {
         if !realm.shared.startup_gate.is_passed() {
@@ -141,7 +141,7 @@ impl RealmOrder for RecogniseReturn {
     fn route(
         self,
         realm: &mut RealmSupervisor,
-        mut request: TicketOf<Self>,
+        mut request: ContextOf<Self>,
         ctx: &mut RealmContext,
     ) {
         let Self { place, attempt } = self;
@@ -180,7 +180,7 @@ impl Order for TakeReturnAnswer {
 }
 
 impl RealmOrder for TakeReturnAnswer {
-    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, _: ContextOf<Self>, _: &mut RealmContext) {
         let Self(answer, over) = self;
         let ReturnAttempt {
             number,
@@ -228,7 +228,12 @@ impl Order for HearReturn {
 }
 
 impl RealmOrder for HearReturn {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let Self(number, record) = self;
         match realm.heard_of_return(number, &TransferAnswer::Transfer(record)) {
             Err(None) => realm.end(Err(Failure::Overloaded), request),
@@ -268,7 +273,12 @@ impl Order for TakeBackReturn {
 }
 
 impl RealmOrder for TakeBackReturn {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let store = realm.shared.store.as_ref();
         let parked = match reads::cases::returned(store, realm.shared.realm, self.number) {
             Ok(Some(parked)) => parked,

@@ -17,7 +17,7 @@ use crate::actor_status::ActorStatus;
 use crate::commit_writer::{RequestContext, Shared};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::residency::Residents;
 
 /// The most candidates that are checked before one account starts beyond the bound.
@@ -26,7 +26,7 @@ const ROOM_TRIES: u32 = 64;
 const TRIM_TRIES: u32 = 100_000;
 
 impl RealmOrder for Observe {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         match realm.number(self.0) {
             Ok(number) => realm.children.observe(number, self, request),
             Err(why) => request.answer(Err(why)),
@@ -42,7 +42,7 @@ impl Order for PassivateAccount {
 }
 
 impl RealmOrder for PassivateAccount {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let number = realm.number(self.0);
         request.answer(number.map(|number| realm.children.passivate(number)));
     }
@@ -56,7 +56,7 @@ impl Order for ReportActors {
 }
 
 impl RealmOrder for ReportActors {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         request.answer(Ok(realm.children.report()));
     }
 }
@@ -69,7 +69,7 @@ impl Order for FindVouchersOf {
 }
 
 impl RealmOrder for FindVouchersOf {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         request.answer(Ok(realm.shared.trail.by(&self.0)));
     }
 }

@@ -20,14 +20,19 @@ use crate::accounts::{
 };
 use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::records::keys::Rail;
 use crate::records::projection::Landed;
 use crate::records::{self, BANK, SUSPENSE, Tail, reads};
 use crate::reply::ClaimGuard;
 
 impl RealmOrder for PlaceHold {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let number = realm.number(self.target).and_then(|number| {
             if !self.dry_run {
                 let (kind, id) = ([b'x', Direction::Hold.byte()], &self.order.external_id);
@@ -42,7 +47,7 @@ impl RealmOrder for PlaceHold {
 }
 
 impl RealmOrder for StepHold {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let number = if self.id.0.realm == realm.shared.realm {
             Ok(self.id.0.account)
         } else {
@@ -67,7 +72,7 @@ impl Order for QuoteFees {
 }
 
 impl RealmOrder for QuoteFees {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, ctx: &mut RealmContext) {
         let Self {
             target,
             code,
@@ -92,7 +97,12 @@ impl RealmOrder for QuoteFees {
 
 /// Money that arrived, for a CVU of this realm or for an unknown one.
 impl RealmOrder for BookArrival {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         match realm.claim_rail(Rail::Arrival, &self.0.coelsa_id) {
             Err(why) => return realm.end(Err(why), request),
             Ok((guard, landed)) => {
@@ -123,7 +133,7 @@ impl Order for JournalCalls {
 }
 
 impl RealmOrder for JournalCalls {
-    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, _: ContextOf<Self>, _: &mut RealmContext) {
         realm.journal(&self.0);
     }
 }

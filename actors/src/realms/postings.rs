@@ -22,7 +22,7 @@ use crate::accounts::{
 use crate::commit_writer::{RequestContext, Shared};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, give_way};
-use crate::orders::{Envelope, Order, TicketOf};
+use crate::orders::{ContextOf, Envelope, Order};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Responder};
 
@@ -37,7 +37,12 @@ impl Order for Adjustment {
 }
 
 impl RealmOrder for Adjustment {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let dry_run = self.dry_run;
         let resolved = realm.prepare(self).and_then(|(number, posting)| {
             if !dry_run {
@@ -65,7 +70,7 @@ impl Order for Batch {
 }
 
 impl RealmOrder for Batch {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, ctx: &mut RealmContext) {
         let Self { items, mode } = self;
         let responder = if mode.atomic || mode.dry_run {
             BatchResponder::All {
@@ -86,14 +91,14 @@ impl RealmOrder for Batch {
 }
 
 /// Keeps the outcomes of a batch for its idempotency key. A long answer is rendered off this thread first.
-struct KeepOutcomes(Vec<ItemOutcome>, TicketOf<Batch>);
+struct KeepOutcomes(Vec<ItemOutcome>, ContextOf<Batch>);
 
 impl Order for KeepOutcomes {
     type Outcome = ();
 }
 
 impl RealmOrder for KeepOutcomes {
-    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, _: ContextOf<Self>, ctx: &mut RealmContext) {
         let Self(outcomes, request) = self;
         if outcomes.len() <= BULK_PART {
             return realm.end(Ok(outcomes), request);
@@ -382,7 +387,7 @@ impl Order for BatchOrder {
 }
 
 impl RealmOrder for BatchOrder {
-    fn route(self, realm: &mut RealmSupervisor, _: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, _: ContextOf<Self>, ctx: &mut RealmContext) {
         realm.bulk(self, ctx);
     }
 }

@@ -10,7 +10,7 @@ use caudal_ledger::numbers::{Kind, LastNumber};
 
 use super::{BANK_DEADLINE, RealmContext, RealmOrder, RealmSupervisor};
 use crate::accounts::{AccountView, AdoptChange, BecomeAccount, ChangeProfile};
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 
 /// Registers an account, and opens it if asked. The supervisor assigns its number.
 pub struct Register {
@@ -29,7 +29,12 @@ impl Order for Register {
 impl RealmOrder for Register {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let Self {
             registration,
             open,
@@ -73,7 +78,7 @@ impl RealmOrder for Register {
         self,
         account: AccountNo,
         realm: &mut RealmSupervisor,
-        request: TicketOf<Self>,
+        request: ContextOf<Self>,
         _: &mut RealmContext,
     ) {
         realm.forward(Ok(account), AdoptChange, request);
@@ -83,7 +88,12 @@ impl RealmOrder for Register {
 impl RealmOrder for ChangeProfile {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let number = realm.number(self.target).and_then(|number| {
             let guard = match &self.order {
                 ProfileOrder::SetAlias(alias) => Some(realm.claim_for(alias, number)?),
@@ -104,7 +114,7 @@ impl RealmOrder for ChangeProfile {
         self,
         account: AccountNo,
         realm: &mut RealmSupervisor,
-        request: TicketOf<Self>,
+        request: ContextOf<Self>,
         _: &mut RealmContext,
     ) {
         realm.forward(Ok(account), AdoptChange, request);

@@ -6,12 +6,12 @@ use caudal_ledger::ids::AccountNo;
 
 use super::{BANK_DEADLINE, RealmContext, RealmOrder, RealmSupervisor, Target};
 use crate::accounts::{AdoptEnrolment, EnrolAccount, FundAnswered};
-use crate::orders::TicketOf;
+use crate::orders::ContextOf;
 
 impl RealmOrder for EnrolAccount {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let number = realm.number(self.target);
         realm.forward(number, self, request);
     }
@@ -20,7 +20,7 @@ impl RealmOrder for EnrolAccount {
         self,
         account: AccountNo,
         realm: &mut RealmSupervisor,
-        request: TicketOf<Self>,
+        request: ContextOf<Self>,
         _: &mut RealmContext,
     ) {
         realm.forward(Ok(account), AdoptEnrolment(self.order), request);
@@ -28,7 +28,7 @@ impl RealmOrder for EnrolAccount {
 }
 
 impl RealmOrder for FundAnswered {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         realm.ask(Target::Account(self.0), self, request);
     }
 }

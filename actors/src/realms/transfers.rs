@@ -13,14 +13,19 @@ use crate::accounts::{
 };
 use crate::commit_writer::Shared;
 use crate::failure::Failure;
-use crate::orders::TicketOf;
+use crate::orders::ContextOf;
 use crate::records::keys::Rail;
 use crate::records::reads;
 
 /// If the destination is an account of the realm, both accounts get the order; if not, only the sending account does,
 /// which sends it on to the bank.
 impl RealmOrder for MakeTransfer {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let (order, dry_run) = (&self.order, self.dry_run);
         let ends = realm.number(self.from).and_then(|from| {
             let to = realm.receiver(&order.to)?;
@@ -58,13 +63,18 @@ impl RealmOrder for MakeTransfer {
 }
 
 impl RealmOrder for HearTransfer {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         realm.forward(Ok(self.account), self, request);
     }
 }
 
 impl RealmOrder for ReverseTransfer {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         match realm.claim_rail(Rail::Return, &self.coelsa_id) {
             Err(why) => return realm.end(Err(why), request),
             Ok((_, Some(_))) => return realm.end(Ok(NoticeOutcome::Known), request),
@@ -75,13 +85,18 @@ impl RealmOrder for ReverseTransfer {
 }
 
 impl RealmOrder for DecideTransfer {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         realm.forward(Ok(self.transfer.0.account), self, request);
     }
 }
 
 impl RealmOrder for BookDeparture {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         match realm.claim_left(self.0.origin) {
             Ok(guard) => request.guards.push(guard),
             Err(why) => return realm.end(Err(why), request),

@@ -16,7 +16,7 @@ use super::{RealmContext, RealmOrder, RealmSupervisor};
 use crate::accounts::NoticeOutcome;
 use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::records::projection::{Landed, VoucherPlace};
 use crate::records::{self, UNBOOKED, reads};
 use crate::reply::ClaimGuard;
@@ -34,7 +34,12 @@ impl Order for DismissUnbooked {
 }
 
 impl RealmOrder for DismissUnbooked {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let decided = realm.claimed_unbooked(self.place, &mut request);
         let decided = decided.and_then(|found| {
             let fact = found.decide_dismissal(self.decision)?;
@@ -59,7 +64,12 @@ impl Order for KeepUnreadable {
 }
 
 impl RealmOrder for KeepUnreadable {
-    fn route(self, realm: &mut RealmSupervisor, mut request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(
+        self,
+        realm: &mut RealmSupervisor,
+        mut request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
         let Self(line) = self;
         let key = line.key();
         let Shared {

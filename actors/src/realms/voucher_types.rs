@@ -11,7 +11,7 @@ use caudal_storage::StoreError;
 use super::{RealmContext, RealmOrder, RealmSupervisor};
 use crate::accounts::Precondition;
 use crate::commit_writer::{RequestContext, WriteSet};
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::records::{self, REALM, Tail, reads};
 
 /// Asks for all types of the realm, including the system's own.
@@ -22,7 +22,7 @@ impl Order for ListTypes {
 }
 
 impl RealmOrder for ListTypes {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let types = realm.types.clone();
         realm.writer.end(Ok(types), request);
     }
@@ -36,7 +36,7 @@ impl Order for CreateType {
 }
 
 impl RealmOrder for CreateType {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let (now, opening) = (realm.shared.clock.now(), realm.shared.opening);
         realm.change_types(request, &self.0.code, |types| {
             types.decide_create(&self.0, opening, now).map(Some)
@@ -52,7 +52,7 @@ impl Order for ToggleType {
 }
 
 impl RealmOrder for ToggleType {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let Self(code, active) = self;
         realm.change_types(request, &code, |types| types.decide_toggle(&code, active));
     }
@@ -66,7 +66,7 @@ impl Order for RemoveType {
 }
 
 impl RealmOrder for RemoveType {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let Self(code) = self;
         realm.change_types(request, &code, |types| types.decide_remove(&code).map(Some));
     }

@@ -14,7 +14,7 @@ use crate::commit_writer::WriteSet;
 use crate::courier::{Courier, Refresh};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
-use crate::orders::{Order, TicketOf};
+use crate::orders::{ContextOf, Order};
 use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents};
 use crate::records::{self, Tail, WEBHOOKS, reads};
 
@@ -31,7 +31,7 @@ impl Order for OrderWebhook {
 }
 
 impl RealmOrder for OrderWebhook {
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, _: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         match realm.decide_webhook(self.number, self.order) {
             Err(why) => realm.end(Err(why), request),
             Ok((writes, webhook)) => {
@@ -69,7 +69,7 @@ impl Order for TryWebhook {
 impl RealmOrder for TryWebhook {
     const DEADLINE: Duration = BANK_DEADLINE;
 
-    fn route(self, realm: &mut RealmSupervisor, request: TicketOf<Self>, ctx: &mut RealmContext) {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, ctx: &mut RealmContext) {
         let webhook = match realm.webhooks.get(self.number) {
             Ok(_) if realm.trying >= TRIES_AT_ONCE => {
                 return realm.end(Err(Failure::Overloaded), request);

@@ -23,7 +23,7 @@ use caudal_actors::reply::{Answered, Given};
 use caudal_http::bodies::counterparty::CounterpartyBody;
 use caudal_http::bodies::vouchers::VoucherBody;
 use caudal_http::bodies::words::BatchStatusWord;
-use caudal_http::body::Fingerprint;
+use caudal_http::body::{Fingerprint, listed};
 use caudal_http::bytes::JsonBytes;
 use caudal_http::caller::{Caller, too_many};
 use caudal_http::catalogue::ErrorCode;
@@ -435,7 +435,7 @@ async fn read(
     ),
     ApiError,
 > {
-    let weighed = caller.admitted.weigh(items::count(&body));
+    let weighed = caller.admitted.weigh(listed::count(&body));
     weighed.map_err(too_many)?;
     let keyed = request.headers().contains_key(&IDEMPOTENCY_KEY);
     let long = body.len() > INLINE_BYTES;

@@ -3,8 +3,9 @@
 //! **Order.** A file is written next to its place under a name with `#` and a number, made durable, and only then gets its
 //! name; the folder is made durable after that.
 //!
-//! **Failure.** Each operation fails if the folder itself is missing, so that a volume that is not mounted is not taken for
-//! an empty backup store. What a crash leaves next to its place is never listed.
+//! **Failure.** If the folder itself is missing, nothing is listed, written or removed, so that a volume that is not mounted
+//! is not taken for an empty backup store; only a single object that is asked for is not there. What a crash leaves next
+//! to its place is never listed.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -44,11 +45,7 @@ impl Folder {
         work: impl FnOnce(&Self, PathBuf) -> io::Result<T> + Send + 'static,
     ) -> StoreFuture<'a, T> {
         let (folder, path) = (self.clone(), self.path(name));
-        let work = move || {
-            fs::read_dir(&folder.root)
-                .map_err(|why| io::Error::new(why.kind(), format!("the folder itself: {why}")))?;
-            work(&folder, path?)
-        };
+        let work = move || work(&folder, path?);
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(work).await;
             let done = done.map_err(io::Error::other).flatten();
@@ -56,6 +53,12 @@ impl Folder {
                 BackupError::backup_store(format!("{what} {name} in {}", self.place), why)
             })
         })
+    }
+
+    /// Fails unless the folder itself is there.
+    fn present(&self) -> io::Result<()> {
+        let there = fs::read_dir(&self.root).map(drop);
+        there.map_err(|why| io::Error::new(why.kind(), format!("the folder itself: {why}")))
     }
 
     /// The path of an object. A name never leads out of the folder.
@@ -74,6 +77,7 @@ impl Folder {
         bytes: &[u8],
         publish: impl FnOnce(&Path, &Path) -> io::Result<()>,
     ) -> io::Result<()> {
+        self.present()?;
         let within = |folder: &&Path| folder.starts_with(&self.root);
         let folders = path.ancestors().skip(1).take_while(within);
         fs::create_dir_all(path.parent().unwrap_or(&self.root))?;
@@ -179,7 +183,8 @@ impl BackupStore for Folder {
             "" => String::new(),
             some => format!("{some}/"),
         };
-        self.run("listing", prefix, move |_, path| {
+        self.run("listing", prefix, move |folder, path| {
+            folder.present()?;
             let mut all = Vec::new();
             list(&path, &within, DEPTH_MAX, &mut all)?;
             Ok(all)
@@ -187,9 +192,12 @@ impl BackupStore for Folder {
     }
 
     fn remove<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()> {
-        self.run("removing", name, |_, path| match fs::remove_file(path) {
-            Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed,
+        self.run("removing", name, |folder, path| {
+            folder.present()?;
+            match fs::remove_file(path) {
+                Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            }
         })
     }
 }
@@ -201,13 +209,12 @@ mod tests {
     #[actix_web::test]
     async fn an_object_is_whole_is_not_written_over_and_is_alone_in_the_list() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().join("depot");
+        let root = dir.path().join("backups");
         let backup_store = Folder::new(&format!("file://{}", root.display()), true);
-        let why = backup_store.get("a/end").await.unwrap_err();
+        let why = backup_store.list("").await.unwrap_err();
         assert!(why.to_string().contains("the folder itself"), "{why}");
-        assert!(
-            backup_store.list("").await.is_err() && backup_store.put("x", vec![1]).await.is_err()
-        );
+        assert!(backup_store.put("x", vec![1]).await.is_err());
+        assert_eq!(backup_store.get("a/end").await.unwrap(), None);
         backup_store.make().unwrap();
         assert_eq!(backup_store.get("a/end").await.unwrap(), None);
         assert_eq!(backup_store.list("a").await.unwrap(), []);

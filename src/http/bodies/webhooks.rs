@@ -201,7 +201,7 @@ fn progress(view: &WebhookView) -> ProgressBody {
     let progress = &view.progress;
     let main = progress.cursors.first();
     let number = main.map_or(0, |main| main.next.saturating_sub(1));
-    let lanes = || progress.cursors.iter().flat_map(|course| &course.lanes);
+    let lanes = || progress.cursors.iter().flat_map(|cursor| &cursor.lanes);
     let failed = |lane: &&BlockedAccount| lane.head.is_some_and(|head| head.tries > 0);
     ProgressBody {
         position: view.position.map(|id| id.to_string()),

@@ -152,11 +152,11 @@ mod tests {
         assert!(twice.text(Spanish).contains("amount"));
         assert_eq!(
             no_object(r#"{"x": 1, "x": 2}"#).text(English),
-            "must not have the field x twice"
+            "must not contain the field x more than once"
         );
         assert_eq!(
             no_objects(r#"[{"x": 1}, {"y": 1, "y": 2}]"#).text(English),
-            "must not have the field y twice"
+            "must not contain the field y more than once"
         );
         assert_eq!(no_objects("[1]"), Mistake::NotObjects);
         assert_eq!(no_object("[]"), Mistake::NotAnObject);

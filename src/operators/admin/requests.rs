@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use caudal_http::bodies::limits::{UpdateLimits, count};
+use caudal_http::bodies::update_limits::{UpdateLimits, count};
 use caudal_http::body::Fields;
 use caudal_http::body::read::{boolean, integer, line, money, text};
 use caudal_http::choice::{ServingWord, one_of};

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, patch, web};
 use caudal_http::bodies::accounts::{AccountBody, LimitsSnapshot};
-use caudal_http::bodies::limits::UpdateLimits;
+use caudal_http::bodies::update_limits::UpdateLimits;
 use caudal_http::body::Body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;

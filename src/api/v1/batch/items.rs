@@ -98,28 +98,6 @@ fn list(raw: &str) -> Result<Vec<&RawValue>, Mistake> {
     }
 }
 
-/// How many objects a list in the body has: the items of a batch, counted in one pass and without parsing them. Of a
-/// body that is no JSON it is some figure.
-pub(crate) fn count(body: &[u8]) -> usize {
-    let (mut depth, mut objects) = (0_usize, 0_usize);
-    let (mut in_text, mut escaped) = (false, false);
-    for byte in body {
-        if in_text {
-            in_text = escaped || *byte != b'"';
-            escaped = !escaped && *byte == b'\\';
-            continue;
-        }
-        in_text = *byte == b'"';
-        if matches!(byte, b'{' | b'[') {
-            objects = objects.saturating_add(usize::from(depth == 2 && *byte == b'{'));
-            depth = depth.saturating_add(1);
-        } else if matches!(byte, b'}' | b']') {
-            depth = depth.saturating_sub(1);
-        }
-    }
-    objects
-}
-
 fn parts(body: &[u8]) -> Result<Batch<'_>, ApiError> {
     let body = std::str::from_utf8(body).map_err(|_| Refusal::NotUtf8)?;
     Batch::read(body).ok_or_else(|| json_error::no_body(body))?
