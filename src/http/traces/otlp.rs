@@ -13,7 +13,7 @@ use opentelemetry_sdk::trace::{
     BatchSpanProcessor, SpanData, SpanEvents, SpanLinks, SpanProcessor as _,
 };
 
-use super::span::{Finished, SpanKind};
+use super::span::{self, Finished};
 
 /// The name of this program in traces.
 const SERVICE: &str = "caudal";
@@ -75,8 +75,8 @@ fn data(span: Finished) -> SpanData {
             .map_or(SpanId::INVALID, |(id, _)| SpanId::from(id)),
         parent_span_is_remote: span.parent.is_some_and(|(_, remote)| remote),
         span_kind: match span.kind {
-            SpanKind::Answered => SpanKind::Server,
-            SpanKind::Asked => SpanKind::Client,
+            span::SpanKind::Answered => SpanKind::Server,
+            span::SpanKind::Asked => SpanKind::Client,
         },
         name: span.name.into(),
         start_time: span.began,
@@ -129,7 +129,7 @@ mod tests {
             trace: 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
             span: 0x00f0_67aa_0ba9_02b7,
             parent: Some((7, true)),
-            kind: SpanKind::Answered,
+            kind: span::SpanKind::Answered,
             name: "GET /v1/accounts/{cvu}".to_owned(),
             began: SystemTime::now(),
             about: vec![("http.response.status_code", "200".to_owned())],
