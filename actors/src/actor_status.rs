@@ -54,8 +54,8 @@ impl ActorStatus {
         self.flight.load(Ordering::Acquire) & COUNT
     }
 
-    /// Counts a commit that is about to be handed to the store. Returns `false` if the actor may not write; the actor
-    /// is then in doubt.
+    /// Counts a commit that is about to be handed to the store. Returns `false` and poisons the actor if it
+    /// may not write.
     #[must_use]
     pub fn begin(&self) -> bool {
         let one_more = |now: usize| (now <= COUNT).then(|| now.strict_add(1));
@@ -124,7 +124,7 @@ impl ActorStatus {
         self.flight.fetch_or(POISONED, Ordering::AcqRel);
     }
 
-    /// Whether the actor is in doubt: a commit failed, or its facts could not be written.
+    /// Whether the actor is poisoned: a commit failed, or its facts could not be written.
     pub fn is_poisoned(&self) -> bool {
         self.flight.load(Ordering::Acquire) & POISONED != 0
     }

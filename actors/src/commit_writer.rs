@@ -3,7 +3,7 @@
 //! **Order.** One commit writer belongs to one actor, and the store keeps the order of submission, so no answer leaves before
 //! the actor's earlier commits are durable.
 //!
-//! **Failure.** The first commit that fails puts the actor in doubt: its memory holds facts that were never written.
+//! **Failure.** The first commit that fails poisons the actor: its memory holds facts that were never written.
 //! Every later answer of that actor is a failure, it writes nothing any more, and its supervisor replaces it.
 
 mod write_set;
@@ -117,7 +117,7 @@ pub struct RequestContext<T> {
 }
 
 impl<T> RequestContext<T> {
-    /// The request context of an order for whose outcome nobody waits.
+    /// The request context of an order that has no caller.
     pub const fn nobody() -> Self {
         Self {
             reply: None,
@@ -167,7 +167,7 @@ pub struct CommitWriter {
     parts_tail: Option<Tail>,
 }
 
-/// Counts a commit of several accounts as begun. Returns `false`, with all of them in doubt, if one may not write.
+/// Counts a commit of several accounts as begun. Returns `false` and poisons all of them if one may not write.
 fn begin_all(pulses: &[(Arc<ActorStatus>, CommitReach)]) -> bool {
     let begun = pulses
         .iter()
@@ -290,7 +290,7 @@ impl CommitWriter {
         }
     }
 
-    /// Commits a write set that nobody waits for, or puts the actor in doubt if the write set could not be made.
+    /// Commits a write set without a caller. If the write set could not be built, this marks the actor as poisoned.
     pub fn commit_if(&mut self, writes: Result<WriteSet, StoreError>) {
         match writes {
             Ok(writes) => self.commit(writes, |_| {}),

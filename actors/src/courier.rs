@@ -282,7 +282,7 @@ impl Courier {
                 ..Commit::default()
             };
             let done = Box::new(move |done: Result<_, StoreError>| {
-                // If the courier is gone, nobody waits.
+                // If the courier has stopped, nothing reads the reply.
                 tell.send(done.map(drop)).ok();
             });
             self.shared.store.submit(commit, done);

@@ -99,6 +99,17 @@ pub struct Requester<T> {
     pub admitted: Option<Arc<Admitted>>,
 }
 
+impl<T> Requester<T> {
+    /// An operator or a bank: without an idempotency key, and outside every realm's limit.
+    const fn uncounted(request_id: String) -> Self {
+        Self {
+            keyed: None,
+            request_id,
+            admitted: None,
+        }
+    }
+}
+
 /// What the facades share.
 struct Core {
     store: Arc<dyn Store>,

@@ -11,7 +11,7 @@
 //! **Order.** A supervisor's messages to an account arrive in their order, and the commits of an account leave in the
 //! order in which they were decided, on whichever thread it lives ([`threads`]).
 //!
-//! **Failure.** After a failed commit the state in memory is in doubt: the actor stops, and the
+//! **Failure.** After a failed commit the actor is poisoned: it stops, and the
 //! next order loads the account again from disk.
 
 pub mod accounts;

@@ -7,9 +7,9 @@
 //!
 //! **Bounds.** Each actor names the most messages that may wait for it, where its mailbox is made.
 //!
-//! **Failure.** If a message is dropped before its turn, because its actor stopped or died in an earlier turn, its
-//! caller is told that nothing was done ([`Undelivered`]). A full mailbox returns [`Failure::Overloaded`], one whose actor
-//! is gone [`Failure::ShuttingDown`]. In both cases nothing was done.
+//! **Failure.** If an actor stops or panics, the mailbox drops the messages that wait. The caller of each gets
+//! [`Undelivered`]: nothing was done. A full mailbox returns [`Failure::Overloaded`]. A mailbox whose actor has stopped
+//! returns [`Failure::ShuttingDown`]. In both cases nothing was done.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

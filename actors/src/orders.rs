@@ -5,8 +5,8 @@
 //! both. Doors, mailboxes and actors handle every order in the same way: as an [`Envelope`], which has the order and
 //! its caller's request context. So no list names the orders, and a new one changes none of them.
 //!
-//! Questions and reports are orders, too: a question has no idempotency key, and a report of the bank is taken even if
-//! nobody waits for it.
+//! Questions and reports are orders, too: a question has no idempotency key, and an actor takes a report of the bank even
+//! if its caller has left.
 
 use actix::Message;
 
@@ -42,7 +42,7 @@ pub struct Envelope<O: Order> {
 }
 
 impl<O: Order<Outcome = ()>> From<O> for Envelope<O> {
-    /// An order for whose outcome nobody waits.
+    /// An order that has no caller.
     fn from(order: O) -> Self {
         Self {
             order,

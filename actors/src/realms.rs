@@ -11,7 +11,7 @@
 //! **Order.** Claim first, then look: an external id or key in use is claimed until the index shows
 //! its effect, so at every moment either the claim or the index knows it.
 //!
-//! **Failure.** An actor that panicked or is in doubt is loaded again by the next order for it. When the supervisor
+//! **Failure.** An actor that panicked or is poisoned is loaded again by the next order for it. When the supervisor
 //! itself stops or panics, its life ends ([`crate::realm_tasks`]): nothing that it started goes on, and the engine's restarter
 //! starts another supervisor.
 

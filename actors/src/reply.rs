@@ -75,7 +75,7 @@ impl<T> Reply<T> {
         (Self { sender, admitted }, receiver)
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether the caller has left.
     pub fn is_closed(&self) -> bool {
         self.sender.as_ref().is_none_or(oneshot::Sender::is_closed)
     }

@@ -115,7 +115,7 @@ impl Report {
     }
 }
 
-/// An account of a realm, under the number by which it lies.
+/// An account of a realm and the number under which it is stored.
 type At = (RealmId, AccountNo);
 type Histories = BTreeMap<At, History>;
 

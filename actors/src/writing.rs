@@ -18,7 +18,7 @@ pub(crate) fn write_then<A: Actor<Context = Context<A>>>(
     then: impl FnOnce(Result<(), Failure>, &mut A) + 'static,
 ) {
     let (sender, durable) = oneshot::channel();
-    // If the actor is gone, nobody waits.
+    // If the actor has stopped, nothing reads the reply.
     store.submit(commit, Box::new(move |done| drop(sender.send(done))));
     let wait = wrap_future::<_, A>(durable);
     ctx.wait(wait.map(move |done, actor, _| {

@@ -229,7 +229,7 @@ const TAGS: [(&str, &str); 19] = [
     ),
     (
         "Treasury",
-        "What belongs to all clients beside what the collector account has at the bank.",
+        "What belongs to all clients next to what the collector account has at the bank.",
     ),
     ("Idempotency", "Find out what an idempotency key did."),
     (

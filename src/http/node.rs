@@ -7,7 +7,7 @@
 //! ([`Node::emptied`]) misses none. A request is admitted only while no other node can own the log, and a read is
 //! answered only if none could until it was done, so it shows the latest state.
 //!
-//! **Failure.** What the log says of its owner may be old by a moment. A client that asks the wrong node is told so, and
+//! **Failure.** What the log says of its owner may be old by a moment. A client that asks the wrong node gets `not_owner` and
 //! asks again.
 
 pub mod hand_over;

@@ -190,7 +190,7 @@ impl AccountState {
     /// Applies vouchers that were decided in this turn, and gives the write set that makes them durable.
     ///
     /// # Errors
-    /// When a fact cannot be encoded; the account is in doubt then.
+    /// When a fact cannot be encoded; this also poisons the account.
     pub(super) fn record(&mut self, vouchers: &[Arc<Voucher>]) -> Result<WriteSet, StoreError> {
         let stream = self.stream(LEDGER);
         let mut writes = WriteSet::default();

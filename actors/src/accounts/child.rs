@@ -25,11 +25,11 @@ impl Child {
     /// Forwards an order. The caller has checked that there is room.
     pub fn send<O: AccountOrder>(&self, order: O, request: RequestContext<O::Outcome>) {
         let permit = self.mailbox.reserve();
-        // If the actor is gone, the caller is told so.
+        // If the actor has stopped, the caller gets an error.
         drop(self.mailbox.put(permit, Envelope { order, request }));
     }
 
-    /// Sends an order for whose outcome nobody waits. The caller has checked that there is room.
+    /// Sends an order without waiting for its outcome. The caller has checked that the mailbox has room.
     pub fn tell<O: AccountOrder<Outcome = ()>>(&self, order: O) {
         self.send(order, RequestContext::nobody());
     }
@@ -42,7 +42,7 @@ impl Child {
         }
     }
 
-    /// Whether it lives and is not in doubt.
+    /// Whether it runs and is not poisoned.
     pub fn sound(&self) -> bool {
         self.mailbox.connected() && !self.actor_status.is_poisoned()
     }

@@ -82,7 +82,7 @@ impl Enrolling {
         account: Addr<AccountActor>,
     ) {
         if !matches!(durable.await, Ok(Ok(()))) {
-            // The intent never became durable, so the fund is not asked. The account is in doubt, so any message stops
+            // The intent never became durable, so the fund is not asked. The account is poisoned, so any message stops
             // its actor, which also answers the waiting caller.
             let (sender, _) = oneshot::channel();
             let nothing = FundAttempt {

@@ -15,7 +15,7 @@
 //! decided in parts of [`BULK_PART`] items, with all account states lent, and committed as one.
 //!
 //! **Failure.** A lent account state returns to its owner when the transaction is dropped, wherever that happens. If a turn panics, every
-//! account state of the transaction returns in doubt, and its owner is loaded again from the disk: the commit is submitted whole at
+//! account state of the transaction returns poisoned, and its owner is loaded again from the disk: the commit is submitted whole at
 //! the end of the turn, or not at all.
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@
 //! it is not passivated.
 //!
 //! **Failure.** If the account does not exist or cannot be read, its actor refuses the waiting messages with the
-//! reason. The actor is in doubt from then on, so the next order has the account read again.
+//! reason. The actor is poisoned from then on, so the next order reads the account again.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

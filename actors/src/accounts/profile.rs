@@ -353,7 +353,7 @@ impl AccountState {
         }
     }
 
-    /// The outcome at the bank is unknown: the caller is told so, and the account goes on waiting.
+    /// The outcome at the bank is unknown. The caller gets that error, and the account keeps waiting for the bank.
     fn bank_unknown(&mut self, error: BankError, calls: &[BankCall]) {
         let entries = match self.write_bank(calls) {
             Ok(entries) => entries,

@@ -230,11 +230,7 @@ impl Ledger<'_> {
         if let Ok(bank) = self.0.bank(realm) {
             bank.has_changed();
         }
-        let requester = Requester {
-            keyed: None,
-            request_id: request_id.to_owned(),
-            admitted: None,
-        };
+        let requester = Requester::uncounted(request_id.to_owned());
         let send = |realm: &Mailbox<_>, request| report.send(realm, request);
         let answered = self.0.ordered(realm, DEADLINE, requester, send).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))

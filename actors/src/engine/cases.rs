@@ -109,11 +109,7 @@ impl Operators<'_> {
     ) -> Result<Unbooked, Failure> {
         // A supervisor is asked only about existing cases.
         self.unbooked_case(id)?;
-        let requester = Requester {
-            keyed: None,
-            request_id,
-            admitted: None,
-        };
+        let requester = Requester::uncounted(request_id);
         let place = id.place;
         let order = DismissUnbooked { place, decision };
         value(self.0.order(id.realm, order, requester).await)
@@ -156,11 +152,7 @@ impl Operators<'_> {
             verdict,
             decision,
         };
-        let requester = Requester {
-            keyed: None,
-            request_id,
-            admitted: None,
-        };
+        let requester = Requester::uncounted(request_id);
         let answered = self.0.order(id.0.realm, order, requester).await;
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
@@ -207,11 +199,7 @@ impl Operators<'_> {
     ) -> Result<Parked, Failure> {
         // A supervisor is asked only about existing cases.
         self.suspense_case(id)?;
-        let requester = Requester {
-            keyed: None,
-            request_id,
-            admitted: None,
-        };
+        let requester = Requester::uncounted(request_id);
         value(self.0.order(id.realm, order, requester).await)
     }
 

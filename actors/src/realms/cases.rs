@@ -370,7 +370,7 @@ impl RealmSupervisor {
         self.shared.tasks.spawn(async move {
             let passed = tokio::time::timeout(STARTUP_WAIT, startup_gate.passed()).await;
             if passed.is_ok() {
-                // If the supervisor is gone, the caller is told so.
+                // If the supervisor has stopped, the caller gets an error.
                 supervisor.put(supervisor.reserve(), message.take()).ok();
             } else if let Some(responder) = message.message().responder() {
                 responder.refuse(Failure::NotRead(BankError::TimedOut));

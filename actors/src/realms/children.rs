@@ -1,4 +1,4 @@
-//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when there are many. They run
+//! The actors of a realm's accounts: found or loaded, replaced when poisoned, passivated when there are many. They run
 //! on the thread of their supervisor.
 
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //! trying again.
 //!
 //! **Bounds.** A server that lacks something is asked again for a short time ([`Limits::short`](crate::Limits)), by an
-//! owner never beyond its lease: then the caller is told that nothing was done, and the owner can renew its lease.
+//! owner never beyond its lease: then the caller gets an error that says nothing was done, and the owner can renew its lease.
 //!
 //! **Failure.** Only the server's own `ERROR` proves that nothing was done. After anything else this module does not
 //! send an append again.

@@ -2,7 +2,7 @@
 //!
 //! **Shape.** Keys and values are one behind the other, so adding a row costs a copy and no allocation. Rows are sorted
 //! by the kind of their key, its first byte, and within a kind by places: the [`FIRST`] bytes that follow, which mostly
-//! decide, and where the row lies. Many kinds are added in the order of their keys and are not moved at all. Then the
+//! decide, and where the row is stored. Many kinds are added in the order of their keys and are not moved at all. Then the
 //! rows are copied once in their new order, so whoever reads them all reads memory from its beginning to its end.
 //! [`RowArena`] takes rows, [`SortedArena`] finds them.
 //!
@@ -38,7 +38,7 @@ pub(crate) struct RowArena {
     starts: Vec<usize>,
 }
 
-/// Where a row lies, and what follows the kind of its key, as numbers.
+/// Where a row is stored, and what follows the kind of its key, as numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct ArenaPlace {
     first: [u64; FIRST / 8],

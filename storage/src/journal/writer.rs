@@ -53,7 +53,7 @@ pub(crate) struct JournalWriter {
 /// Where a record went.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AppendedAt {
-    /// The segment in which it lies.
+    /// The segment that contains it.
     pub(crate) segment: SegmentInfo,
     /// Where it begins, in bytes from the beginning of the segment.
     pub(crate) offset: u32,

@@ -125,7 +125,7 @@ the log:
 
 Kill the owner (`kill -9` and its pid): another node goes on when the lease of 5 seconds is over.
 Kill the server that takes writes: its standby is promoted, and the nodes go on there.
-What happens is told below; each request has a line in the log of its node, beside the node's folder.
+What happens is told below; each request has a line in the log of its node, next to the node's folder.
 "#,
             folder = self.folder.path.display(),
             table = self.table(),
