@@ -59,7 +59,7 @@ async fn what_arrives_and_what_leaves_agrees_with_the_bank() {
     assert_eq!(out["reversal"], false);
     let day = service.a.get(PATH).await.is(200);
     let summary = json!({"matched": 2, "missingInLedger": 0, "missingAtBank": 0,
-        "amountDiffers": 0, "pending": 0, "decided": 0, "suspense": 0, "contradicted": 0, "amountIn": "100.00", "amountOut": "40.00"});
+        "amountDiffers": 0, "pending": 0, "decided": 0, "suspense": 0, "collector": 0, "contradicted": 0, "amountIn": "100.00", "amountOut": "40.00"});
     assert_eq!(day["summary"], summary);
     // Naming the day gives the same answer; another day has none of it.
     let today = day["fecha"].as_str().unwrap();

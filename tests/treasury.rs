@@ -1,6 +1,7 @@
 //! Treasury: the snapshot next to the bank, and the positions of clients.
 
 mod bodies;
+mod collector;
 mod crowd;
 mod cuts;
 mod past;

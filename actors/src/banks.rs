@@ -27,8 +27,9 @@ use caudal_ledger::transfers::{BankTransfer, Destination};
 
 use crate::outgoing_pause::OutgoingPause;
 use crate::ports::{
-    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, FundReport, KeyHolder,
-    LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
+    BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
+    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder,
+    UnreadNotice,
 };
 
 /// A realm's relation to its bank.
@@ -437,6 +438,18 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<DayList>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.movements(day, request_id).await }),
+            Err(why) => nobody(silent(&why)),
+        }
+    }
+
+    fn statement<'a>(
+        &'a self,
+        day: BusinessDay,
+        ongoing: bool,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { bank.statement(day, ongoing, request_id).await }),
             Err(why) => nobody(silent(&why)),
         }
     }

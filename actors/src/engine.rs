@@ -17,6 +17,7 @@ mod bank_reads;
 pub mod cases;
 mod catch_up;
 mod clock;
+pub mod collector;
 pub mod events;
 mod following;
 pub mod lists;

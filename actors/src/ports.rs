@@ -12,6 +12,7 @@ use std::pin::Pin;
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cases::{SuspensePlace, UnreadableLine};
+use caudal_ledger::collector::CollectorMovement;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{BankCall, BankRefusal};
@@ -200,6 +201,20 @@ pub struct DayList {
     pub unreadable: Vec<UnreadableLine>,
 }
 
+/// The bank's statement of a collector account for a business day.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CollectorStatement {
+    /// The bank's balance before the first movement of the day; `None` when the bank has neither an earlier movement
+    /// nor one of the day.
+    pub opening: Option<Money>,
+    /// The bank's balance after the last movement of the day; that of the opening on a day without one.
+    pub closing: Option<Money>,
+    /// Every movement that can be read, in the bank's order.
+    pub movements: Vec<CollectorMovement>,
+    /// The lines that cannot be read in a field that decides.
+    pub unreadable: Vec<UnreadableLine>,
+}
+
 /// A notice of the bank. It may come late, twice, in any order or never, so it is a hint, and takes effect only once,
 /// by its ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -378,6 +393,21 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         day: BusinessDay,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<DayList>>;
+
+    /// Reads the statement of the collector account for a business day: every movement, also those of no CVU, between
+    /// the bank's own balances. `ongoing` says that the day is not over, so that it closes with the present balance. A
+    /// bank without statements returns an empty one.
+    fn statement<'a>(
+        &'a self,
+        _: BusinessDay,
+        _: bool,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
+        Box::pin(std::future::ready(BankReply {
+            result: Ok(CollectorStatement::default()),
+            calls: Vec::new(),
+        }))
+    }
 
     /// Looks up the holder behind a CBU, CVU or alias.
     fn lookup<'a>(

@@ -17,6 +17,7 @@
 
 mod cases;
 mod children;
+mod collector;
 mod cvus;
 mod money;
 mod names;
@@ -63,6 +64,7 @@ use cvus::Cvus;
 pub use crate::accounts::Target;
 pub use cases::{CreditSuspense, ReturnAttempt, ReturnSuspense};
 pub use children::{FindVouchersOf, PassivateAccount, ReportActors};
+pub use collector::{ClassifyMovement, RecordMovements};
 pub use money::{JournalCalls, QuoteFees};
 pub use orders::{Adjustment, RealmReport, TypeRef};
 pub use postings::{Batch, BatchOrder};

@@ -58,6 +58,8 @@ pub const PEOPLE: u8 = 14;
 pub const AUDIT: u8 = 15;
 /// Requests of one person that another one decides.
 pub const APPROVALS: u8 = 16;
+/// The movements of a realm's collector account that belong to no client.
+pub const COLLECTOR: u8 = 18;
 
 /// The format of a record: named fields of MessagePack, with names of one letter in records that are written often.
 const NAMED: u8 = 1;

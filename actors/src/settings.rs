@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use caudal_ledger::accounts::{Context, Terms};
+use caudal_ledger::collector::CollectorRule;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::limits::{Limits, TotalLimits, TotalUsage};
@@ -30,6 +31,8 @@ pub struct Settings {
     pub psp_fees: Vec<FeeRule>,
     /// The fee schedule that the platform sets for tenants that set none.
     pub platform_fees: Vec<FeeRule>,
+    /// The tenant's rules for the movements of its collector account.
+    pub collector_rules: Vec<CollectorRule>,
 }
 
 impl Settings {
@@ -45,6 +48,7 @@ impl Settings {
             platform: platform.limits,
             psp_fees: tenant.fees.clone(),
             platform_fees: platform.fees.clone(),
+            collector_rules: tenant.collector_rules.clone(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Cases: matters that wait for a person's decision, and the decisions themselves.
 //!
-//! **Shape.** There are three kinds: a transfer in `audit`, which a person decides as `completed` or `rejected`
+//! **Shape.** There are four kinds: a transfer in `audit`, which a person decides as `completed` or `rejected`
 //! ([`Verdict`](crate::transfers::Verdict)); money that arrived and that no account could take ([`Parked`]), which is
-//! credited to a CVU of its realm or returned to its sender through the bank; and statements of the bank that the
-//! ledger cannot book ([`Unbooked`]), which are booked as soon as possible, or dismissed. Every decision records who
+//! credited to a CVU of its realm or returned to its sender through the bank; statements of the bank that the
+//! ledger cannot book ([`Unbooked`]), which are booked as soon as possible, or dismissed; and movements of the collector
+//! account that no rule classifies ([`RecordedMovement`]). Every decision records who
 //! made it and why ([`Decision`]), and is a fact.
 //!
 //! **Returning.** The money is on the collector account and belongs to no CVU, and a bank sends nothing in the name of
@@ -15,14 +16,17 @@
 //! **Order.** Money in suspense is decided once: while the bank is asked to return it nothing else can be decided, and
 //! a decision stands whatever arrives later.
 
+mod collector;
 mod suspense;
 mod unbooked;
 
 use serde::{Deserialize, Serialize};
 
+use crate::collector::CollectorId;
 use crate::ids::{AccountNo, RealmId, Tag, TransferId, VoucherId};
 use crate::time::Timestamp;
 
+pub use collector::{CollectorFact, RecordedMovement};
 pub use suspense::{CaseFact, Parked, ParkedState, Return};
 pub use unbooked::{
     BankSays, TOLD_OTHERWISE, UNREADABLE, Unbooked, UnbookedFact, UnbookedState, UnreadableLine,
@@ -62,11 +66,18 @@ pub enum CaseKind {
     Suspense,
     /// A statement of the bank that the ledger cannot book.
     Unbooked,
+    /// A movement of the collector account that no rule classifies.
+    Collector,
 }
 
 impl CaseKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Transfer, Self::Suspense, Self::Unbooked];
+    pub const ALL: [Self; 4] = [
+        Self::Transfer,
+        Self::Suspense,
+        Self::Unbooked,
+        Self::Collector,
+    ];
 
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
@@ -74,6 +85,7 @@ impl CaseKind {
             Self::Transfer => "transfer",
             Self::Suspense => "suspense",
             Self::Unbooked => "unbooked",
+            Self::Collector => "collector",
         }
     }
 
@@ -83,6 +95,7 @@ impl CaseKind {
             Self::Transfer => 1,
             Self::Suspense => 2,
             Self::Unbooked => 3,
+            Self::Collector => 4,
         }
     }
 }
@@ -150,7 +163,8 @@ fn write(
     id.write(prefix, f)
 }
 
-/// The id of a case: of its transfer, its money in suspense, or its unbooked statement.
+/// The id of a case: of its transfer, its money in suspense, its unbooked statement, or its movement of the collector
+/// account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaseId {
     /// A transfer in `audit`.
@@ -159,6 +173,8 @@ pub enum CaseId {
     Suspense(SuspenseId),
     /// A statement of the bank that the ledger cannot book.
     Unbooked(UnbookedId),
+    /// A movement of the collector account that no rule classifies.
+    Collector(CollectorId),
 }
 
 impl CaseId {
@@ -167,7 +183,11 @@ impl CaseId {
         let transfer = TransferId::parse(text).map(Self::Transfer);
         let suspense = || SuspenseId::parse(text).map(Self::Suspense);
         let unbooked = || UnbookedId::parse(text).map(Self::Unbooked);
-        transfer.or_else(suspense).or_else(unbooked)
+        let collector = || CollectorId::parse(text).map(Self::Collector);
+        transfer
+            .or_else(suspense)
+            .or_else(unbooked)
+            .or_else(collector)
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{Holder, Identity, SuspensionCode};
 use crate::alias::Alias;
 use crate::chain::Digest;
+use crate::collector::CollectorRule;
 use crate::cuit::Cuit;
 use crate::cvu::Cvu;
 use crate::fees::FeeRule;
@@ -281,6 +282,13 @@ pub enum PlatformFact {
         mode: Mode,
         /// Its state from here on.
         state: RealmState,
+    },
+    /// A tenant's rules for the movements of its collector accounts after a change.
+    CollectorRulesSet {
+        /// The id of the tenant.
+        id: String,
+        /// All its rules.
+        rules: Vec<CollectorRule>,
     },
 }
 

@@ -17,6 +17,7 @@ pub mod calendar;
 pub mod cases;
 pub mod chain;
 pub mod clients;
+pub mod collector;
 pub mod counterparty;
 pub mod cuit;
 pub mod cvu;

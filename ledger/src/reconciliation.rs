@@ -1,7 +1,7 @@
 //! Reconciliation: compares movements as the bank lists them with those of the ledger.
 //!
 //! **Shape.** [`judge`] compares one movement; [`ReconciliationTotals`] counts the movements of a day. A movement that is not final on
-//! one side is `pending`: it is neither agreed nor a difference, and it is in no sum. A movement that a person ended is
+//! one side is `pending`: it is neither agreed nor a difference. A movement that a person ended is
 //! `decided`, whatever the bank says about it later; [`Judged::contradicted`] says whether the bank's last statement
 //! differs from the ledger's ending. Money that arrived and waits in suspense is `suspense` until a person decides.
 
@@ -29,11 +29,13 @@ pub enum Agreement {
     Decided,
     /// The money waits in suspense.
     Suspense,
+    /// The movement belongs to the collector account itself.
+    Collector,
 }
 
 impl Agreement {
     /// Every result; tallies count them in this order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Matched,
         Self::MissingInLedger,
         Self::MissingAtBank,
@@ -41,6 +43,7 @@ impl Agreement {
         Self::Pending,
         Self::Decided,
         Self::Suspense,
+        Self::Collector,
     ];
 
     /// The word on the wire.
@@ -53,6 +56,7 @@ impl Agreement {
             Self::Pending => "pending",
             Self::Decided => "decided",
             Self::Suspense => "suspense",
+            Self::Collector => "collector",
         }
     }
 }
@@ -247,9 +251,9 @@ pub struct ReconciliationTotals {
     counts: [u64; Agreement::ALL.len()],
     /// How many movements the bank has ended differently from the ledger.
     pub contradicted: u64,
-    /// The amount that arrived at the bank for good, in centavos.
+    /// The sum of all that the bank lists as arrived, in centavos.
     pub amount_in: Money,
-    /// The amount that left the bank for good, in centavos.
+    /// The sum of all that the bank lists as gone, in centavos.
     pub amount_out: Money,
 }
 
@@ -267,8 +271,7 @@ impl ReconciliationTotals {
         let Some((incoming, listed)) = bank else {
             return;
         };
-        let done = *listed.word == BankWord::Completed && judged.agreement != Agreement::Pending;
-        if done {
+        if *listed.word == BankWord::Completed {
             let sum = if incoming {
                 &mut self.amount_in
             } else {

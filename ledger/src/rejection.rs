@@ -239,6 +239,11 @@ pub enum Rejection {
     /// The case was decided before.
     #[error("the case has been decided; read it to see by whom and why")]
     CaseDecided,
+    /// Another realm has the same collector account.
+    #[error(
+        "the collector account is another realm's as well; nobody can say whose its balances are"
+    )]
+    CollectorShared,
     /// The bank is being asked to return the money.
     #[error("the bank is being asked to return this money; its answer decides the case")]
     ReturnInFlight,
@@ -433,6 +438,7 @@ codes! {
     TransferNotInAudit = "transfer_not_in_audit";
     CaseNotFound = "case_not_found";
     CaseDecided = "case_decided";
+    CollectorShared = "collector_shared";
     ReturnInFlight = "return_in_flight";
     SenderUnknown = "sender_unknown";
     TransferExternalIdReused = "id_externo_reused";

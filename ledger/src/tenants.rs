@@ -9,6 +9,7 @@ pub mod scopes;
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Digest;
+use crate::collector::CollectorRule;
 use crate::cvu::Cbu;
 use crate::fees::FeeRule;
 use crate::ids::RealmId;
@@ -172,6 +173,9 @@ pub struct Tenant {
     /// The limits on the sum over its accounts.
     #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
     pub total_limits: TotalLimits,
+    /// Its rules for the movements of its collector accounts, the first that takes one counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collector_rules: Vec<CollectorRule>,
 }
 
 impl Tenant {

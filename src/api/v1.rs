@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod balances;
 pub(crate) mod batch;
+pub(crate) mod collector;
 pub(crate) mod events;
 pub(crate) mod fees;
 pub(crate) mod holds;
@@ -65,6 +66,7 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(lookups::by_alias)
         .service(reconciliation::of_days)
         .service(treasury::take)
+        .service(collector::of_day)
         .service(treasury::list)
         .service(treasury::read)
         .service(treasury::movements)

@@ -1,6 +1,6 @@
 //! The gateway to the sponsor bank: its API (API BANK) behind [`BankGateway`].
 //!
-//! **Shape.** Each operation is an `BankRequest` of `wire`, `transfers`, `lookups` or `remuneration` (the request, what the
+//! **Shape.** Each operation is a `BankRequest` of `wire`, `transfers`, `statement`, `lookups` or `remuneration` (the request, what the
 //! journal may keep of it, how the answer reads) that `attempts` brings to the bank: login, deadline, retries,
 //! limits. `read` parses money and people from answers, `redact` keeps personal data out of the records, `names`
 //! makes names that the bank accepts. [`notices`] is the opposite direction: messages that the bank sends to us.
@@ -22,6 +22,7 @@ mod read;
 mod redact;
 mod refusals;
 mod remuneration;
+mod statement;
 mod text;
 mod transfers;
 mod wire;
@@ -36,8 +37,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal_actors::ports::{
-    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, FundReport, KeyHolder,
-    LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
+    BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
+    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder,
+    UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -370,6 +372,15 @@ impl BankGateway for HttpGateway {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<DayList>> {
         Box::pin(self.list(day, request_id))
+    }
+
+    fn statement<'a>(
+        &'a self,
+        day: BusinessDay,
+        ongoing: bool,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
+        Box::pin(self.read_statement(day, ongoing, request_id))
     }
 
     fn lookup<'a>(

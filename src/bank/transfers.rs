@@ -529,7 +529,7 @@ impl HttpGateway {
     }
 }
 
-fn unlisted(why: &str) -> BankError {
+pub(super) fn unlisted(why: &str) -> BankError {
     let body = json!({"message": why}).to_string();
     BankError::Failed { status: None, body }
 }

@@ -15,6 +15,7 @@ mod audit;
 mod backup;
 mod cases;
 mod clock;
+mod collector_rules;
 mod document;
 mod fees;
 pub(crate) mod forms;
@@ -204,6 +205,11 @@ fn operations(config: &mut web::ServiceConfig) {
             at("/tenants/{id}", "GET, PATCH")
                 .get(tenants::read)
                 .patch(tenants::change),
+        )
+        .service(
+            at("/tenants/{id}/collector-rules", "GET, PUT")
+                .get(collector_rules::read)
+                .put(collector_rules::set),
         )
         .service(
             at("/tenants/{id}/keys", "GET, POST")

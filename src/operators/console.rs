@@ -26,6 +26,7 @@ mod audit;
 mod backups;
 mod cases;
 mod cells;
+mod collector;
 mod figures;
 mod lists;
 mod live;
@@ -105,6 +106,7 @@ impl Console {
             .service(get("/tenants/{tenant}/{mode}/events").get(realms::events))
             .service(get("/tenants/{tenant}/{mode}/positions").get(treasury::positions))
             .service(get("/tenants/{tenant}/{mode}/reconciliation").get(reconciliation::day))
+            .service(get("/tenants/{tenant}/{mode}/collector").get(collector::day))
             .service(get("/accounts/{key}").get(accounts::one))
             .service(get("/accounts/{key}/movements").get(movements::of_account))
             .service(get("/accounts/{key}/transfers").get(transfers::of_account))

@@ -50,6 +50,7 @@ words! {
         TransferStatus = "transfer_status": "Gives one transfer.",
         TransferList = "transfer_list": "Lists transfers.",
         Balance = "balance": "Gives the balance of the collector account.",
+        Statement = "statement": "Lists the movements of the collector account.",
         CashIn = "cash_in": "The notice of an incoming transfer.",
         Remuneration = "remuneration": "Enrols a CVU in remuneration, and gives its position.",
     }
@@ -94,7 +95,7 @@ impl Operation {
             Self::TransferStatus => "TX019",
             // A final one: `TX500` leaves the PSP in doubt.
             Self::Transfer => "TX046",
-            Self::TransferList | Self::Balance | Self::CashIn => "TX500",
+            Self::TransferList | Self::Balance | Self::Statement | Self::CashIn => "TX500",
             Self::Remuneration => "RM004",
         }
     }

@@ -51,7 +51,7 @@ pub(super) struct Claim {
 pub(super) struct Book {
     pub(super) psp: u16,
     /// The world of clients that name no other.
-    main: World,
+    pub(super) main: World,
     rules: Rules,
     /// The days on which banks are closed.
     pub(super) calendar: Arc<Calendar>,
@@ -150,8 +150,13 @@ impl Book {
     /// Enters the world of a collector account.
     pub(crate) fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, NoEffect> {
         let world = World::for_login(collector, self.psp, rail)?;
-        self.worlds.insert(world);
+        self.enter_world(world);
         Ok(world)
+    }
+
+    /// Counts a world among those that were used.
+    pub(super) fn enter_world(&mut self, world: World) {
+        self.worlds.insert(world);
     }
 
     pub(crate) fn accounts(&self) -> impl ExactSizeIterator<Item = (&World, &Account)> {

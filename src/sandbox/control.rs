@@ -16,6 +16,7 @@ use super::behaviours::{BehaviourOrder, Mode, Operation};
 use super::enrolments::Tell;
 use super::locked::locked;
 use super::rail::{CashIn, Reverse, Settle};
+use super::statement::{OwnChange, OwnMovement};
 use super::worlds::World;
 use super::{COLLECTOR, external, shapes};
 
@@ -35,6 +36,11 @@ pub(super) fn configure(config: &mut ServiceConfig) {
         .route("/sandbox/cash-in", web::post().to(cash_in))
         .route("/sandbox/transfers/{id}/settle", web::post().to(settle))
         .route("/sandbox/transfers/{id}/reverse", web::post().to(reverse))
+        .route("/sandbox/collector-movements", web::post().to(post_own))
+        .route(
+            "/sandbox/collector-movements/{id}",
+            web::post().to(change_own),
+        )
         .route("/sandbox/remuneration/{cvu}", web::post().to(remuneration))
         .route("/sandbox/notify", web::post().to(notify))
         .route("/sandbox/expire-tokens", web::post().to(expire_tokens))
@@ -74,6 +80,14 @@ async fn reverse(bank: Data<Bank>, id: Path<String>, body: Bytes) -> HttpRespons
         Ok(order) => bank.obey(|book, now| book.reverse(&id, &order, now)),
         Err(why) => error(StatusCode::BAD_REQUEST, "GE400", &why.to_string()),
     }
+}
+
+async fn post_own(bank: Data<Bank>, order: Json<OwnMovement>) -> HttpResponse {
+    bank.obey(|book, now| book.post_own(&order, now))
+}
+
+async fn change_own(bank: Data<Bank>, id: Path<String>, order: Json<OwnChange>) -> HttpResponse {
+    bank.obey(|book, _| book.change_own(&id, &order))
 }
 
 async fn remuneration(bank: Data<Bank>, cvu: Path<String>, order: Json<Tell>) -> HttpResponse {

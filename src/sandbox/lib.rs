@@ -2,7 +2,7 @@
 //! so that the service always talks through the client that it uses in production.
 //!
 //! **Shape.** `book` decides and remembers (accounts and aliases; `rail` does so for transfers, `enrolments` for the
-//! fund; `worlds` tells whose a collector account is), `log` keeps them on disk, `behaviours` tells how each
+//! fund, `statement` for the movements of collector accounts; `worlds` tells whose one is), `log` keeps them on disk, `behaviours` tells how each
 //! operation misbehaves at the moment, `answers` puts the three together, `notices` notifies the service, `routes`
 //! and `payments` are the bank's own API and `control` the pages and switches next to it. A crate of its own: it
 //! shares rules of form (CVUs, amounts, days) and signatures with the service, and no line of the protocol.
@@ -34,6 +34,7 @@ mod rail;
 mod refusals;
 mod routes;
 mod shapes;
+mod statement;
 mod transfers;
 mod worlds;
 

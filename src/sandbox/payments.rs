@@ -1,4 +1,4 @@
-//! The bank's own API for transfers and the balance of the collector account.
+//! The bank's own API for transfers, the statement and the balance of the collector account.
 
 use actix_web::http::header::HeaderMap;
 use actix_web::web::{Data, Json, Path, ServiceConfig};
@@ -33,6 +33,7 @@ pub(super) fn configure(config: &mut ServiceConfig) {
         )
         .route(&format!("{transfers}/{{id}}"), web::get().to(one))
         .route(&transfers, web::get().to(list))
+        .route(&format!("{owner}/transactions"), web::get().to(statement))
         .route(owner, web::get().to(balance));
 }
 
@@ -80,6 +81,16 @@ async fn list(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> Htt
         };
         let found = book.transfers.list(&query).map(shapes::transfer);
         Ok(Value::Array(found.collect()))
+    })
+    .await
+}
+
+async fn statement(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
+    bank.answer(&request, Operation::Statement, |book, rail, _| {
+        let collector = book.enter(&path, rail)?.collector;
+        let direction = request.headers().get("obp_sort_direction");
+        let newest_first = direction.is_none_or(|it| it.as_bytes() != b"ASC");
+        Ok(book.statement(collector, query(request.headers())?, newest_first))
     })
     .await
 }

@@ -97,7 +97,8 @@ enum TransferTarget {
     Other(Cbu),
 }
 
-fn amount_of(value: &Value) -> Result<Amount, NoEffect> {
+/// An amount in an order, as a text or a number.
+pub(super) fn amount_of(value: &Value) -> Result<Amount, NoEffect> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
@@ -106,7 +107,8 @@ fn amount_of(value: &Value) -> Result<Amount, NoEffect> {
     Amount::parse(&text).map_err(|_| NoEffect::Bad("the amount must be like \"1234.50\""))
 }
 
-fn new_rail_id() -> Result<String, NoEffect> {
+/// A new id of the rail.
+pub(super) fn new_rail_id() -> Result<String, NoEffect> {
     rail_id().ok_or_else(|| refusal("TX500").into())
 }
 
@@ -200,6 +202,8 @@ impl Book {
             notices: Some(mode).filter(|mode| mode.is_of_notices()),
             due: None,
             collector: Some(world.collector),
+            posted: None,
+            hidden: false,
         };
         if mode == Mode::Forget {
             return Ok(shapes::transfer(&transfer));
@@ -287,6 +291,7 @@ impl Book {
     ) -> Result<Value, NoEffect> {
         transfer.status = status;
         transfer.due = None;
+        transfer.posted = (status == TransferStatus::Completed).then_some(now);
         if transfer.coelsa_id.is_empty() && status.is_final() {
             transfer.coelsa_id = new_rail_id()?;
         }
@@ -336,6 +341,7 @@ impl Book {
             returned: 0,
             reverses: transfer.origin_id.clone(),
             notices: None,
+            posted: None,
             ..transfer.clone()
         };
         let notice = shapes::reversed(&transfer, &reversal, now);
@@ -384,6 +390,8 @@ impl Book {
             notices: None,
             due: None,
             collector,
+            posted: None,
+            hidden: false,
         };
         let notice = shapes::received(&transfer, now);
         self.keep_transfers(vec![transfer])?;

@@ -34,7 +34,8 @@ fn value_of(transfer: &Transfer) -> Value {
     json!({"currency": "ARS", "amount": transfer.amount.to_string()})
 }
 
-fn party(party: &Party) -> Value {
+/// The other side of a movement.
+pub(super) fn party(party: &Party) -> Value {
     json!({
         "cuit": party.cuit,
         "name": party.name,
@@ -55,6 +56,18 @@ fn own(transfer: &Transfer) -> Map<String, Value> {
         Some(cvu) => json!({"cvu": cvu, "cuit": transfer.cuit}),
         None => json!({"cbu": transfer.collector}),
     })
+}
+
+/// The bank's word for what a movement is.
+pub(super) const fn kind(transfer: &Transfer) -> &'static str {
+    match transfer.kind {
+        Kind::Out if transfer.cvu.is_none() => "TRANSFER",
+        Kind::Out => "TRANSFER-CVU",
+        Kind::In => "TRANSFERENCIA",
+        Kind::Reversal => "REVERSAL",
+        Kind::OwnIn => "CREDITO",
+        Kind::OwnOut => "DEBITO",
+    }
 }
 
 /// A transfer in an answer.
@@ -80,13 +93,7 @@ pub(super) fn transfer(transfer: &Transfer) -> Value {
     if let Some(reverses) = &transfer.reverses {
         put("reverses", json!(reverses));
     }
-    let kind = match transfer.kind {
-        Kind::Out if transfer.cvu.is_none() => "TRANSFER",
-        Kind::Out => "TRANSFER-CVU",
-        Kind::In => "TRANSFERENCIA",
-        Kind::Reversal => "REVERSAL",
-    };
-    put("type", json!(kind));
+    put("type", json!(kind(transfer)));
     if transfer.incoming() {
         let credit = Value::Object(own(transfer));
         put("origin_debit", party(&transfer.other));

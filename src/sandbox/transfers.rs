@@ -68,6 +68,17 @@ pub(super) enum Kind {
     In,
     /// A transfer that comes back to its CVU.
     Reversal,
+    /// Into the collector account, for no CVU.
+    OwnIn,
+    /// Out of the collector account, for no CVU, and no transfer.
+    OwnOut,
+}
+
+impl Kind {
+    /// Whether it is a movement of the collector account itself, on no list of transfers.
+    const fn is_own(self) -> bool {
+        matches!(self, Self::OwnIn | Self::OwnOut)
+    }
 }
 
 /// The next thing that happens to a transfer by itself.
@@ -133,11 +144,20 @@ pub(super) struct Transfer {
     /// The collector account that it moves; `None` if it was kept before there were worlds.
     #[serde(default)]
     pub collector: Option<Cbu>,
+    /// When the bank posted it on the statement, if that was not when it began.
+    #[serde(default)]
+    pub posted: Option<u64>,
+    /// Whether the statement leaves it out.
+    #[serde(default)]
+    pub hidden: bool,
 }
 
 impl Transfer {
     /// The bank's id.
     pub(crate) fn id(&self) -> String {
+        if self.kind.is_own() {
+            return format!("M{}", self.number);
+        }
         let known = self.cuit.bytes().all(|b| b.is_ascii_digit());
         let cuit = if known { &self.cuit } else { "00000000000" };
         format!("1-{cuit}-{}-0", self.number)
@@ -145,17 +165,21 @@ impl Transfer {
 
     /// Whether the money comes to the PSP.
     pub(crate) fn incoming(&self) -> bool {
-        self.kind != Kind::Out
+        !matches!(self.kind, Kind::Out | Kind::OwnOut)
+    }
+
+    /// When the bank posted it, in milliseconds since 1970.
+    pub(crate) fn posted_at(&self) -> u64 {
+        self.posted.unwrap_or(self.at)
     }
 
     /// Its effect on the balance of the collector account, in centavos.
-    fn moves(&self) -> i128 {
+    pub(crate) fn moves(&self) -> i128 {
+        let amount = i128::from(self.amount.centavos());
         match (self.kind, self.status) {
-            (Kind::In | Kind::Reversal, _) => i128::from(self.amount.centavos()),
-            (Kind::Out, TransferStatus::Completed) => {
-                i128::from(self.amount.centavos()).saturating_neg()
-            }
-            (Kind::Out, _) => 0,
+            (Kind::In | Kind::Reversal, _) | (Kind::OwnIn, TransferStatus::Completed) => amount,
+            (Kind::Out | Kind::OwnOut, TransferStatus::Completed) => amount.saturating_neg(),
+            (Kind::Out | Kind::OwnOut | Kind::OwnIn, _) => 0,
         }
     }
 }
@@ -177,6 +201,7 @@ pub(super) struct Query {
 impl Query {
     fn fits(&self, transfer: &Transfer) -> bool {
         self.collector == transfer.collector
+            && !transfer.kind.is_own()
             && self.from.is_none_or(|from| transfer.at >= from)
             && self.to.is_none_or(|to| transfer.at <= to)
             && self.incoming.is_none_or(|it| transfer.incoming() == it)
@@ -266,6 +291,22 @@ impl Transfers {
         self.all.get(self.by_origin.get(&key)?)
     }
 
+    /// A movement of a collector account itself by the bank's id.
+    pub(crate) fn own(&self, id: &str) -> Option<&Transfer> {
+        let number: u64 = id.strip_prefix('M')?.parse().ok()?;
+        self.all.get(&number).filter(|found| found.kind.is_own())
+    }
+
+    /// All of them, in the order in which they began.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Transfer> {
+        self.all.values()
+    }
+
+    /// The balance of each collector account before any transfer, in centavos.
+    pub(crate) fn endowed(&self) -> i128 {
+        self.endowment.into()
+    }
+
     /// An incoming transfer by the rail's id.
     pub(crate) fn received(&self, coelsa_id: &str) -> Option<&Transfer> {
         self.all.get(self.received.get(coelsa_id)?)
@@ -321,7 +362,8 @@ impl Transfers {
     }
 }
 
-fn written(balance: i128) -> String {
+/// A sum of centavos with two decimals.
+pub(super) fn written(balance: i128) -> String {
     let sign = if balance < 0 { "-" } else { "" };
     let centavos = balance.unsigned_abs();
     format!("{sign}{}.{:02}", centavos / 100, centavos % 100)

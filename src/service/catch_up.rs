@@ -1,4 +1,5 @@
-//! Catches up with the bank: records transfers that the bank's list of the day has and no notice reported.
+//! Catches up with the bank: records transfers that the bank's list of the day has and no notice reported, and the
+//! movements of collector accounts that belong to no client.
 //!
 //! **Why.** A bank notifies about an incoming transfer a few times and then gives up; a service that was down meanwhile
 //! would never hear of it. Reading the list repairs that, at every start and at intervals. An item of the list counts
@@ -18,7 +19,7 @@ use caudal_actors::banks::OnCollector;
 use caudal_actors::engine::Engine;
 use caudal_actors::persist::panics;
 use caudal_ledger::tenants::Mode;
-use caudal_ledger::time::Timestamp;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 
 /// How long after midnight yesterday's list is still read, in milliseconds: 2 hours.
 const YESTERDAY_MILLIS: u64 = 2 * 60 * 60 * 1000;
@@ -38,6 +39,12 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
                         );
                     }
                 }
+                if panics(statements(&engine, on, first)).await {
+                    tracing::error!(
+                        collector = on.collector.cbu.get(18..),
+                        "reading the statement of a collector account panicked; retrying later"
+                    );
+                }
             }
             first = false;
             rt::time::sleep(every).await;
@@ -45,13 +52,42 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
     })
 }
 
-async fn turn(engine: &Engine, on: &OnCollector, mode: Mode, first: bool) {
-    let now = engine.now();
+/// Today, after yesterday at the start and in the first hours of a day.
+fn days(now: Timestamp, first: bool) -> impl Iterator<Item = BusinessDay> {
     let today = now.business_day();
     let since_midnight = now.millis().saturating_sub(today.start().millis());
     let early = since_midnight < YESTERDAY_MILLIS;
     let yesterday = (first || early).then(|| today.before());
-    for day in yesterday.into_iter().chain([today]) {
+    yesterday.into_iter().chain([today])
+}
+
+/// Records the movements on a collector account's statement that belong to no client.
+async fn statements(engine: &Engine, on: &Arc<OnCollector>, first: bool) {
+    let now = engine.now();
+    for day in days(now, first) {
+        let id = format!("statement-{}", now.millis());
+        let collector = on.collector.cbu.get(18..);
+        match engine.ledger().read_statement(on, day, &id).await {
+            Ok(0) => {}
+            Ok(recorded) => tracing::info!(
+                collector,
+                %day,
+                recorded,
+                "movements of the collector account itself were recorded"
+            ),
+            Err(why) => tracing::warn!(
+                %why,
+                collector,
+                %day,
+                "the statement of a collector account could not be read; it is asked for again later"
+            ),
+        }
+    }
+}
+
+async fn turn(engine: &Engine, on: &OnCollector, mode: Mode, first: bool) {
+    let now = engine.now();
+    for day in days(now, first) {
         let id = format!("catch-up-{}", Timestamp::millis(now));
         match engine.ledger().catch_up((on, mode), day, &id).await {
             Ok(0) => {}

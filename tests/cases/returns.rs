@@ -189,7 +189,7 @@ async fn while_the_bank_is_asked_nothing_else_is_decided() {
             "pending"
         );
         let day = service.a.get("/v1/bank/conciliacion").await.is(200);
-        assert_eq!(day["summary"]["amountIn"], "0.00");
+        assert_eq!(day["summary"]["amountIn"], "12.00");
         assert_eq!(day["summary"]["pending"], 2);
     }
     // A notice reports its end.

@@ -143,7 +143,7 @@ async fn pending_movements_are_in_no_sum() {
     assert_eq!(found[0]["result"], "pending");
     let day = service.a.get("/v1/bank/conciliacion").await.is(200);
     let right = json!({"matched": 0, "missingInLedger": 0, "missingAtBank": 0,
-        "amountDiffers": 0, "pending": 1, "decided": 0, "suspense": 0, "contradicted": 0,
+        "amountDiffers": 0, "pending": 1, "decided": 0, "suspense": 0, "collector": 0, "contradicted": 0,
         "amountIn": "0.00", "amountOut": "0.00"});
     assert_eq!(day["summary"], right);
     service.bank.settle(&sent["originId"], "COMPLETED").await;

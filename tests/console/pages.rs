@@ -77,6 +77,8 @@ impl Told {
             format!("{realm}/events"),
             format!("{realm}/positions"),
             format!("{realm}/reconciliation"),
+            format!("{realm}/collector"),
+            format!("{realm}/collector?date=2026-01-01"),
             format!("{realm}/reconciliation?whole=yes&date=2026-01-01"),
             "/console/parts/reconciliation/tnt_first/test".to_owned(),
             format!("/console/accounts/{}", self.cvu),

@@ -107,6 +107,7 @@ function pages({ first, sent, hook, voucher, cases, request }) {
     treasury: "/console/treasury",
     reconciliation: "/console/reconciliation",
     "reconciliation-day": `${realm}/reconciliation`,
+    "collector-day": `${realm}/collector`,
     webhooks: "/console/webhooks",
     webhook: hook && `/console/webhooks/${hook.id}`,
     backups: "/console/backups",

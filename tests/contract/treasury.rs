@@ -15,6 +15,10 @@ pub fn rows() -> Vec<Row> {
             ..ROW
         },
         Row {
+            operation: "readCollectorDay",
+            ..ROW
+        },
+        Row {
             operation: "listPositions",
             query: "?q=holder&min=0&max=1000.00&limit=10",
             ..ROW

@@ -106,7 +106,7 @@ async fn a_range_is_read_by_pages_and_its_summary_is_of_all_of_it() {
     assert!(days.is_sorted() && days[0] < days[1], "{days:?}");
     // Pending movements are in no sum, nor is money whose end no bank has reported.
     let summary = json!({"matched": 1, "missingInLedger": 0, "missingAtBank": 3,
-        "amountDiffers": 0, "pending": 1, "decided": 1, "suspense": 0, "contradicted": 0, "amountIn": "100.00",
+        "amountDiffers": 0, "pending": 1, "decided": 1, "suspense": 0, "collector": 0, "contradicted": 0, "amountIn": "100.00",
         "amountOut": "0.00"});
     assert_eq!(all["summary"], summary);
     for limit in [1, 2, 5, 6] {

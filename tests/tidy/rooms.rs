@@ -29,6 +29,7 @@ const LEDGER: &[&str] = &[
     "counterparty",
     "kyc",
     "particulars",
+    "collector",
     "cases",
     "remuneration",
     "voucher_types",
@@ -44,11 +45,13 @@ const LEDGER: &[&str] = &[
     "facts",
     "people",
     "treasury",
+    "collector/day",
     "statements",
     "voucher_types/of_realm",
     "tenants/platform",
     "tenants/moves",
     "tenants/orders",
+    "cases/collector",
     "cases/suspense",
     "cases/unbooked",
     "accounts",
@@ -196,6 +199,7 @@ const BANK: &[&str] = &[
     "notices",
     "remuneration",
     "transfers",
+    "statement",
 ];
 /// The rooms of `src/backup`; each may use those before it.
 const BACKUP: &[&str] = &[

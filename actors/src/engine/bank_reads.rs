@@ -1,12 +1,13 @@
-//! Questions to the bank that readers cause: lookups, lists of movements, positions in a fund.
+//! Questions to the bank that readers cause: lookups, lists of movements, statements, positions in a fund.
 //!
 //! **Shape.** A reading key must not be able to take the bank from the realm's own orders, nor from other realms. Each
 //! realm has slots and a rate for these questions, and their answers are kept for a moment. An order never takes a
 //! slot: transfers resolve their destination, and recovery asks for states, without one.
 //!
 //! **Bounds.** See [`BankReadLimits`]. A question that would wait longer than [`WAIT_MAX`] is refused
-//! ([`Failure::BankReadsLimited`]); nobody asks the bank then. [`LOOKUPS_KEPT`] lookups and lists with
-//! [`MOVEMENTS_KEPT`] movements are kept, of all realms together; when that is full, further answers are not kept.
+//! ([`Failure::BankReadsLimited`]); nobody asks the bank then. [`LOOKUPS_KEPT`] lookups are kept, and lists and
+//! statements with [`MOVEMENTS_KEPT`] movements each, of all realms together; when that is full, further answers are not
+//! kept.
 //!
 //! **Order.** A kept answer is given only while nothing has happened between the realm and its bank since the question
 //! ([`RealmBank::changes`](crate::banks::RealmBank::changes)): whoever renames an account and looks it up sees the new
@@ -24,12 +25,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::failure::Failure;
-use crate::ports::{DayList, KeyHolder};
+use crate::ports::{CollectorStatement, DayList, KeyHolder};
 
 /// How many questions of one realm are at the bank at the same time, unless set.
 const SLOTS: usize = 8;
-/// How many questions a realm may ask in one burst, unless set: more than the days of the longest reconciliation.
-const BURST: u32 = 40;
+/// How many questions a realm may ask in one burst, unless set: more than two for each day of the longest
+/// reconciliation.
+const BURST: u32 = 80;
 /// How long after a burst the realm may ask one more, unless set.
 const EVERY: Duration = Duration::from_millis(100);
 /// How long an answer is kept, unless set.
@@ -74,6 +76,8 @@ pub(super) struct BankReads {
     pub lookups: CachedAnswers<(RealmId, String), KeyHolder>,
     /// Lists of movements, by their day.
     pub lists: CachedAnswers<(RealmId, BusinessDay), Arc<DayList>>,
+    /// Statements of collector accounts, by their day.
+    pub statements: CachedAnswers<(RealmId, BusinessDay), Arc<CollectorStatement>>,
 }
 
 /// The questions of one realm.
@@ -92,6 +96,7 @@ impl BankReads {
             realms: DashMap::new(),
             lookups: CachedAnswers::new(limits.kept, LOOKUPS_KEPT),
             lists: CachedAnswers::new(limits.kept, MOVEMENTS_KEPT),
+            statements: CachedAnswers::new(limits.kept, MOVEMENTS_KEPT),
         }
     }
 

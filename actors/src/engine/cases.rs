@@ -5,8 +5,9 @@
 //! realm and kind than fit up to the page's end.
 
 use caudal_ledger::cases::{
-    CaseKind, Decision, Parked, SuspenseId, SuspensePlace, Unbooked, UnbookedId,
+    CaseKind, Decision, Parked, RecordedMovement, SuspenseId, SuspensePlace, Unbooked, UnbookedId,
 };
+use caudal_ledger::collector::{CollectorClass, CollectorId};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
@@ -20,11 +21,13 @@ use super::read_slots::ReadCost;
 use super::{Operators, Queries, Requester, value};
 use crate::accounts::DecideTransfer;
 use crate::failure::Failure;
-use crate::realms::{CreditSuspense, DismissUnbooked, RealmOrder, ReturnSuspense, Target};
+use crate::realms::{
+    ClassifyMovement, CreditSuspense, DismissUnbooked, RealmOrder, ReturnSuspense, Target,
+};
 use crate::records::projection::{CaseCounts, VoucherPlace};
 use crate::records::reads;
 
-/// One of the three kinds of cases, with the details that a person needs.
+/// One of the four kinds of cases, with the details that a person needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Case {
     /// A transfer, with the instant since which it waits for a person, if it does.
@@ -33,6 +36,8 @@ pub enum Case {
     Suspense(Box<Parked>),
     /// A report of the bank that the ledger could not book.
     Unbooked(Box<Unbooked>),
+    /// A movement of the collector account that no rule classifies.
+    Collector(Box<RecordedMovement>),
 }
 
 /// The figures of a realm's business that waits for a person.
@@ -46,6 +51,8 @@ pub struct CaseFigures {
     pub oldest_suspense: Option<Timestamp>,
     /// Since when the oldest report waits that the ledger could not book.
     pub oldest_unbooked: Option<Timestamp>,
+    /// Since when the oldest movement of the collector account waits that no rule classifies.
+    pub oldest_collector: Option<Timestamp>,
     /// The sum in suspense.
     pub amount: Sum,
 }
@@ -112,6 +119,39 @@ impl Operators<'_> {
         let requester = Requester::uncounted(request_id);
         let place = id.place;
         let order = DismissUnbooked { place, decision };
+        value(self.0.order(id.realm, order, requester).await)
+    }
+
+    /// A recorded movement of a collector account, with the decision about it.
+    ///
+    /// # Errors
+    /// When there is no such case.
+    pub fn collector_case(self, id: CollectorId) -> Result<RecordedMovement, Failure> {
+        let store = self.0.store.as_ref();
+        let found = reads::collector::recorded(store, id.realm, id.sequence)?;
+        let found = found.filter(|record| record.id(id.realm) == id);
+        Ok(found.ok_or(Rejection::CaseNotFound)?)
+    }
+
+    /// A person says what a movement of the collector account is.
+    ///
+    /// # Errors
+    /// When there is no such case, or it has been decided.
+    pub async fn classify_movement(
+        self,
+        id: CollectorId,
+        class: CollectorClass,
+        decision: Decision,
+        request_id: String,
+    ) -> Result<RecordedMovement, Failure> {
+        // A supervisor is asked only about existing cases.
+        self.collector_case(id)?;
+        let order = ClassifyMovement {
+            sequence: id.sequence,
+            class,
+            decision,
+        };
+        let requester = Requester::uncounted(request_id);
         value(self.0.order(id.realm, order, requester).await)
     }
 
@@ -218,6 +258,7 @@ impl Operators<'_> {
             oldest_transfer: oldest(CaseKind::Transfer)?,
             oldest_suspense: oldest(CaseKind::Suspense)?,
             oldest_unbooked: oldest(CaseKind::Unbooked)?,
+            oldest_collector: oldest(CaseKind::Collector)?,
             amount: reads::totals(store, realm)?.incoming,
         })
     }
@@ -260,6 +301,10 @@ fn cases(
                 let place = SuspensePlace { account, sequence };
                 let unbooked = reads::cases::unbooked(store, realm, place)?;
                 unbooked.map(|unbooked| Case::Unbooked(Box::new(unbooked)))
+            }
+            CaseKind::Collector => {
+                let record = reads::collector::recorded(store, realm, sequence)?;
+                record.map(|record| Case::Collector(Box::new(record)))
             }
         };
         cases.extend(case.map(|case| (realm, case)));

@@ -3,7 +3,8 @@
 //! **Shape.** A movement on the bank's list is searched for in the ledger by its reference, whatever day it was posted.
 //! A movement of the ledger's day that is not on the bank's list is searched for on the lists of the days before and
 //! after, because both clocks differ around midnight, and of the day on which it began, because some are settled late.
-//! Each movement appears in the reconciliation of one day. The ledger's rules judge the result of a movement. The bank
+//! Each movement appears in the reconciliation of one day. Movements of the collector account itself are listed, too
+//! ([`super::collector`]). The ledger's rules judge the result of a movement. The bank
 //! is asked on the threads that serve requests, the ledger is read off them.
 
 mod range;
@@ -12,12 +13,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use caudal_ledger::cases::{
-    BankSays, Decision, Parked, RETURNS, SuspensePlace, Unbooked, UnreadableLine,
+    BankSays, Decision, Parked, RETURNS, RecordedMovement, SuspensePlace, Unbooked, UnreadableLine,
 };
+use caudal_ledger::collector::CollectorMovement;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
 use caudal_ledger::reconciliation::{Agreement, Judged, Listed, Ours, judge, other_days, unlisted};
 use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::transfers::BankWord;
 use caudal_ledger::vouchers::ReferenceType;
 
 use super::money::TransferView;
@@ -47,6 +50,8 @@ pub struct Reconciled {
     pub suspense: Option<Parked>,
     /// Its case, if the ledger could not book it.
     pub unbooked: Option<Unbooked>,
+    /// Its record, if it belongs to the collector account itself.
+    pub collector: Option<RecordedMovement>,
     /// The result of comparing both sides.
     pub judged: Judged,
 }
@@ -60,10 +65,39 @@ impl Reconciled {
         of_transfer
             .or_else(|| self.suspense.as_ref().and_then(Parked::decision))
             .or_else(|| self.unbooked.as_ref().and_then(Unbooked::decision))
+            .or_else(|| self.collector.as_ref()?.decision.as_ref())
     }
 }
 
 impl Reconciled {
+    /// A movement of the collector account itself, as the bank lists it.
+    fn of_collector(cbu: &str, line: CollectorMovement, record: RecordedMovement) -> Self {
+        Self {
+            bank: Some(BankMovement {
+                bank_id: line.bank_id,
+                coelsa_id: line.coelsa_id,
+                origin: line.origin,
+                reversal: line.reversal,
+                way: if line.incoming {
+                    MovementWay::In
+                } else {
+                    MovementWay::Out
+                },
+                cvu: cbu.to_owned(),
+                counterparty: line.counterparty,
+                amount: line.amount,
+                word: BankWord::Completed,
+                at: line.at,
+            }),
+            voucher: None,
+            transfer: None,
+            suspense: None,
+            unbooked: None,
+            collector: Some(record),
+            judged: Agreement::Collector.into(),
+        }
+    }
+
     /// Whether an unreadable line of the bank's list names the ledger's movement.
     fn is_on(&self, realm: RealmId, line: &UnreadableLine) -> bool {
         let view = self.transfer.as_ref();
@@ -155,11 +189,17 @@ impl Queries<'_> {
             }
         }
         found.append(&mut ours);
+        let cbu = self.collector(realm).cbu;
+        let own = self
+            .own_movements(realm, day, request_id)
+            .await?
+            .into_iter();
+        found.extend(own.map(|(line, record)| Reconciled::of_collector(&cbu, line, record)));
         Ok(found)
     }
 
     /// The bank's list of a day. It may have been kept for a moment.
-    async fn listed_by_bank(
+    pub(super) async fn listed_by_bank(
         self,
         realm: RealmId,
         day: BusinessDay,
@@ -263,6 +303,7 @@ impl ReadAccess {
             transfer,
             suspense,
             unbooked,
+            collector: None,
             judged,
         }))
     }
@@ -317,6 +358,7 @@ impl ReadAccess {
             transfer: None,
             suspense: parked,
             unbooked: None,
+            collector: None,
             judged,
         }))
     }
@@ -370,7 +412,7 @@ impl ReadAccess {
         }
     }
 
-    fn placed(
+    pub(super) fn placed(
         &self,
         realm: RealmId,
         account: AccountNo,
@@ -435,6 +477,7 @@ impl ReadAccess {
             transfer,
             suspense,
             unbooked: None,
+            collector: None,
         };
         if account == RETURNS {
             let parked = reads::cases::returned(store, realm, sequence)?;

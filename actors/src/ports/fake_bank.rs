@@ -18,8 +18,8 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 
 use super::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, DayList, EnrolmentOrder,
-    FundReport, KeyHolder, LocalFuture, ReturnOrder, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, CollectorStatement, DayList,
+    EnrolmentOrder, FundReport, KeyHolder, LocalFuture, ReturnOrder, TransferOrder,
 };
 
 /// The PSP code in the CVUs that it creates.
@@ -99,6 +99,14 @@ pub trait FakeBank: Send + Sync + fmt::Debug + 'static {
     /// The failures of a rig's bank.
     fn lists(&self, _: BusinessDay) -> Result<Vec<BankMovement>, BankError> {
         Ok(Vec::new())
+    }
+
+    /// The statement of the collector account for a day.
+    ///
+    /// # Errors
+    /// The failures of a rig's bank.
+    fn states(&self, _: BusinessDay) -> Result<CollectorStatement, BankError> {
+        Ok(CollectorStatement::default())
     }
 
     /// The lines of a day's list that cannot be read.
@@ -205,6 +213,15 @@ impl<B: FakeBank> BankGateway for B {
                 unreadable: self.garbles(day),
             })
         })
+    }
+
+    fn statement<'a>(
+        &'a self,
+        day: BusinessDay,
+        _: bool,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
+        self.answer(("statement", day.to_string()), move || self.states(day))
     }
 
     fn lookup<'a>(

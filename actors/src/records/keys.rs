@@ -2,6 +2,7 @@
 //! under its number; [`origin`] documents the one exception.
 
 mod cases;
+mod collector;
 mod kinds;
 mod marks;
 mod numbers;
@@ -23,6 +24,7 @@ pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
     said, unbooked,
 };
+pub use collector::{collector, collector_day, collector_day_of, collector_of};
 pub use kinds::{UNREAD, kind_of};
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
@@ -69,6 +71,7 @@ const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
 // 0x45 and 0x46 are in `rests`.
+// 0x48 to 0x4a are in `collector`.
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 

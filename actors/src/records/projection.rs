@@ -1,6 +1,7 @@
 //! The rows that each fact adds to the index. This is deterministic, so that a rebuild gives the same rows.
 
 mod cases;
+mod collector;
 mod events;
 mod landed;
 mod lines;
@@ -23,9 +24,9 @@ use caudal_storage::{
 };
 
 use super::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, DELIVERIES, LEDGER, PEOPLE, PLATFORM,
-    PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode, keys, rest,
-    unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, DELIVERIES, LEDGER, PEOPLE,
+    PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode,
+    keys, rest, unknown_kind,
 };
 
 pub use cases::CaseCounts;
@@ -174,6 +175,7 @@ impl Projection for ProjectionUnder {
             }
             SUSPENSE => money::suspended(under, account, (entry, position), index),
             UNBOOKED => unbooked::happened(realm, account, entry, index),
+            COLLECTOR => collector::happened(realm, entry, index),
             CASES => cases::happened(under, account, (entry, position), index),
             PROFILE => profile::happened(under, account, (entry, position), index),
             REALM => events::of_realm(under, (entry, position), index),

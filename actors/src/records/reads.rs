@@ -6,6 +6,7 @@
 
 mod accounts;
 pub mod cases;
+pub mod collector;
 pub mod events;
 pub mod money;
 pub mod statements;

@@ -257,6 +257,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             created_at: at(3),
             banks: BankRelations::default(),
             total_limits,
+            collector_rules: Vec::new(),
         })),
         PlatformFact::TenantChanged {
             id: "tnt_1".into(),
@@ -358,6 +359,7 @@ fn with_a_bank() -> PlatformFact {
             ..BankRelations::default()
         },
         total_limits: TotalLimits::default(),
+        collector_rules: Vec::new(),
     }))
 }
 
@@ -425,6 +427,8 @@ fn records_of_every_version_are_read() {
     check_all("verdict", &cases::verdicts(), lines);
     check_all("case", &cases::facts(), lines);
     check_all("unbooked", &cases::unbooked(), lines);
+    check_all("collector", &cases::collector(), lines);
+    check("collector-rules", &cases::collector_rules(), lines);
     check_all("account", &account_facts(), lines);
     check_all("wallet", &wallet::facts(), lines);
     check_all("enrolment", &enrolment_facts(), lines);

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caudal_ledger::cases::{BankSays, CaseFact, SuspensePlace, UnbookedFact};
+use caudal_ledger::cases::{BankSays, CaseFact, CollectorFact, SuspensePlace, UnbookedFact};
 use caudal_ledger::chain::Digest;
+use caudal_ledger::collector::CollectorClass;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::{AccountFact, RealmFact};
@@ -19,8 +20,8 @@ use caudal_storage::{CommitNo, Entry, Index, StoreError};
 use super::Report;
 use crate::records::projection::{self, CaseCounts};
 use crate::records::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, DELIVERIES, LEDGER, PEOPLE, PLATFORM,
-    PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads, unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, DELIVERIES, LEDGER, PEOPLE,
+    PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads, unknown_kind,
 };
 
 /// The sums of every realm by the journal.
@@ -36,6 +37,8 @@ pub(super) struct Sums {
     parked: BTreeMap<(RealmId, SuspensePlace), Amount>,
     /// Reports of the bank that the ledger has not booked.
     unbooked: BTreeMap<(RealmId, SuspensePlace), Digest>,
+    /// Movements of collector accounts that wait for a person, by their sequence.
+    collector: BTreeSet<(RealmId, u64)>,
 }
 
 impl Sums {
@@ -48,6 +51,7 @@ impl Sums {
             open: BTreeMap::new(),
             parked: BTreeMap::new(),
             unbooked: BTreeMap::new(),
+            collector: BTreeSet::new(),
         }
     }
 
@@ -100,7 +104,7 @@ impl Sums {
                 (rules.realm)(&fact).is_some()
             }
             // Vouchers and profiles are counted elsewhere; transfers and cases below.
-            LEDGER | PROFILE | TRANSFERS | CASES | UNBOOKED => false,
+            LEDGER | PROFILE | TRANSFERS | CASES | UNBOOKED | COLLECTOR => false,
             PLATFORM | PEOPLE | APPROVALS | AUDIT => false,
             BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
             kind => return Err(unknown_kind(kind)),
@@ -140,6 +144,16 @@ impl Sums {
                 }
                 UnbookedFact::Dismissed { case, .. } => {
                     self.unbooked.remove(&(realm, case));
+                }
+            },
+            COLLECTOR => match decode(&entry.body)? {
+                CollectorFact::Listed { class, .. } => {
+                    if class == CollectorClass::Unclassified {
+                        self.collector.insert((realm, entry.seq));
+                    }
+                }
+                CollectorFact::Classified { record, .. } | CollectorFact::Matched { record } => {
+                    self.collector.remove(&(realm, record));
                 }
             },
             TRANSFERS => {
@@ -231,10 +245,12 @@ impl Sums {
             .filter(|((of, ..), (_, status))| *of == realm && *status == TransferStatus::Audit);
         let parked = self.parked.keys().filter(|(of, _)| *of == realm);
         let unbooked = self.unbooked.keys().filter(|(of, _)| *of == realm);
+        let collector = self.collector.iter().filter(|(of, _)| *of == realm);
         CaseCounts {
             transfers: count(audit.count()),
             suspense: count(parked.count()),
             unbooked: count(unbooked.count()),
+            collector: count(collector.count()),
         }
     }
 

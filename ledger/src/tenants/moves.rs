@@ -266,6 +266,7 @@ mod tests {
             created_at: Timestamp::default(),
             banks: BankRelations::default(),
             total_limits: TotalLimits::default(),
+            collector_rules: Vec::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Orders to the platform, and the facts that follow from them.
 
 use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
+use crate::collector::CollectorRule;
 use crate::facts::{ClockWord, PlatformFact};
 use crate::fees::FeeRule;
 use crate::ids::{REALM_MAX, Shard};
@@ -109,6 +110,8 @@ pub enum PlatformOrder {
         /// Fees, when they change.
         fees: Option<Vec<FeeRule>>,
     },
+    /// Set the rules of the tenant with this id for the movements of its collector accounts, as a whole.
+    SetCollectorRules(String, Vec<CollectorRule>),
 }
 
 impl Platform {
@@ -161,6 +164,10 @@ impl Platform {
                 let fees = fees.unwrap_or_else(|| self.fees.clone());
                 Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
             }
+            PlatformOrder::SetCollectorRules(id, rules) => {
+                self.tenant(&id)?;
+                Ok(vec![PlatformFact::CollectorRulesSet { id, rules }])
+            }
         }
     }
 
@@ -194,6 +201,7 @@ impl Platform {
             created_at: now,
             banks,
             total_limits,
+            collector_rules: Vec::new(),
         };
         Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
     }

@@ -149,6 +149,11 @@ impl Platform {
                     self.states.insert(tenant.realm(*mode), state.clone());
                 }
             }
+            PlatformFact::CollectorRulesSet { id, rules } => {
+                if let Some(tenant) = self.tenants.get_mut(id) {
+                    tenant.collector_rules.clone_from(rules);
+                }
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::counterparty::CounterpartyBody;
 use super::texts::{Day, Instant, Pesos};
 use super::transfers::DecisionBody;
-use super::words::{AgreementWord, BankWordWord, SuspenseWord, WayWord};
+use super::words::{AgreementWord, BankWordWord, CollectorClassWord, SuspenseWord, WayWord};
 
 /// The voucher that moved the money in the ledger.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -77,9 +77,14 @@ pub struct ReconciledItem {
     /// Where it waits, or waited, when no account could take it.
     pub suspense: Option<SuspenseBody>,
     /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
-    /// not final), `decided` (a person ended it) or `suspense` (no account could take it; a person decides).
+    /// not final), `decided` (a person ended it), `suspense` (no account could take it; a person decides) or
+    /// `collector` (it belongs to no client).
     #[schema(value_type = AgreementWord)]
     pub result: &'static str,
+    /// Of a movement that belongs to no client: what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<CollectorClassWord>, nullable = false)]
+    pub class: Option<&'static str>,
     /// Who ended it and why, when it was a person.
     pub decision: Option<DecisionBody>,
     /// Whether the bank's last word is not what the ledger has ended it with.
@@ -98,17 +103,19 @@ pub struct ReconciliationSummary {
     pub missing_at_bank: u64,
     /// Both have it, with different amounts.
     pub amount_differs: u64,
-    /// One side is not final; in no other count, and in no sum.
+    /// One side is not final; in no other count.
     pub pending: u64,
     /// A person ended it.
     pub decided: u64,
     /// It arrived, no account could take it, and it waits for a person.
     pub suspense: u64,
+    /// It belongs to no client.
+    pub collector: u64,
     /// The bank has ended it otherwise than the ledger; these are in their other counts too.
     pub contradicted: u64,
-    /// What arrived at the bank: its completed movements, without those that are pending here.
+    /// What came in at the bank: all its completed movements.
     pub amount_in: Pesos,
-    /// What left at the bank: its completed movements, without those that are pending here.
+    /// What left at the bank: all its completed movements.
     pub amount_out: Pesos,
 }
 
@@ -211,6 +218,7 @@ pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledI
             state: parked.state.as_str(),
         }),
         result: found.judged.agreement.as_str(),
+        class: found.collector.as_ref().map(|record| record.class.as_str()),
         decision: found.decision().map(DecisionBody::from),
         contradicted: found.judged.contradicted,
     }
@@ -226,6 +234,7 @@ pub fn summary(tally: &ReconciliationTotals) -> ReconciliationSummary {
         pending: tally.of(Agreement::Pending),
         decided: tally.of(Agreement::Decided),
         suspense: tally.of(Agreement::Suspense),
+        collector: tally.of(Agreement::Collector),
         contradicted: tally.contradicted,
         amount_in: tally.amount_in.into(),
         amount_out: tally.amount_out.into(),

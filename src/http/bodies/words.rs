@@ -238,6 +238,11 @@ words! {
     OutcomeWord as SuspenseOutcome: "credited", "returned";
     /// Where money is that no account could take.
     SuspenseWord as SuspenseState: "waiting", "returning", "credited", "returned";
+    /// What a movement of the collector account is: a client's, or the account's own by its class.
+    CollectorClassWord as CollectorClass: "matched", "bank_fee", "bank_tax", "interest", "funding", "sweep",
+        "unclassified";
+    /// What records a client's movement.
+    MatchWord as MovementMatchType: "transfer", "voucher", "suspense", "return";
     /// Which way money moved.
     WayWord as Way: "in", "out";
     /// Whether a key is of a bank account or of a virtual one.

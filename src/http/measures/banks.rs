@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use caudal_actors::banks::Banks;
 use caudal_actors::ports::{
-    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, FundReport, KeyHolder,
-    LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder, UnreadNotice,
+    BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
+    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder,
+    UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -177,6 +178,16 @@ impl BankGateway for BankCounters {
     ) -> LocalFuture<'a, BankReply<DayList>> {
         let call = self.inner.movements(day, request_id);
         self.call("movements", call)
+    }
+
+    fn statement<'a>(
+        &'a self,
+        day: BusinessDay,
+        ongoing: bool,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
+        let call = self.inner.statement(day, ongoing, request_id);
+        self.call("statement", call)
     }
 
     fn lookup<'a>(

@@ -207,6 +207,28 @@ pub const RECONCILED: SheetKind = SheetKind {
         "contradicted",
         "bankAt.date",
         "voucher.createdAt.date",
+        "class",
+    ],
+};
+/// The movements of a collector account, with what each is.
+pub const COLLECTOR_MOVEMENTS: SheetKind = SheetKind {
+    columns: &[
+        "bankId",
+        "at",
+        "at.date",
+        "direction",
+        "amount",
+        "class",
+        "text",
+        "counterparty.name",
+        "counterparty.cuit",
+        "counterparty.cbu",
+        "counterparty.coelsaId",
+        "match.type",
+        "match.id",
+        "listed",
+        "changed",
+        "caseId",
     ],
 };
 
@@ -217,12 +239,22 @@ mod tests {
     #[test]
     fn each_instant_has_its_business_day() {
         for kind in [
-            VOUCHERS, HOLDS, TRANSFERS, ACCOUNTS, POSITIONS, EVENTS, TREASURY, COLLECTORS,
+            VOUCHERS,
+            HOLDS,
+            TRANSFERS,
+            ACCOUNTS,
+            POSITIONS,
+            EVENTS,
+            TREASURY,
+            COLLECTORS,
             RECONCILED,
+            COLLECTOR_MOVEMENTS,
         ] {
             for name in kind.columns {
                 let day = format!("{name}.date");
-                let instant = name.ends_with("At") || name.ends_with("sOf") || *name == "timestamp";
+                let instant = name.ends_with("At")
+                    || name.ends_with("sOf")
+                    || ["timestamp", "at"].contains(name);
                 assert_eq!(kind.columns.contains(&day.as_str()), instant, "{name}");
             }
         }

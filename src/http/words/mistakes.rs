@@ -211,6 +211,12 @@ pub enum Mistake {
     NotADismissal =
         "must be dismiss: the case is a bank item that could not be booked",
         "debe ser dismiss: el caso es lo que no se pudo registrar";
+    NotACollectorClass =
+        "must be one of bank_fee, bank_tax, interest, funding, sweep: what the movement of the collector account is",
+        "debe ser uno de bank_fee, bank_tax, interest, funding, sweep: lo que es el movimiento de la cuenta recaudadora";
+    NotADirectionOfMoney =
+        "must be in or out",
+        "debe ser in u out";
     CreditAlone =
         "is allowed only with outcome credit",
         "corresponde solo al resultado credit";

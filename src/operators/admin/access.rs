@@ -96,6 +96,8 @@ operations! {
     POST "/tenants" createTenant: Act, Acts;
     GET "/tenants/{id}" readTenant: Read, Reads;
     PATCH "/tenants/{id}" changeTenant: Act, Acts;
+    GET "/tenants/{id}/collector-rules" readCollectorRules: Read, Reads;
+    PUT "/tenants/{id}/collector-rules" setCollectorRules: Act, Acts;
     GET "/tenants/{id}/keys" listKeys: Read, Reads;
     POST "/tenants/{id}/keys" issueKey: Act, Acts;
     DELETE "/keys/{id}" revokeKey: Act, Acts;

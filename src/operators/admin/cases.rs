@@ -12,6 +12,7 @@ use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::platform::realms;
+use caudal_http::bodies::collector::MATCHED;
 use caudal_http::bodies::counterparty::CounterpartyBody;
 use caudal_http::bodies::events::{ResolvedBody, resolved};
 use caudal_http::bodies::transfers::{
@@ -20,7 +21,10 @@ use caudal_http::bodies::transfers::{
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::query::Query;
 use caudal_http::respond::json;
-use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Parked, Unbooked, UnbookedState};
+use caudal_ledger::cases::{
+    BankSays, CaseId, CaseKind, Parked, RecordedMovement, Unbooked, UnbookedState,
+};
+use caudal_ledger::collector::CollectorClass;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
@@ -63,6 +67,8 @@ struct CaseBody {
     suspense: Option<SuspenseDetail>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unbooked: Option<UnbookedDetail>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collector: Option<CollectorDetail>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bank_calls: Vec<BankCallBody>,
 }
@@ -102,6 +108,24 @@ struct UnbookedDetail {
     line: Option<String>,
 }
 
+/// A movement of the collector account that belongs to no client.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = CollectorCase)]
+struct CollectorDetail {
+    /// `in` or `out`.
+    direction: &'static str,
+    /// What it is; `unclassified` until somebody says, and `matched` if it turned out to be a client's.
+    class: &'static str,
+    /// The bank's text.
+    text: String,
+    bank_id: String,
+    coelsa_id: Option<String>,
+    /// When the bank posted it.
+    bank_at: String,
+    counterparty: CounterpartyBody,
+}
+
 /// A page of cases.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CasePage)]
@@ -124,6 +148,7 @@ fn render(admin_state: &AdminState, (realm, case): &RealmCase) -> CaseBody {
         Case::Transfer(view, since) => of_transfer(admin_state, *realm, view, *since),
         Case::Suspense(parked) => of_suspense(admin_state, *realm, parked),
         Case::Unbooked(unbooked) => of_unbooked(admin_state, *realm, unbooked),
+        Case::Collector(record) => of_collector(admin_state, *realm, record),
     }
 }
 
@@ -161,6 +186,7 @@ fn of_transfer(
         transfer: Some(body),
         suspense: None,
         unbooked: None,
+        collector: None,
         bank_calls: Vec::new(),
     }
 }
@@ -191,6 +217,7 @@ fn of_suspense(admin_state: &AdminState, realm: RealmId, parked: &Parked) -> Cas
             return_refusal: parked.refused.as_ref().map(RejectionBody::from),
         }),
         unbooked: None,
+        collector: None,
         bank_calls: Vec::new(),
     }
 }
@@ -263,6 +290,42 @@ fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) ->
         transfer: None,
         suspense: None,
         unbooked: Some(detail),
+        collector: None,
+        bank_calls: Vec::new(),
+    }
+}
+
+fn of_collector(admin_state: &AdminState, realm: RealmId, record: &RecordedMovement) -> CaseBody {
+    let movement = &record.movement;
+    let detail = CollectorDetail {
+        direction: if movement.incoming { "in" } else { "out" },
+        class: if record.matched {
+            MATCHED
+        } else {
+            record.class.as_str()
+        },
+        text: movement.text.clone(),
+        bank_id: movement.bank_id.clone(),
+        coelsa_id: movement.coelsa_id.clone(),
+        bank_at: movement.at.to_string(),
+        counterparty: movement.counterparty.clone().into(),
+    };
+    CaseBody {
+        id: record.id(realm).to_string(),
+        kind: CaseKind::Collector.as_str(),
+        tenant_id: tenant_of(admin_state, realm),
+        mode: realm.mode().as_str(),
+        state: if record.waits() { "open" } else { "decided" },
+        since: Some(record.since.to_string()),
+        age_seconds: record.waits().then(|| age(admin_state, record.since)),
+        cvu: None,
+        amount: Some(movement.amount.to_string()),
+        reason: CollectorClass::Unclassified.as_str().to_owned(),
+        decision: record.decision.as_ref().map(DecisionBody::from),
+        transfer: None,
+        suspense: None,
+        unbooked: None,
+        collector: Some(detail),
         bank_calls: Vec::new(),
     }
 }
@@ -273,7 +336,7 @@ params! {
         /// Only cases of this kind
         kind: Option<CaseKind> =
             choice("kind", &CaseKind::ALL.map(|kind| (kind.as_str(), kind)))
-            as Option<String> { pattern = "^(transfer|suspense|unbooked)$" };
+            as Option<String> { pattern = "^(transfer|suspense|unbooked|collector)$" };
         /// Only cases of this tenant
         tenant: Option<String> = text("tenant") as Option<String>;
         /// Only cases of this mode
@@ -382,6 +445,11 @@ pub(super) async fn one(
             &admin_state,
             id.realm,
             &engine.operators().unbooked_case(id)?,
+        ),
+        CaseId::Collector(id) => of_collector(
+            &admin_state,
+            id.realm,
+            &engine.operators().collector_case(id)?,
         ),
     };
     Ok(json(StatusCode::OK, &body))

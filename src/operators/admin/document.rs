@@ -16,8 +16,9 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
-    access, accounts, actors, approvals, audit, backup, cases, clock, fees, keys, log, memory,
-    node, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury, webhooks,
+    access, accounts, actors, approvals, audit, backup, cases, clock, collector_rules, fees, keys,
+    log, memory, node, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury,
+    webhooks,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -27,6 +28,8 @@ use super::{
         tenants::post,
         tenants::read,
         tenants::change,
+        collector_rules::read,
+        collector_rules::set,
         tenants::platform,
         tenants::settings,
         fees::set,
@@ -91,7 +94,7 @@ const TAGS: [(&str, &str); 6] = [
     ),
     (
         "Cases",
-        "What waits for a person: transfers that the bank has lost, money in suspense, reports that could not be booked.",
+        "What waits for a person: transfers that the bank has lost, money in suspense, reports that could not be booked, movements of the collector account that no rule classifies.",
     ),
     (
         "Actors",

@@ -388,6 +388,7 @@ fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Labe
             ("transfer", it.counts.transfers, it.oldest_transfer),
             ("suspense", it.counts.suspense, it.oldest_suspense),
             ("unbooked", it.counts.unbooked, it.oldest_unbooked),
+            ("collector", it.counts.collector, it.oldest_collector),
         ]
         .map(labelled)
     };

@@ -121,11 +121,12 @@ fn cases(admin_state: &AdminState) -> Result<CasesFigures, ApiError> {
     let (mut open, mut oldest): (u64, Option<Timestamp>) = (0, None);
     for (_, _, found) in health::figures(admin_state)? {
         let counts = &found.counts;
-        open += counts.transfers + counts.suspense + counts.unbooked;
+        open += counts.transfers + counts.suspense + counts.unbooked + counts.collector;
         let since = [
             found.oldest_transfer,
             found.oldest_suspense,
             found.oldest_unbooked,
+            found.oldest_collector,
         ];
         oldest = since.into_iter().flatten().chain(oldest).min();
     }

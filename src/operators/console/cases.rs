@@ -11,7 +11,8 @@ use caudal_actors::platform::realms;
 use caudal_http::bodies::events::resolved;
 use caudal_http::bodies::transfers::{BankCallBody, DecisionBody, transfer};
 use caudal_http::errors::ApiError;
-use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Unbooked};
+use caudal_ledger::cases::{BankSays, CaseId, CaseKind, RecordedMovement, Unbooked};
+
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
@@ -131,6 +132,19 @@ fn row(context: &PageContext, (realm, case): &RealmCase) -> Vec<Cell> {
                 it.reason.clone(),
             )
         }
+        Case::Collector(it) => {
+            let id = it.id(realm).to_string();
+            let amount = Some(it.movement.amount);
+            let reason = it.class.as_str().to_owned();
+            (
+                Some(it.since),
+                CaseKind::Collector,
+                id,
+                amount,
+                None,
+                reason,
+            )
+        }
     };
     let place = context.realm(realm);
     vec![
@@ -211,6 +225,14 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
             );
             blocks.extend(decide::about_unbooked(context, text, &unbooked));
         }
+        CaseId::Collector(id) => {
+            known(context, id.realm)?;
+            let record = engine.operators().collector_case(id)?;
+            blocks.extend(of_collector(context, &record));
+            let decision = record.decision.as_ref().map(DecisionBody::from);
+            blocks.extend(decision.map(|it| decided(context, &it)));
+            blocks.extend(decide::about_collector(context, text, &record));
+        }
     }
     let above = vec![(say(Word::Cases).to_owned(), "/console/cases".to_owned())];
     Ok(context.page(Part::Cases, text, blocks).below(above))
@@ -227,6 +249,30 @@ fn known(context: &PageContext, realm: RealmId) -> Result<(), Rejection> {
 fn waiting(context: &PageContext, since: Timestamp) -> Block {
     let facts = vec![(context.say(Word::Since), context.locale().time(since))];
     Block::Facts(context.say(Word::Case).to_owned(), facts)
+}
+
+/// A movement of the collector account, and its other side.
+fn of_collector(context: &PageContext, record: &RecordedMovement) -> [Block; 3] {
+    let (locale, movement) = (context.locale(), &record.movement);
+    let say = |word| context.say(word);
+    let way = if movement.incoming { "in" } else { "out" };
+    let facts = vec![
+        (say(Word::Class), locale.state(record.class.as_str())),
+        (say(Word::Direction), locale.state(way)),
+        (say(Word::Amount), locale.money(movement.amount)),
+        (say(Word::BankSays), Cell::text(&movement.text)),
+        (say(Word::At), locale.time(movement.at)),
+        (say(Word::BankId), Cell::code(&movement.bank_id)),
+        (
+            say(Word::CoelsaId),
+            Cell::maybe_code(movement.coelsa_id.as_deref()),
+        ),
+    ];
+    [
+        waiting(context, record.since),
+        Block::Facts(say(Word::Collector).to_owned(), facts),
+        counterparty(context, movement.counterparty.clone().into()),
+    ]
 }
 
 fn said(context: &PageContext, unbooked: &Unbooked) -> [Block; 2] {

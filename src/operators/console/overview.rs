@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use caudal_actors::platform::realms;
+use caudal_actors::records::projection::CaseCounts;
 use caudal_http::errors::ApiError;
 
 use super::figures::tiles;
@@ -83,6 +84,7 @@ fn waiting(context: &PageContext) -> Result<Table, ApiError> {
         (Word::Transfers, true),
         (Word::Suspense, true),
         (Word::Unbooked, true),
+        (Word::Collector, true),
         (Word::OldestSince, false),
     ];
     let mut table = Table::new(locale, Word::WaitsForPeople, Word::NothingWaits, &columns);
@@ -90,13 +92,14 @@ fn waiting(context: &PageContext) -> Result<Table, ApiError> {
     for (tenant, mode) in realms(&platform) {
         let found = engine.operators().case_figures(tenant.realm(mode))?;
         let counts = found.counts;
-        if (counts.transfers, counts.suspense, counts.unbooked) == (0, 0, 0) {
+        if counts == CaseCounts::default() {
             continue;
         }
         let since = [
             found.oldest_transfer,
             found.oldest_suspense,
             found.oldest_unbooked,
+            found.oldest_collector,
         ];
         let place = format!("/console/cases?tenant={}&mode={}", tenant.id, mode.as_str());
         table.rows.push(vec![
@@ -105,6 +108,7 @@ fn waiting(context: &PageContext) -> Result<Table, ApiError> {
             locale.count(counts.transfers),
             locale.count(counts.suspense),
             locale.count(counts.unbooked),
+            locale.count(counts.collector),
             locale.maybe_time(since.into_iter().flatten().min()),
         ]);
     }

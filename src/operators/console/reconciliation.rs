@@ -218,7 +218,7 @@ fn table(context: &PageContext, items: impl Iterator<Item = ReconciledItem>) -> 
             .bank_at
             .map_or_else(|| Cell::text(""), |at| locale.time_of(&at));
         vec![
-            locale.state(it.result),
+            locale.state(it.class.unwrap_or(it.result)),
             at,
             locale.state(it.direction),
             Cell::code(it.cvu),

@@ -16,6 +16,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_http::errors::ApiError;
 use caudal_ledger::cases::{SuspenseId, UnbookedId};
+use caudal_ledger::collector::CollectorId;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{TransferId, VoucherId};
 use caudal_ledger::text::ExternalId;
@@ -55,12 +56,14 @@ fn leads(text: &str) -> Option<String> {
         .map(|cvu| format!("/console/accounts/{cvu}"));
     let transfer = || TransferId::parse(text).map(|id| format!("/console/transfers/{id}"));
     let suspense = || SuspenseId::parse(text).map(|id| format!("/console/cases/{id}"));
+    let collector = || CollectorId::parse(text).map(|id| format!("/console/cases/{id}"));
     let unbooked = || UnbookedId::parse(text).map(|id| format!("/console/cases/{id}"));
     let webhook = || WebhookId::parse(text).map(|id| format!("/console/webhooks/{id}"));
     let voucher = || VoucherId::parse(text).map(|id| format!("/console/vouchers/{id}"));
     cvu.or_else(transfer)
         .or_else(suspense)
         .or_else(unbooked)
+        .or_else(collector)
         .or_else(webhook)
         .or_else(voucher)
 }

@@ -164,8 +164,17 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
     let first = on.places.first();
     let link = |what: &str| first.map(|place| place.address(what));
     let cases = Some("/console/cases".to_owned());
+    let day = first
+        .filter(|_| on.places.len() == 1)
+        .map(|place| place.address("collector"));
     let open = link("transfers?status=in_progress");
     let rows = [
+        (
+            Word::BankHas,
+            locale.maybe_money(it.bank_balance.as_ref()),
+            Word::CollectorDay,
+            day,
+        ),
         (
             Word::Available,
             locale.money(&it.client_funds.available),

@@ -27,6 +27,9 @@ pub struct CaseCounts {
     /// Reports of the bank that the ledger cannot book.
     #[serde(default)]
     pub unbooked: u64,
+    /// Movements of the collector account that no rule classifies.
+    #[serde(default)]
+    pub collector: u64,
 }
 
 impl CaseCounts {
@@ -36,6 +39,7 @@ impl CaseCounts {
             CaseKind::Transfer => &mut self.transfers,
             CaseKind::Suspense => &mut self.suspense,
             CaseKind::Unbooked => &mut self.unbooked,
+            CaseKind::Collector => &mut self.collector,
         }
     }
 }

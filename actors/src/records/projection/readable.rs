@@ -1,6 +1,7 @@
 //! Whether this program can read an entry: a newer version may write kinds of streams, and facts, that it does not know.
 
-use caudal_ledger::cases::{CaseFact, UnbookedFact};
+use caudal_ledger::cases::{CaseFact, CollectorFact, UnbookedFact};
+
 use caudal_ledger::deliveries::DeliveryFact;
 use caudal_ledger::facts::{AccountFact, Answer, BankCall, LedgerFact, PlatformFact, RealmFact};
 use caudal_ledger::people::PeopleFact;
@@ -13,8 +14,8 @@ use caudal_storage::{Entry, StoreError};
 use serde::de::DeserializeOwned;
 
 use crate::records::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, DELIVERIES, LEDGER, PEOPLE, PLATFORM,
-    PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, DELIVERIES, LEDGER, PEOPLE,
+    PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, unknown_kind,
 };
 
 /// Refuses an entry of an unknown kind, or whose body cannot be decoded.
@@ -32,6 +33,7 @@ pub(super) fn readable(entry: &Entry) -> Result<(), StoreError> {
         SUSPENSE => is::<Suspense>(entry),
         CASES => is::<CaseFact>(entry),
         UNBOOKED => is::<UnbookedFact>(entry),
+        COLLECTOR => is::<CollectorFact>(entry),
         WEBHOOKS => is::<WebhookFact>(entry),
         DELIVERIES => is::<DeliveryFact>(entry),
         PEOPLE => is::<PeopleFact>(entry),

@@ -46,7 +46,8 @@ pub fn tenant_name_at(
             | PlatformFact::PlatformChanged { .. }
             | PlatformFact::BankRelated { .. }
             | PlatformFact::ClockConfirmed(_)
-            | PlatformFact::RealmChanged { .. } => None,
+            | PlatformFact::RealmChanged { .. }
+            | PlatformFact::CollectorRulesSet { .. } => None,
         };
         match named {
             Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {

@@ -1,9 +1,10 @@
 //! Samples of people's decisions.
 
 use caudal_ledger::cases::{
-    BankSays, CaseFact, Decision, SuspensePlace, TOLD_OTHERWISE, UNREADABLE, UnbookedFact,
-    UnreadableLine,
+    BankSays, CaseFact, CollectorFact, Decision, SuspensePlace, TOLD_OTHERWISE, UNREADABLE,
+    UnbookedFact, UnreadableLine,
 };
+use caudal_ledger::collector::{CollectorClass, CollectorMovement, CollectorRule};
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::{OriginId, Tag};
 use caudal_ledger::transfers::{
@@ -143,4 +144,42 @@ pub(super) fn facts() -> Vec<CaseFact> {
             attempt: Some(3),
         },
     ]
+}
+
+pub(super) fn collector() -> Vec<CollectorFact> {
+    let movement = CollectorMovement {
+        bank_id: "1-0-8-0".into(),
+        coelsa_id: Some("80V1JXON".into()),
+        origin: Some(OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 2)),
+        reversal: true,
+        incoming: true,
+        amount: Amount::from_centavos(5).unwrap(),
+        text: "COMISION".into(),
+        counterparty: money::bea(),
+        at: at(9),
+    };
+    vec![
+        CollectorFact::Listed {
+            movement,
+            class: CollectorClass::Unclassified,
+        },
+        CollectorFact::Classified {
+            record: 1,
+            class: CollectorClass::BankFee,
+            decision: Some(decision(false)),
+        },
+        CollectorFact::Matched { record: 1 },
+    ]
+}
+
+pub(super) fn collector_rules() -> PlatformFact {
+    PlatformFact::CollectorRulesSet {
+        id: "tnt_1".into(),
+        rules: vec![CollectorRule {
+            incoming: false,
+            text_contains: Some("comision".into()),
+            counterparty_cuit: Some(Cuit::parse("30500010912").unwrap()),
+            class: CollectorClass::BankTax,
+        }],
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use caudal_ledger::cases::{CaseFact, UnbookedFact};
+use caudal_ledger::cases::{CaseFact, CollectorFact, UnbookedFact};
+
 use caudal_ledger::people::PeopleFact;
 use caudal_ledger::people::approvals::ApprovalFact;
 use caudal_ledger::people::audit::{AuditFact, AuditOutcome};
@@ -38,13 +39,15 @@ fn every_variant_of_every_fact_has_a_sample() {
     let accounts = [account_facts(), wallet::facts(), enrolment_facts(), fees].concat();
     let transfers = [money::transfers(), cases::verdicts()].concat();
     let transfers: Vec<TransferFact> = transfers.into_iter().map(|record| record.fact).collect();
+    let platforms = [platform_facts(), vec![cases::collector_rules()]].concat();
     let missing = [
         missing::<AccountFact>(&accounts),
         missing::<RealmFact>(&realm_facts()),
-        missing::<PlatformFact>(&platform_facts()),
+        missing::<PlatformFact>(&platforms),
         missing::<TransferFact>(&transfers),
         missing::<CaseFact>(&cases::facts()),
         missing::<UnbookedFact>(&cases::unbooked()),
+        missing::<CollectorFact>(&cases::collector()),
         missing::<WebhookFact>(&webhooks::facts()),
         missing::<PeopleFact>(&people::facts()),
         missing::<ApprovalFact>(&people::approvals()),

@@ -13,7 +13,8 @@ use caudal_http::current;
 use caudal_http::errors::{ApiError, HandlerResult, Why};
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
-use caudal_ledger::cases::{CaseId, Parked, SuspenseId, Unbooked, UnbookedId};
+use caudal_ledger::cases::{CaseId, Parked, RecordedMovement, SuspenseId, Unbooked, UnbookedId};
+use caudal_ledger::collector::CollectorId;
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::FourEyes;
@@ -22,8 +23,10 @@ use utoipa::openapi::schema::OneOfBuilder;
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
-use super::{CaseBody, CaseInPath, no_case, of_suspense, of_transfer, of_unbooked};
+use super::decisions::{
+    DecideCollector, DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution,
+};
+use super::{CaseBody, CaseInPath, no_case, of_collector, of_suspense, of_transfer, of_unbooked};
 use crate::admin::AdminState;
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
@@ -171,6 +174,31 @@ async fn of_unbooked_by(
     Ok(Settled::Now(dismissed))
 }
 
+async fn of_collector_by(
+    admin_state: &AdminState,
+    acting: &Acting,
+    id: CollectorId,
+    sent: Body,
+) -> Result<Settled<RecordedMovement>, ApiError> {
+    let sent = DecideCollector::read(sent)?;
+    let class = sent.outcome;
+    let decision = sent.decision(acting, admin_state.app.engine.now())?;
+    let by = decision.by.clone();
+    let operators = admin_state.app.engine.operators();
+    let request_id = current::request().id;
+    if let Some(eyes) = wary(admin_state, acting, id.realm) {
+        let amount = operators.collector_case(id)?.movement.amount;
+        if eyes.decides(amount.money()) {
+            return Ok(Settled::Asked(approvals::ask(admin_state, acting).await?));
+        }
+    }
+    let classified = operators
+        .classify_movement(id, class, decision, request_id)
+        .await?;
+    tracing::warn!(case = %id, class = class.as_str(), by, "an operator classified a movement of the collector account");
+    Ok(Settled::Now(classified))
+}
+
 /// A decision on a case of any kind, as the document shows it.
 struct Decision;
 
@@ -180,6 +208,7 @@ impl PartialSchema for Decision {
             .item(Ref::from_schema_name(DecideTransfer::name()))
             .item(Ref::from_schema_name(DecideSuspense::name()))
             .item(Ref::from_schema_name(DecideUnbooked::name()))
+            .item(Ref::from_schema_name(DecideCollector::name()))
             .into()
     }
 }
@@ -189,6 +218,7 @@ impl ToSchema for Decision {
         into.push((DecideTransfer::name().into(), DecideTransfer::schema()));
         into.push((DecideSuspense::name().into(), DecideSuspense::schema()));
         into.push((DecideUnbooked::name().into(), DecideUnbooked::schema()));
+        into.push((DecideCollector::name().into(), DecideCollector::schema()));
     }
 }
 
@@ -244,6 +274,10 @@ async fn settled(
         CaseId::Unbooked(id) => {
             let decided = of_unbooked_by(admin_state, acting, id, sent).await?;
             decided.map(|dismissed| of_unbooked(admin_state, id.realm, &dismissed))
+        }
+        CaseId::Collector(id) => {
+            let decided = of_collector_by(admin_state, acting, id, sent).await?;
+            decided.map(|record| of_collector(admin_state, id.realm, &record))
         }
     };
     Ok(body.answer())

@@ -6,11 +6,13 @@ use caudal_http::errors::ApiError;
 use caudal_http::request::request;
 use caudal_http::words::Mistake;
 use caudal_ledger::cases::{BY_MAX, Decision, REASON_MAX};
+use caudal_ledger::collector::CollectorClass;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Verdict;
 
 use crate::admin::access::Acting;
+use crate::admin::collector_rules::class;
 
 /// The longest reference of the bank, in characters.
 const REFERENCE_MAX: usize = 64;
@@ -125,4 +127,11 @@ fn dismissal(word: &str) -> Result<Dismissal, Mistake> {
 decision! {
     /// About what could not be booked.
     struct DecideUnbooked(outcome: Dismissal, dismissal, "^dismiss$") {}
+}
+
+decision! {
+    /// About a movement of the collector account: what it is.
+    struct DecideCollector(
+        outcome: CollectorClass, class, "^(bank_fee|bank_tax|interest|funding|sweep)$"
+    ) {}
 }

@@ -3,7 +3,8 @@
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::TransferView;
 use caudal_http::errors::ApiError;
-use caudal_ledger::cases::{BY_MAX, REASON_MAX, Unbooked};
+use caudal_ledger::cases::{BY_MAX, REASON_MAX, RecordedMovement, Unbooked};
+
 use caudal_ledger::transfers::TransferStatus;
 use serde_json::{Map, Value};
 
@@ -107,6 +108,24 @@ pub(super) fn about_unbooked(
 ) -> Option<Block> {
     let outcomes = [("dismiss", Word::OutcomeDismiss)];
     unbooked
+        .waits()
+        .then(|| form(context, id, &outcomes, Vec::new()))
+}
+
+/// The form for a movement of the collector account that nobody has classified.
+pub(super) fn about_collector(
+    context: &PageContext,
+    id: &str,
+    record: &RecordedMovement,
+) -> Option<Block> {
+    let outcomes = [
+        ("bank_fee", Word::ClassBankFee),
+        ("bank_tax", Word::ClassBankTax),
+        ("interest", Word::ClassInterest),
+        ("funding", Word::ClassFunding),
+        ("sweep", Word::ClassSweep),
+    ];
+    record
         .waits()
         .then(|| form(context, id, &outcomes, Vec::new()))
 }

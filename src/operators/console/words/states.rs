@@ -65,6 +65,13 @@ states! {
     "transfer": Quiet, "Transferencia", "Transfer";
     "suspense": Quiet, "Suspenso", "Suspense";
     "unbooked": Quiet, "Sin registrar", "Not booked";
+    "collector": Quiet, "Cuenta recaudadora", "Collector account";
+    "bank_fee": Quiet, "Comisión del banco", "Bank fee";
+    "bank_tax": Quiet, "Impuesto del banco", "Bank tax";
+    "interest": Quiet, "Intereses", "Interest";
+    "funding": Quiet, "Aporte propio", "Funding";
+    "sweep": Quiet, "Retiro propio", "Sweep";
+    "unclassified": Bad, "Sin clasificar", "Unclassified";
     "waiting": Warn, "En espera", "Waiting";
     "returning": Warn, "Devolviendo", "Returning";
     "credited": Good, "Acreditado", "Credited";

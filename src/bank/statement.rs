@@ -1,0 +1,348 @@
+//! The statement of the collector account: every movement of a business day, also those of no CVU, between the bank's
+//! own balances.
+//!
+//! **Shape.** `GET …/owner/transactions` lists the movements oldest first, each with its signed `value` and the balance
+//! after it, `new_balance`. The opening is the balance after the last movement before the day, which is asked for
+//! first: what the bank posts meanwhile belongs to the day. A day that is not over closes with the account's present
+//! balance. So a movement that the bank leaves out of its list shows as a difference between the balances and the sums.
+//!
+//! **Order.** The present balance belongs to the list only if nothing moved while the list was read: it is asked for before
+//! and after, up to [`TRIES`] times. On an account that never rests, the day closes with the last line's balance.
+//!
+//! **Lists** are judged line by line, like those of transfers: a line that cannot be read in a field that decides is
+//! reported as such, and every other line counts.
+
+use std::collections::BTreeMap;
+
+use caudal_actors::ports::{BankError, BankReply, CollectorStatement};
+use caudal_ledger::cases::UnreadableLine;
+use caudal_ledger::collector::CollectorMovement;
+use caudal_ledger::facts::BankCall;
+use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::read::{self, JsonMembers, UnreadableMember, Worth};
+use super::redact::for_the_journal;
+use super::transfers::unlisted;
+use super::wire::{self, BankRequest, BankResponse, Verdict};
+use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX, UNREADABLE_MAX};
+
+/// The operation, in the journal.
+const STATEMENT: &str = "statement";
+/// The longest text of a movement, in characters.
+const TEXT_MAX: usize = 200;
+/// How often the list is read for one that no movement interrupted.
+const TRIES: usize = 3;
+
+/// A line of the statement: the movement, and the balance after it.
+type BalancedLine = (CollectorMovement, Money);
+
+/// A page of the statement.
+pub(super) struct StatementPage {
+    /// How many lines it has.
+    lines: usize,
+    movements: Vec<BalancedLine>,
+    unreadable: Vec<UnreadableLine>,
+}
+
+impl BankRequest<StatementPage> {
+    /// One page of a day's movements, oldest first.
+    fn of_day(collector: &str, day: BusinessDay, offset: usize) -> Self {
+        let judge = Box::new(move |answer: &BankResponse| judge_page(answer, Some(day)));
+        Self {
+            headers: vec![
+                ("obp_limit", PAGE.to_string()),
+                ("obp_offset", offset.to_string()),
+                ("obp_from_date", day.to_string()),
+                ("obp_to_date", day.to_string()),
+                ("obp_sort_direction", "ASC".to_owned()),
+            ],
+            redacted: json!({"offset": offset}).to_string(),
+            ..Self::transactions(collector, judge)
+        }
+        .about(day.to_string())
+    }
+
+    /// The last movement before a day.
+    fn before(collector: &str, day: BusinessDay) -> Self {
+        let judge = Box::new(|answer: &BankResponse| judge_page(answer, None));
+        Self {
+            headers: vec![
+                ("obp_limit", "1".to_owned()),
+                ("obp_offset", "0".to_owned()),
+                ("obp_to_date", day.before().to_string()),
+                ("obp_sort_direction", "DESC".to_owned()),
+            ],
+            redacted: json!({"before": day.to_string()}).to_string(),
+            ..Self::transactions(collector, judge)
+        }
+        .about(day.to_string())
+    }
+
+    fn transactions(collector: &str, judge: wire::Judge<StatementPage>) -> Self {
+        let path = [
+            "banks",
+            "322",
+            "accounts",
+            collector,
+            "owner",
+            "transactions",
+        ];
+        Self {
+            body_max: PAGE_BODY_MAX,
+            ..Self::get(STATEMENT, &path, judge)
+        }
+    }
+}
+
+/// Reads a page; with a day, only lines of that day make sense.
+pub(super) fn judge_page(
+    answer: &BankResponse,
+    day: Option<BusinessDay>,
+) -> Verdict<StatementPage> {
+    if !answer.is_success() {
+        return wire::of_question(answer);
+    }
+    let Some(lines): Option<Vec<&RawValue>> = answer.read() else {
+        return Verdict::Nonsense;
+    };
+    // If the bank exceeds the page size, its offsets cannot be trusted either.
+    if lines.len() > PAGE {
+        return Verdict::Nonsense;
+    }
+    let mut page = StatementPage {
+        lines: lines.len(),
+        movements: Vec::new(),
+        unreadable: Vec::new(),
+    };
+    for line in lines {
+        let record = serde_json::from_str(line.get()).unwrap_or(JsonMembers::none());
+        match (movement(&record, day), day) {
+            (Ok(line), _) => page.movements.push(line),
+            (Err(field), Some(day)) => {
+                let text = for_the_journal(line.get());
+                page.unreadable.push(unreadable(&record, day, field, text));
+            }
+            // Without the balance before the day nothing can be said about it.
+            (Err(_), None) => return Verdict::Nonsense,
+        }
+    }
+    Verdict::Done(page)
+}
+
+/// The signed value of a movement: whether it came in, and how much.
+fn value(details: &JsonMembers<'_>) -> Result<(bool, Amount), UnreadableMember> {
+    let worth: Option<Worth<'_>> = details.deciding("value")?;
+    let money = worth.and_then(|worth| worth.money()).ok_or("value")?;
+    let amount = i64::try_from(money.centavos().unsigned_abs()).ok();
+    let amount = amount.and_then(|centavos| Amount::from_centavos(centavos).ok());
+    Ok((money > Money::ZERO, amount.ok_or("value")?))
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// The field that decides and cannot be read.
+fn movement(
+    record: &JsonMembers<'_>,
+    day: Option<BusinessDay>,
+) -> Result<BalancedLine, UnreadableMember> {
+    let details = record.object("details")?;
+    let posted = details.text("posted")?;
+    let at = posted.as_deref().and_then(Timestamp::parse);
+    // The movement is of another day: the bank did not understand the request.
+    let at = at.filter(|at| day.is_none_or(|day| at.business_day() == day));
+    let balance: Option<Worth<'_>> = details.deciding("new_balance")?;
+    let balance = balance.and_then(|worth| worth.money());
+    let (incoming, amount) = value(&details)?;
+    let kind: Option<String> = details.shown("type");
+    let reversal = kind.as_deref() == Some("REVERSAL");
+    let coelsa_id = details.text("coelsa_id")?;
+    let text: Option<String> = details.shown("description");
+    let movement = CollectorMovement {
+        bank_id: record
+            .text("id")?
+            .as_deref()
+            .and_then(read::id)
+            .ok_or("id")?,
+        coelsa_id: read::rail_id(coelsa_id.as_deref()).ok_or("coelsa_id")?,
+        origin: details.origin(if reversal { "reverses" } else { "origin_id" })?,
+        reversal,
+        incoming,
+        amount,
+        text: text.map_or_else(String::new, |text| read::line(&text, TEXT_MAX)),
+        counterparty: record.party("counterparty"),
+        at: at.ok_or("posted")?,
+    };
+    Ok((movement, balance.ok_or("new_balance")?))
+}
+
+/// A line that cannot be read, with what can be read of it.
+fn unreadable(
+    record: &JsonMembers<'_>,
+    day: BusinessDay,
+    field: UnreadableMember,
+    text: String,
+) -> UnreadableLine {
+    let details = record.object("details").unwrap_or(JsonMembers::none());
+    let id = |text: Option<String>| text.as_deref().and_then(read::id);
+    let value = value(&details).ok();
+    UnreadableLine {
+        day,
+        incoming: value.is_some_and(|(incoming, _)| incoming),
+        field: field.to_owned(),
+        bank_id: id(record.text("id").ok().flatten()),
+        coelsa_id: id(details.text("coelsa_id").ok().flatten()),
+        origin: details.origin("origin_id").ok().flatten(),
+        cvu: None,
+        amount: value.map(|(_, amount)| amount),
+        text,
+    }
+}
+
+/// The lines of a day's statement, page by page.
+#[derive(Default)]
+struct StatementLines {
+    listed: Vec<BalancedLine>,
+    /// The place of each movement in the list, by the bank's id.
+    places: BTreeMap<String, usize>,
+    /// By the digest that identifies the line.
+    unreadable: BTreeMap<[u8; 32], UnreadableLine>,
+}
+
+impl StatementLines {
+    /// Takes in a page; returns whether it has a line that no earlier one has.
+    fn take(&mut self, page: StatementPage) -> bool {
+        let known = (self.places.len(), self.unreadable.len());
+        for line in page.movements {
+            let new = self.listed.len();
+            let at = *self.places.entry(line.0.bank_id.clone()).or_insert(new);
+            match self.listed.get_mut(at) {
+                // The movement shifted to this page meanwhile.
+                Some(known) => *known = line,
+                None => self.listed.push(line),
+            }
+        }
+        let keyed = page.unreadable.into_iter();
+        let keyed = keyed.map(|line| (line.key().0, line));
+        self.unreadable.extend(keyed);
+        known != (self.places.len(), self.unreadable.len())
+    }
+
+    /// The statement; `before` is the balance before the day, if the bank has an earlier movement, and `now` the present
+    /// one, if the day is not over.
+    fn statement(self, before: Option<Money>, now: Option<Money>) -> CollectorStatement {
+        let first = self.listed.first().and_then(|(line, after)| {
+            let amount = line.amount.money();
+            if line.incoming {
+                after.minus(amount)
+            } else {
+                after.plus(amount)
+            }
+        });
+        let opening = before.or(first);
+        let last = self.listed.last().map(|(_, after)| *after);
+        CollectorStatement {
+            opening: opening.or(now),
+            closing: now.or(last).or(opening),
+            movements: self.listed.into_iter().map(|(line, _)| line).collect(),
+            unreadable: self.unreadable.into_values().collect(),
+        }
+    }
+}
+
+impl HttpGateway {
+    /// Reads the statement of a day.
+    pub(super) async fn read_statement(
+        &self,
+        day: BusinessDay,
+        ongoing: bool,
+        request_id: &str,
+    ) -> BankReply<CollectorStatement> {
+        let mut calls = Vec::new();
+        let result = self
+            .statement_of(day, ongoing, request_id, &mut calls)
+            .await;
+        BankReply { result, calls }
+    }
+
+    async fn statement_of(
+        &self,
+        day: BusinessDay,
+        ongoing: bool,
+        request_id: &str,
+        calls: &mut Vec<BankCall>,
+    ) -> Result<CollectorStatement, BankError> {
+        let ask = BankRequest::before(&self.config.collector, day);
+        let before = self.asked(ask, request_id, calls).await?;
+        let before = before.movements.first().map(|(_, after)| *after);
+        if !ongoing {
+            let lines = self.statement_lines(day, request_id, calls).await?;
+            return Ok(lines.statement(before, None));
+        }
+        let mut now = self.balance_now(request_id, calls).await?;
+        let mut lines = StatementLines::default();
+        for _ in 0..TRIES {
+            lines = self.statement_lines(day, request_id, calls).await?;
+            let after = self.balance_now(request_id, calls).await?;
+            if after == now {
+                return Ok(lines.statement(before, Some(now)));
+            }
+            now = after;
+        }
+        Ok(lines.statement(before, None))
+    }
+
+    async fn balance_now(
+        &self,
+        request_id: &str,
+        calls: &mut Vec<BankCall>,
+    ) -> Result<Money, BankError> {
+        let ask = BankRequest::balance(&self.config.collector);
+        Ok(self.asked(ask, request_id, calls).await?.0)
+    }
+
+    async fn asked<T>(
+        &self,
+        ask: BankRequest<T>,
+        request_id: &str,
+        calls: &mut Vec<BankCall>,
+    ) -> Result<T, BankError> {
+        let reply = self.perform(ask, request_id, self.deadline()).await;
+        calls.extend(reply.calls);
+        reply.result
+    }
+
+    async fn statement_lines(
+        &self,
+        day: BusinessDay,
+        request_id: &str,
+        calls: &mut Vec<BankCall>,
+    ) -> Result<StatementLines, BankError> {
+        let until = Instant::now() + LIST_DEADLINE;
+        let mut lines = StatementLines::default();
+        for number in 0..self.config.pages {
+            let offset = number.strict_mul(PAGE);
+            let ask = BankRequest::of_day(&self.config.collector, day, offset);
+            let deadline = self.deadline().min(until);
+            let reply = self.perform(ask, request_id, deadline).await;
+            calls.extend(reply.calls);
+            let page = reply.result?;
+            let full = page.lines >= PAGE;
+            let fresh = lines.take(page);
+            if lines.unreadable.len() > UNREADABLE_MAX {
+                return Err(unlisted("too many lines of the statement cannot be read"));
+            }
+            if !full {
+                return Ok(lines);
+            }
+            if !fresh {
+                return Err(unlisted("the bank gives the same page again"));
+            }
+        }
+        Err(unlisted("the bank has more pages than are read"))
+    }
+}

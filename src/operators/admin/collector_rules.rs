@@ -1,0 +1,142 @@
+//! A tenant's rules for the movements of its collector accounts.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use caudal_http::body::read::{line, text};
+use caudal_http::body::{BODY_BYTES_MAX, Body};
+use caudal_http::bytes::Bytes;
+use caudal_http::errors::HandlerResult;
+use caudal_http::request::request;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::collector::{CollectorClass, CollectorRule, RULE_TEXT_MAX, RULES_MAX};
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::tenants::orders::PlatformOrder;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::AdminState;
+use super::tenants::TenantInPath;
+
+fn incoming(word: &str) -> Result<bool, Mistake> {
+    match word {
+        "in" => Ok(true),
+        "out" => Ok(false),
+        _ => Err(Mistake::NotADirectionOfMoney),
+    }
+}
+
+/// Reads the word of a class that a rule or a person may name.
+pub(super) fn class(word: &str) -> Result<CollectorClass, Mistake> {
+    CollectorClass::parse(word).ok_or(Mistake::NotACollectorClass)
+}
+
+request! {
+    /// A rule; all of its conditions must hold.
+    strict_part pub struct RuleRequest as CollectorRule {
+        /// `in` or `out`.
+        incoming: bool = required("direction", text(incoming)) as String { pattern = "^(in|out)$" };
+        /// A text that the bank's text contains, whatever the case and accents.
+        text_contains: Option<String> = optional("textContains", line(RULE_TEXT_MAX))
+            as Option<String> { max_length = 100 };
+        /// The CUIT of the other side.
+        counterparty_cuit: Option<Cuit> = optional("counterpartyCuit", text(Cuit::parse)) as Option<String>;
+        /// The class of what the rule takes.
+        class: CollectorClass = required("class", text(class))
+            as String { pattern = "^(bank_fee|bank_tax|interest|funding|sweep)$" };
+    }
+}
+
+request! {
+    /// All rules of a tenant, in place of the old ones.
+    strict pub struct SetRules as NewCollectorRules {
+        /// The rules, in the order in which they are tried.
+        rules: Vec<RuleRequest> = required_objects("rules", RULES_MAX, RuleRequest::take)
+            as Vec<RuleRequest> { max_items = 100 };
+    }
+}
+
+/// A rule.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = CollectorRuleBody)]
+pub(super) struct RuleBody {
+    /// `in` or `out`.
+    direction: &'static str,
+    text_contains: Option<String>,
+    counterparty_cuit: Option<String>,
+    class: &'static str,
+}
+
+impl From<&CollectorRule> for RuleBody {
+    fn from(rule: &CollectorRule) -> Self {
+        Self {
+            direction: if rule.incoming { "in" } else { "out" },
+            text_contains: rule.text_contains.clone(),
+            counterparty_cuit: rule.counterparty_cuit.map(|cuit| cuit.to_string()),
+            class: rule.class.as_str(),
+        }
+    }
+}
+
+fn shown(rules: &[CollectorRule]) -> Vec<RuleBody> {
+    rules.iter().map(RuleBody::from).collect()
+}
+
+/// Reads the rules that say what movements of a tenant's collector accounts are.
+#[utoipa::path(
+    get,
+    path = "/admin/tenants/{id}/collector-rules",
+    operation_id = "readCollectorRules",
+    tag = "Tenants",
+    params(TenantInPath),
+    responses((status = 200, body = Vec<RuleBody>))
+)]
+pub(super) async fn read(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let platform = admin_state.app.engine.platform();
+    let tenant = platform.tenant(&path)?;
+    Ok(json(StatusCode::OK, &shown(&tenant.collector_rules)))
+}
+
+/// Sets the rules that say what movements of a tenant's collector accounts are: the first rule that takes a movement
+/// counts, and what none takes waits as a case.
+///
+/// The body is the list of rules, or an object with `rules`. Movements that wait already are classified at the next
+/// reading of the bank's statement.
+#[utoipa::path(
+    put,
+    path = "/admin/tenants/{id}/collector-rules",
+    operation_id = "setCollectorRules",
+    tag = "Tenants",
+    params(TenantInPath),
+    request_body(content = Vec<RuleRequest>),
+    responses((status = 200, body = Vec<RuleBody>))
+)]
+pub(super) async fn set(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+    Bytes(sent): Bytes<BODY_BYTES_MAX>,
+) -> HandlerResult {
+    let list = sent.trim_ascii_start().first() == Some(&b'[');
+    let sent = if list {
+        Body::parse(&[br#"{"rules":"#.as_slice(), &sent, b"}"].concat())?
+    } else {
+        Body::parse(&sent)?
+    };
+    let rules = SetRules::read(sent)?.rules.into_iter();
+    let rules = rules.map(|rule| CollectorRule {
+        incoming: rule.incoming,
+        text_contains: rule.text_contains,
+        counterparty_cuit: rule.counterparty_cuit,
+        class: rule.class,
+    });
+    let id = path.into_inner();
+    let order = PlatformOrder::SetCollectorRules(id.clone(), rules.collect());
+    let platform = admin_state.app.engine.operators().administer(order).await?;
+    let tenant = platform.tenant(&id)?;
+    tracing::info!(tenant = id, "rules for the collector account changed");
+    Ok(json(StatusCode::OK, &shown(&tenant.collector_rules)))
+}
