@@ -10,7 +10,7 @@ use caudal_backup::backup_store;
 use caudal_backup::run::BackupPlan;
 use caudal_backup::ship::ObjectLimits;
 
-use crate::support::{Setup, TestService};
+use crate::support::{SOON, Setup, TestService, wait_until};
 
 const RULES: &str = include_str!("../src/packaging/monitoring/alerts.yml");
 const DASHBOARD: &str = include_str!("../src/packaging/monitoring/dashboard.json");
@@ -45,12 +45,18 @@ async fn rules_and_dashboard_ask_for_figures_that_are_there() {
             cut: ObjectLimits::default(),
         }),
         memory: Some(1 << 30),
+        coverage_check: Some(Duration::from_millis(100)),
         ..Setup::default()
     })
     .await;
     // An account is opened at the bank, so that requests and calls are counted.
     service.a.cvu().await;
-    let page = service.admin_get("/metrics").await.is(200).text;
+    let page = wait_until("all figures", SOON, async || {
+        let page = service.admin_get("/metrics").await.is(200).text;
+        let checked = page.contains("caudal_treasury_bank_balance_pesos{");
+        checked.then_some(page)
+    });
+    let page = page.await;
     let shown: BTreeSet<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
@@ -105,7 +111,7 @@ fn the_rules_are_rules_to_prometheus() {
 }
 
 #[test]
-fn the_rules_for_nodes_ring_when_they_should_and_not_otherwise() {
+fn the_rules_ring_when_they_should_and_not_otherwise() {
     checked(&["test", "rules", "tests/monitoring/alerts.yml"], "");
 }
 

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod collector;
+mod coverage;
 mod crowd;
 mod cuts;
 mod past;

@@ -18,6 +18,7 @@ pub mod cases;
 mod catch_up;
 mod clock;
 pub mod collector;
+pub mod coverage;
 pub mod events;
 mod following;
 pub mod lists;
@@ -76,6 +77,7 @@ use crate::residency::Residency;
 use crate::settings::{Pauses, Settings};
 use crate::times::Times;
 use crate::treasury::Treasury;
+use crate::treasury::checks::CollectorChecks;
 
 pub use crate::banks::Banks;
 pub use crate::realms::{BANK_DEADLINE, DEADLINE};
@@ -252,6 +254,8 @@ struct Realms {
     traffic: Arc<Traffic>,
     supervisors: DashMap<RealmId, Supervised>,
     collectors: banks::KnownCollectors,
+    /// What is known of the collector accounts that are checked; see [`coverage`].
+    checks: Arc<CollectorChecks>,
     /// Whether the realms do not act here, because another node owns the log. Held while realms are taken up.
     rests: Mutex<bool>,
     /// The open realms of the platform that was taken up last, or is being taken up.
@@ -352,6 +356,7 @@ impl Engine {
             traffic: Arc::default(),
             supervisors: DashMap::new(),
             collectors: banks::KnownCollectors::default(),
+            checks: Arc::default(),
             rests: Mutex::new(options.rests),
             known: RwLock::default(),
             publishing: Mutex::default(),

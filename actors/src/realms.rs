@@ -18,6 +18,7 @@
 mod cases;
 mod children;
 mod collector;
+mod coverage;
 mod cvus;
 mod money;
 mod names;
@@ -65,6 +66,7 @@ pub use crate::accounts::Target;
 pub use cases::{CreditSuspense, ReturnAttempt, ReturnSuspense};
 pub use children::{FindVouchersOf, PassivateAccount, ReportActors};
 pub use collector::{ClassifyMovement, RecordMovements};
+pub use coverage::RecordCoverage;
 pub use money::{JournalCalls, QuoteFees};
 pub use orders::{Adjustment, RealmReport, TypeRef};
 pub use postings::{Batch, BatchOrder};
@@ -104,6 +106,8 @@ pub struct RealmSupervisor {
     /// The set of event rules in force; 0 until a fact has named one.
     event_rules: u16,
     webhooks: Webhooks,
+    /// Whether the collector account has what the clients own, by the last fact; `None` while that was not read.
+    covered: Option<bool>,
     /// Carries events to the webhooks, if the realm has any.
     courier: Option<Mailbox<Courier>>,
     /// The number of tries that the tenant asked for and that are under way.
@@ -199,6 +203,7 @@ impl RealmSupervisor {
             types: VoucherTypes::default(),
             event_rules: 0,
             webhooks: Webhooks::default(),
+            covered: None,
             courier: None,
             trying: 0,
             waiting,
@@ -233,6 +238,7 @@ impl RealmSupervisor {
         self.load_types()?;
         self.load_webhooks()?;
         self.tails.clear();
+        self.covered = None;
         self.actor_status = Arc::new(ActorStatus::default());
         self.types_are_durable();
         self.writer = CommitWriter::new(

@@ -61,6 +61,9 @@ pub const APPROVALS: u8 = 16;
 /// The movements of a realm's collector account that belong to no client.
 pub const COLLECTOR: u8 = 18;
 
+/// Whether the collector account has what a realm's clients own: an entry for each change.
+pub const COVERAGE: u8 = 17;
+
 /// The format of a record: named fields of MessagePack, with names of one letter in records that are written often.
 const NAMED: u8 = 1;
 /// Room for most records, in bytes.

@@ -5,7 +5,8 @@
 //! its group: a single read is a cut through all accounts, and no account's actor is asked.
 //!
 //! **The bank's side** is asked only on demand, at most once in [`BANK_EVERY`] for each collector
-//! account, however many snapshots are requested, and never inside a turn.
+//! account, however many snapshots are requested, and never inside a turn. Checks at intervals ([`checks`]) ask for
+//! snapshots like everybody else.
 //!
 //! **One instant.** The ledger's side is read at the moment at which the bank is asked, right before the call leaves
 //! (for each attempt anew), and is kept with the answer. So a snapshot shows a pair that belongs together, and its
@@ -19,7 +20,9 @@
 //! at one cut.
 //!
 //! **Failure.** A failing or slow bank delays nobody: after [`PATIENCE`] the snapshot is answered with the last pair,
-//! if it is no older than [`KEPT`], or without the bank's side and with the reason.
+//! if it is no older than [`KEPT`], or without the bank's side and with the reason. Only a check waits for the answer.
+
+pub mod checks;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, ActorFutureExt as _, AsyncContext, Context, Handler, WrapFuture as _};
+use caudal_ledger::coverage::CoverageFact;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
@@ -42,6 +46,8 @@ use crate::mailbox::{HasResponder, Queued};
 use crate::ports::{BankError, BankGateway as _, BankReply, Clock, Collector};
 use crate::records::reads;
 use crate::reply::{Reply, Responder};
+
+use checks::CollectorChecks;
 
 /// How many messages may wait for the treasury's actor.
 pub const MAILBOX: usize = 1024;
@@ -86,6 +92,14 @@ impl Snapshot {
         let (bank, _) = self.bank.as_ref().ok()?;
         Some(Coverage::of(*bank, self.totals.owed()))
     }
+
+    /// The same as a fact, for the realms on the account.
+    pub fn fact(&self, on: &OnCollector) -> Option<CoverageFact> {
+        let (bank, at) = self.bank.as_ref().ok()?;
+        let sides = (*bank, self.totals.owed());
+        let shared = on.realms.len() > 1;
+        Some(CoverageFact::new(*at, sides, self.coverage()?, shared))
+    }
 }
 
 /// The owner of the wanted treasury.
@@ -104,6 +118,8 @@ pub struct TakeSnapshot {
     pub whose: TreasuryOwner,
     /// The id of the request, for the bank's log.
     pub request_id: String,
+    /// Whether it waits for the bank as long as the bank may take.
+    pub waits: bool,
     /// Receives the snapshot.
     pub reply: Reply<Result<Snapshot, Failure>>,
 }
@@ -144,6 +160,8 @@ struct WaitingSnapshot {
     on: Arc<OnCollector>,
     /// The realm; all realms of the account when `None`.
     realm: Option<RealmId>,
+    /// See [`TakeSnapshot::waits`].
+    waits: bool,
     reply: Reply<Result<Snapshot, Failure>>,
 }
 
@@ -164,9 +182,10 @@ impl CollectorState {
     }
 
     /// Whether a snapshot should wait for the answer under way.
-    fn is_patient(&self, now: Instant, patience: Duration) -> bool {
+    fn is_patient(&self, now: Instant, patience: Duration, waits: bool) -> bool {
         let since = |at: Instant| now.saturating_duration_since(at);
-        self.asked.is_some_and(|at| since(at) < patience) && self.waiting.len() < WAITING_MAX
+        let soon = |at| waits || since(at) < patience;
+        self.asked.is_some_and(soon) && self.waiting.len() < WAITING_MAX
     }
 
     /// The last pair, if it covers exactly these realms.
@@ -190,6 +209,7 @@ pub struct Treasury {
     clock: Arc<dyn Clock>,
     standings: FindCollector,
     journal: JournalCalls,
+    checks: Arc<CollectorChecks>,
     every: Duration,
     patience: Duration,
     states: HashMap<String, CollectorState>,
@@ -197,12 +217,12 @@ pub struct Treasury {
 
 impl Treasury {
     /// A treasury that has not asked any bank yet. It asks each bank at most once in `every`; a snapshot waits
-    /// `patience` for the bank.
+    /// `patience` for the bank. `checks` learn of every answer.
     pub fn new(
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
+        (store, clock): (Arc<dyn Store>, Arc<dyn Clock>),
         standings: FindCollector,
         journal: JournalCalls,
+        checks: Arc<CollectorChecks>,
         (every, patience): (Duration, Duration),
     ) -> Self {
         Self {
@@ -210,6 +230,7 @@ impl Treasury {
             clock,
             standings,
             journal,
+            checks,
             every,
             patience,
             states: HashMap::new(),
@@ -238,17 +259,11 @@ impl Treasury {
     }
 
     fn answer(&mut self, waiting: WaitingSnapshot, now: Instant) {
-        let WaitingSnapshot { on, realm, reply } = waiting;
+        let WaitingSnapshot {
+            on, realm, reply, ..
+        } = waiting;
         let taken = match self.state(&on).word(&on, now) {
-            Ok(pair) => Ok(Snapshot {
-                as_of: pair.at,
-                totals: match realm {
-                    Some(realm) => pair.sides.get(&realm).copied().unwrap_or_default(),
-                    None => sum(pair.sides.values()),
-                },
-                collector: on.collector.clone(),
-                bank: Ok((pair.balance, pair.at)),
-            }),
+            Ok(pair) => Ok(pair.snapshot(&on, realm)),
             Err(why) => {
                 let all: Vec<_> = on.realms.iter().copied().collect();
                 let realms = realm.map_or(all, |realm| vec![realm]);
@@ -258,15 +273,25 @@ impl Treasury {
         reply.send(taken);
     }
 
-    fn answer_all(&mut self, on: &OnCollector) {
+    /// Answers the snapshots that wait for an account: those that wait no longer, or all.
+    fn answer_waiting(&mut self, on: &OnCollector, all: bool) {
         let now = Instant::now();
-        for waiting in std::mem::take(&mut self.state(on).waiting) {
+        let waiting = std::mem::take(&mut self.state(on).waiting);
+        let (ready, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|it| all || !it.waits);
+        self.state(on).waiting = rest;
+        for waiting in ready {
             self.answer(waiting, now);
         }
     }
 
-    /// Asks the bank about a collector account, outside any turn.
-    fn ask(&mut self, on: &Arc<OnCollector>, request_id: String, ctx: &mut Context<Self>) {
+    /// Asks the bank about a collector account, outside any turn. Calls of a check are journalled only if it finds money
+    /// missing: there is one a minute, for ever.
+    fn ask(
+        &mut self,
+        on: &Arc<OnCollector>,
+        (request_id, is_check): (String, bool),
+        ctx: &mut Context<Self>,
+    ) {
         // Realms that another node serves cannot be asked here.
         let all = on.realms.iter().copied();
         let mut standings = all.map(|realm| (realm, (self.standings)(realm)));
@@ -285,33 +310,62 @@ impl Treasury {
         };
         let (of, again) = (Arc::clone(on), Arc::clone(on));
         let heard = move |reply: BankReply<_>, treasury: &mut Self, _: &mut Context<Self>| {
-            treasury.hear(&of, realm, reply, sides.take());
+            let BankReply { result, calls } = reply;
+            let is_missing = treasury.hear(&of, result, sides.take());
+            if !is_check || is_missing {
+                (treasury.journal)(realm, calls);
+            }
         };
         ctx.spawn(question.into_actor(self).map(heard));
         ctx.run_later(self.patience, move |treasury, _| {
-            treasury.answer_all(&again)
+            treasury.answer_waiting(&again, false)
         });
     }
 
+    /// Takes in an answer of the bank, and returns whether money is missing.
     fn hear(
         &mut self,
         on: &OnCollector,
-        realm: RealmId,
-        reply: BankReply<(Money, Timestamp)>,
+        result: Result<(Money, Timestamp), BankError>,
         sides: Option<Result<LedgerSides, StoreError>>,
-    ) {
-        let BankReply { result, calls } = reply;
-        (self.journal)(realm, calls);
+    ) -> bool {
         let word = match (result, sides) {
             (Ok((balance, at)), Some(Ok(sides))) => Some(Ok(BalancePair { balance, at, sides })),
             (Err(why), _) => Some(Err(why)),
             // Without the ledger's side of that moment the answer is worthless.
             (Ok(_), Some(Err(_)) | None) => None,
         };
+        let mut is_missing = false;
+        match &word {
+            Some(Ok(pair)) => {
+                if let Some(fact) = pair.snapshot(on, None).fact(on) {
+                    is_missing = !fact.covered;
+                    self.checks.hear(&on.place, Ok(fact), self.clock.now());
+                }
+            }
+            Some(Err(why)) => self.checks.hear(&on.place, Err(why), self.clock.now()),
+            None => {}
+        }
         let state = self.state(on);
         state.last = word.map(|word| (Instant::now(), word));
         state.asked = None;
-        self.answer_all(on);
+        self.answer_waiting(on, true);
+        is_missing
+    }
+}
+
+impl BalancePair {
+    /// The snapshot of a realm on the account, or of the whole account.
+    fn snapshot(&self, on: &OnCollector, realm: Option<RealmId>) -> Snapshot {
+        Snapshot {
+            as_of: self.at,
+            totals: match realm {
+                Some(realm) => self.sides.get(&realm).copied().unwrap_or_default(),
+                None => sum(self.sides.values()),
+            },
+            collector: on.collector.clone(),
+            bank: Ok((self.balance, self.at)),
+        }
     }
 }
 
@@ -336,6 +390,7 @@ impl Handler<Queued<TakeSnapshot>> for Treasury {
         let TakeSnapshot {
             whose,
             request_id,
+            waits,
             reply,
         } = queued.take();
         if reply.is_closed() {
@@ -359,15 +414,16 @@ impl Handler<Queued<TakeSnapshot>> for Treasury {
         let (now, every, patience) = (Instant::now(), self.every, self.patience);
         let state = self.state(&on);
         if !state.is_fresh(now, every) && state.asked.is_none() {
-            self.ask(&on, request_id, ctx);
+            self.ask(&on, (request_id, waits), ctx);
         }
         let waiting = WaitingSnapshot {
             on: Arc::clone(&on),
             realm,
+            waits,
             reply,
         };
         let state = self.state(&on);
-        if state.is_fresh(now, every) || !state.is_patient(Instant::now(), patience) {
+        if state.is_fresh(now, every) || !state.is_patient(Instant::now(), patience, waits) {
             return self.answer(waiting, now);
         }
         state.waiting.push(waiting);

@@ -11,6 +11,7 @@ use std::fmt;
 use crate::accounts::Account;
 use crate::balance::{Balance, Direction};
 use crate::cases::{CaseFact, Parked};
+use crate::coverage::CoverageFact;
 use crate::facts::{AccountFact, RealmFact};
 use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
@@ -151,6 +152,10 @@ kinds! {
     TransferDecided = 28, "transfer.decided";
     /// Money that no account could take was credited to one, or returned.
     SuspenseResolved = 29, "suspense.resolved";
+    /// The collector account no longer has all of the clients' money: two checks in a row found money missing.
+    TreasuryUncovered = 30, "treasury.uncovered";
+    /// The collector account has all of the clients' money again.
+    TreasuryCovered = 31, "treasury.covered";
 }
 
 impl EventKind {
@@ -260,6 +265,15 @@ impl EventKind {
         }
     }
 
+    /// The event of a change between covered and not covered.
+    pub const fn of_coverage(fact: &CoverageFact) -> Self {
+        if fact.covered {
+            Self::TreasuryCovered
+        } else {
+            Self::TreasuryUncovered
+        }
+    }
+
     /// The event of a fact of a realm; `None` for facts about the numbering of events itself.
     pub const fn of_realm(fact: &RealmFact) -> Option<Self> {
         match fact {
@@ -354,6 +368,8 @@ pub enum Subject {
     Suspense(Box<Suspense>),
     /// Money in suspense with its outcome.
     Resolved(Box<Parked>),
+    /// The collector account next to what is owed.
+    Coverage(CoverageFact),
 }
 
 /// An event, assembled from the fact that it reports.

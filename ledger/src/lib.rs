@@ -19,6 +19,7 @@ pub mod chain;
 pub mod clients;
 pub mod collector;
 pub mod counterparty;
+pub mod coverage;
 pub mod cuit;
 pub mod cvu;
 pub mod deliveries;

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::accounts::Status;
 use crate::balance::Direction;
 use crate::money::{Amount, Money};
@@ -12,7 +14,9 @@ use crate::vouchers::{ReferenceType, Voucher};
 
 /// A sum over accounts in centavos, wide enough for the largest balance of every possible account;
 /// `Display` gives exactly two decimals.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
 pub struct Sum(i128);
 
 impl Sum {
@@ -218,7 +222,7 @@ impl Totals {
 
 /// The share of the clients' money that the collector account holds, in ten-thousandths, rounded
 /// down so that a shortfall never looks like full cover. `Display` gives four decimals.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Ratio(i128);
 
 impl fmt::Display for Ratio {

@@ -7,8 +7,8 @@ use super::Exit;
 use super::remote::{Remote, WhichService, shown};
 use super::terminal::{say, wait};
 
-/// Show how a running service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
-/// Exit code 1 when it is not ready.
+/// Show how a running service is: version, whether it is ready and why not, realms, journal, memory, open cases, treasury,
+/// webhooks. Exit code 1 when it is not ready, when clients' money is missing, or when a bank is not reachable.
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) fn run(args: StatusArgs) -> Result<(), Exit> {
         } else {
             say(&page(&status))
         }
-        .and_then(|()| ready(&status));
+        .and_then(|()| sound(&status));
     }
     let all: Vec<_> = std::iter::once(&remote).chain(&others).map(ask).collect();
     if args.json {
@@ -52,18 +52,64 @@ pub(super) fn run(args: StatusArgs) -> Result<(), Exit> {
         let pages: Vec<_> = all.iter().map(shown).collect();
         say(&pages.join("\n\n"))?;
     }
-    all.into_iter().try_for_each(|it| ready(&it?))
+    all.into_iter().try_for_each(|it| sound(&it?))
 }
 
-/// An error if a service is not ready.
-fn ready(status: &Value) -> Result<(), Exit> {
-    match status.get("ready") {
-        Some(Value::Bool(true)) => Ok(()),
-        _ => Err(Exit::failed(format!(
-            "not ready: {}",
-            shown(status, "reason")
-        ))),
+/// An error if a service is not ready, if clients' money is missing, or if a bank is not reachable.
+fn sound(status: &Value) -> Result<(), Exit> {
+    let count = |name| {
+        let count = status.pointer(name).and_then(Value::as_u64);
+        count.filter(|count| *count > 0)
+    };
+    if status.get("ready") != Some(&Value::Bool(true)) {
+        let why = format!("not ready: {}", shown(status, "reason"));
+        Err(Exit::failed(why))
+    } else if let Some(count) = count("/treasury/uncovered") {
+        let why = format!("clients' money is missing; collector accounts: {count}");
+        Err(Exit::failed(why))
+    } else if let Some(count) = count("/treasury/unreachable") {
+        let why = format!("the bank is not reachable; collector accounts: {count}");
+        Err(Exit::failed(why))
+    } else {
+        Ok(())
     }
+}
+
+/// The collector accounts, with a line for each where money is missing and for each whose bank is not reachable.
+fn treasury(status: &Value) -> String {
+    let treasury = status.get("treasury").unwrap_or(&Value::Null);
+    let of = |name| shown(treasury, name);
+    let mut lines = vec![format!(
+        "treasury  {} collector accounts, {} checked, {} uncovered, {} with an unreachable bank",
+        of("collectors"),
+        of("checked"),
+        of("uncovered"),
+        of("unreachable")
+    )];
+    let items = treasury.get("items").and_then(Value::as_array);
+    for item in items.into_iter().flatten() {
+        let realms = item.get("realms").and_then(Value::as_array);
+        let realms = realms.into_iter().flatten();
+        let realms = realms.map(|it| format!("{} ({})", shown(it, "tenant"), shown(it, "mode")));
+        let realms = realms.collect::<Vec<_>>().join(", ");
+        let is = |name| item.get(name).is_some_and(|it| !it.is_null());
+        if is("uncoveredSince") {
+            lines.push(format!(
+                "          {realms}: {} pesos of clients' money missing since {}",
+                shown(item, "missing"),
+                shown(item, "uncoveredSince")
+            ));
+        }
+        if is("bankUnreachableSince") {
+            lines.push(format!(
+                "          {realms}: bank not reachable since {}, {} transfers of {} pesos waiting",
+                shown(item, "bankUnreachableSince"),
+                shown(item, "waitingTransfers"),
+                shown(item, "waitingAmount")
+            ));
+        }
+    }
+    lines.join("\n")
 }
 
 fn backup(status: &Value) -> String {
@@ -165,6 +211,7 @@ fn page(status: &Value) -> String {
             of(cases, "open"),
             of(cases, "oldestSince")
         ),
+        treasury(status),
         format!(
             "webhooks  {}, {} behind by {} events, {} failing, {} stopped",
             of(webhooks, "count"),

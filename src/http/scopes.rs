@@ -119,6 +119,7 @@ const fn group_of(kind: EventKind) -> Group {
         DataOf::Transfer => Group::Transfers,
         DataOf::VoucherType => Group::Types,
         DataOf::SuspendedCashIn | DataOf::ResolvedSuspense => Group::Reconciliation,
+        DataOf::Coverage => Group::Treasury,
     }
 }
 

@@ -16,6 +16,7 @@ mod backup;
 mod cases;
 mod clock;
 mod collector_rules;
+mod coverage;
 mod document;
 mod fees;
 pub(crate) mod forms;

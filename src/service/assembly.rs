@@ -42,10 +42,10 @@ use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use super::banks::{Usual, maker};
-use super::catch_up;
 use super::listening::{listen, stop};
 use super::secrets::SecretFiles;
 use super::shipping::ship;
+use super::timers::Timers;
 use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder, nodes};
 use crate::server;
 
@@ -59,7 +59,7 @@ struct Parts {
     admin: admin::AdminListener,
     console: Arc<Console>,
     sandbox: Option<sandbox::Running>,
-    catch_up: Option<JoinHandle<()>>,
+    timed: Vec<JoinHandle<()>>,
     nodes: Option<nodes::RunningNode>,
     watch: Option<JoinHandle<()>>,
     backup: Option<run::ShippingThread>,
@@ -240,11 +240,12 @@ impl Parts {
         let how = listening(bounds, workers(options.workers), patience);
         let public = serve(&app, options.listen, &how, options.extra)?;
         notify(sandbox.as_ref(), public.addr)?;
-        let (nodes, catch_up) = begin(ahead, &app, options.catch_up);
+        let timers = Timers::of(options.catch_up, options.coverage_check);
+        let (nodes, timed) = begin(ahead, &app, timers);
         let watched = |plan| memory::watch(&app.engine, plan, &app.unread);
         let watch = options.memory.map(watched);
         Ok(Self {
-            catch_up,
+            timed,
             nodes,
             watch,
             backup,
@@ -274,7 +275,7 @@ impl Parts {
             nodes.leave(&self.app).await;
         }
         self.app.gate.close();
-        for task in self.catch_up.iter().chain(&self.watch) {
+        for task in self.timed.iter().chain(&self.watch) {
             task.abort();
         }
         stop(&self.public.handle, gracefully, self.grace).await;
@@ -342,18 +343,15 @@ fn further(extra: server::Extra) -> impl Fn(&mut ServiceConfig) + Clone + Send +
     }
 }
 
-/// Takes the log when it is free, where there may be other nodes; otherwise reading of the banks' lists begins now.
+/// Takes the log when it is free, where there may be other nodes; otherwise the timers start now.
 fn begin(
     ahead: Option<nodes::WaitingNode>,
     app: &AppState,
-    lists: Option<Duration>,
-) -> (Option<nodes::RunningNode>, Option<JoinHandle<()>>) {
+    timers: Timers,
+) -> (Option<nodes::RunningNode>, Vec<JoinHandle<()>>) {
     match ahead {
-        Some(ahead) => (Some(ahead.begin(app, lists)), None),
-        None => {
-            let start = |every| catch_up::start(Arc::clone(&app.engine), every);
-            (None, lists.map(start))
-        }
+        Some(ahead) => (Some(ahead.begin(app, timers)), Vec::new()),
+        None => (None, timers.start(&app.engine)),
     }
 }
 

@@ -94,6 +94,7 @@ pub struct Settings {
     shard: u16,
     shutdown_grace_seconds: u64,
     bank_catch_up_seconds: u64,
+    treasury_check_seconds: u64,
     idempotency_days: u32,
     webhook_networks: Vec<String>,
     webhook_timeout_ms: u64,
@@ -157,6 +158,7 @@ impl Default for Settings {
             shard: 0,
             shutdown_grace_seconds: crate::GRACE.as_secs(),
             bank_catch_up_seconds: crate::CATCH_UP.as_secs(),
+            treasury_check_seconds: crate::COVERAGE_CHECK.as_secs(),
             idempotency_days: IDEMPOTENCY_DAYS,
             webhook_networks: Vec::new(),
             webhook_timeout_ms: AttemptLimits::MILLIS,
@@ -254,7 +256,7 @@ impl Settings {
             1,
             300,
         );
-        let catch_up = self.catch_up(&mut wrong);
+        let (catch_up, coverage_check) = self.timers(&mut wrong);
         self.sizes(&mut wrong);
         let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
         let banking = self.banking(&mut wrong);
@@ -299,18 +301,24 @@ impl Settings {
             log_every: self.log_requests_every,
             backup,
             catch_up,
+            coverage_check,
             ..ServiceOptions::local(data, admin_key)
         }
         .within(self.plan()))
     }
 
-    /// How often the bank's list is read; 0 seconds mean never.
-    fn catch_up(&self, wrong: &mut Mistakes) -> Option<Duration> {
-        let seconds = self.bank_catch_up_seconds;
-        (seconds > 0).then(|| {
-            wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
-            Duration::from_secs(seconds)
-        })
+    /// How often the bank's list is read, and how often the collector accounts are checked; 0 seconds mean never.
+    fn timers(&self, wrong: &mut Mistakes) -> (Option<Duration>, Option<Duration>) {
+        let mut every = |name, seconds: u64, most| {
+            (seconds > 0).then(|| {
+                wrong.range(name, seconds, 10, most);
+                Duration::from_secs(seconds)
+            })
+        };
+        (
+            every("bank_catch_up_seconds", self.bank_catch_up_seconds, 86_400),
+            every("treasury_check_seconds", self.treasury_check_seconds, 600),
+        )
     }
 
     /// The folder of the secrets that bank relations name.

@@ -16,6 +16,7 @@ pub mod calendar;
 mod catch_up;
 mod cell;
 pub mod config;
+mod coverage;
 mod descriptors;
 mod folder;
 mod listening;
@@ -23,6 +24,7 @@ mod nodes;
 mod secrets;
 pub mod server;
 mod shipping;
+mod timers;
 
 use std::fmt;
 use std::io;
@@ -69,6 +71,8 @@ pub use folder::{read as read_file, write as write_file};
 pub const GRACE: Duration = Duration::from_secs(20);
 /// How often the bank's list of the day is read for transfers that no notice reported.
 pub const CATCH_UP: Duration = Duration::from_secs(300);
+/// How often each collector account is compared with what clients own.
+pub const COVERAGE_CHECK: Duration = Duration::from_secs(60);
 /// The folder in the data folder of [`ServiceOptions::local`] in which secrets are.
 pub const SECRETS: &str = "secrets";
 /// The admin key of [`ServiceOptions::for_tests`].
@@ -163,6 +167,8 @@ pub struct ServiceOptions {
     pub log_every: u32,
     /// How often the bank's list of the day is read for transfers that no notice reported; `None` is never.
     pub catch_up: Option<Duration>,
+    /// How often each collector account is compared with what clients own; `None` is never.
+    pub coverage_check: Option<Duration>,
     /// Where webhooks may be sent to.
     pub reach: AllowedAddresses,
     /// Bounds and pace of streams of events.
@@ -213,6 +219,7 @@ impl ServiceOptions {
             deadlines: Deadlines::default(),
             log_every: 1,
             catch_up: Some(CATCH_UP),
+            coverage_check: Some(COVERAGE_CHECK),
             reach: AllowedAddresses::loopback(),
             streams: StreamOptions::default(),
             attempt: AttemptLimits::default(),
@@ -250,6 +257,7 @@ impl ServiceOptions {
             audit_burst: NonZeroU32::MAX,
             grace: Duration::from_secs(5),
             catch_up: None,
+            coverage_check: None,
             ..Self::local(data, TEST_ADMIN_KEY.into())
         }
     }

@@ -29,7 +29,8 @@ use caudal_postgres::Status;
 use caudal_storage::{Member, Records, RoleChange, Store, StoreOptions};
 use tokio::sync::mpsc;
 
-use super::{ServiceOptions, StartError, catch_up, cell};
+use super::timers::Timers;
+use super::{ServiceOptions, StartError, cell};
 
 /// The pause before another try when actors could not wake, or could not come to rest.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -121,12 +122,12 @@ fn may_call(own: Option<Member>) -> MayCall {
 
 impl WaitingNode {
     /// Takes the log when it is free.
-    pub(super) fn begin(self, app: &AppState, every: Option<Duration>) -> RunningNode {
+    pub(super) fn begin(self, app: &AppState, timers: Timers) -> RunningNode {
         let Self { node, turns } = self;
         let here = LocalNode {
             app: app.clone(),
             node: Arc::clone(&node),
-            lists: Lists::new(app, every),
+            timed: TimedTasks::new(app, timers),
         };
         let takes = rt::spawn(here.take_turns(turns));
         let follows = rt::spawn(follow_platform(app.clone(), Arc::clone(&node)));
@@ -177,33 +178,31 @@ async fn look_at_platform(app: &AppState, node: &Node) {
     }
 }
 
-/// The task that reads the banks' lists.
-struct Lists {
+/// The tasks that ask the banks at intervals.
+struct TimedTasks {
     engine: Arc<Engine>,
-    every: Option<Duration>,
-    running: RefCell<Option<JoinHandle<()>>>,
+    timers: Timers,
+    running: RefCell<Vec<JoinHandle<()>>>,
 }
 
-impl Lists {
-    fn new(app: &AppState, every: Option<Duration>) -> Self {
+impl TimedTasks {
+    fn new(app: &AppState, timers: Timers) -> Self {
         Self {
             engine: Arc::clone(&app.engine),
-            every,
-            running: RefCell::new(None),
+            timers,
+            running: RefCell::default(),
         }
     }
 
-    /// Stops the running task, and starts a new one when `on`.
+    /// Stops the running tasks, and starts new ones when `on`.
     fn turn(&self, on: bool) {
-        let every = self.every.filter(|_| on);
-        let next = every.map(|every| catch_up::start(Arc::clone(&self.engine), every));
-        if let Some(before) = self.running.replace(next) {
-            before.abort();
-        }
+        let next = on.then(|| self.timers.start(&self.engine));
+        let before = self.running.replace(next.into_iter().flatten().collect());
+        before.iter().for_each(JoinHandle::abort);
     }
 }
 
-impl Drop for Lists {
+impl Drop for TimedTasks {
     fn drop(&mut self) {
         self.turn(false);
     }
@@ -213,7 +212,7 @@ impl Drop for Lists {
 struct LocalNode {
     app: AppState,
     node: Arc<Node>,
-    lists: Lists,
+    timed: TimedTasks,
 }
 
 impl LocalNode {
@@ -233,12 +232,12 @@ impl LocalNode {
                     self.own().await;
                 }
                 // A lease that is just being renewed ends no ownership.
-                self.lists.turn(node.member().owns());
+                self.timed.turn(node.member().owns());
                 let serves = node.serves();
                 tracing::info!(epoch = epoch.0, serves, "this node owns the log");
             }
             RoleChange::Follows => {
-                self.lists.turn(false);
+                self.timed.turn(false);
                 self.follow().await;
                 tracing::info!("this node follows");
             }

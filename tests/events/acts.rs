@@ -303,6 +303,44 @@ async fn refusal(story: &mut Story) {
     );
 }
 
+/// Two checks find that clients' money is missing, and another one finds it there.
+async fn shortfall(story: &mut Story, cvu: &str) {
+    let a = story.step().clone();
+    story.service.check_coverage().await;
+    story.service.check_coverage().await;
+    let short = treasury(story, "treasury.uncovered").await;
+    let before = a.balance(cvu).await["sequence"].as_u64().unwrap();
+    story.step();
+    story.service.bank.cash_in(cvu, "5000.00").await;
+    wait_until("the money arrives", SOON, async || {
+        (a.balance(cvu).await["sequence"] == before + 1).then_some(())
+    })
+    .await;
+    story.vouchers(cvu, 1).await;
+    let missing = short["freeBalance"].as_str().unwrap();
+    let missing = missing.strip_prefix('-').unwrap();
+    story.step().debit(cvu, missing).await;
+    story.vouchers(cvu, 3).await;
+    story.step();
+    story.service.check_coverage().await;
+    treasury(story, "treasury.covered").await;
+}
+
+/// Notes an event of the treasury, with the figures that the treasury has now.
+async fn treasury(story: &mut Story, kind: &'static str) -> Value {
+    let a = story.service.a.clone();
+    let told = all(&a, 200, &format!("&types={kind}")).await;
+    let now = a.get("/v1/treasury").await.is(200).json;
+    let mut data = json!({"clientFunds": now["clientFunds"]["total"], "shared": false});
+    for name in ["bankBalance", "freeBalance", "coverageRatio", "covered"] {
+        data[name] = now[name].clone();
+    }
+    // The bank's time cannot be foreseen.
+    data["asOf"] = told.last().unwrap()["data"]["asOf"].clone();
+    story.tell(kind, data);
+    now
+}
+
 /// A service in which everything has happened once, and the events that it should have published.
 pub async fn whole() -> Story {
     let mut story = Story::begin().await;
@@ -319,5 +357,6 @@ pub async fn whole() -> Story {
     arrivals(story_of, &cvu, &closed).await;
     wallet(story_of).await;
     refusal(story_of).await;
+    shortfall(story_of, &cvu).await;
     story
 }

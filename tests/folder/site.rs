@@ -146,6 +146,7 @@ impl Site {
             admin_listen = "127.0.0.1:0"
             admin_key = "kJ7hGq2Zx9PvT4mWc8RnYb3LdFs6Ea5U"
             bank_catch_up_seconds = 0
+            treasury_check_seconds = 0
             [storage]
             segment_mib = 1
             free_space_floor_mib = 0

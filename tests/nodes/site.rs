@@ -262,7 +262,7 @@ impl Site {
         );
         let text = format!(
             "data = \"{data}\"\nlisten = \"{listen}\"\nadmin_listen = \"{host}:0\"\nadmin_key = \"{ADMIN_KEY}\"\n\
-             pepper = \"7d42f9b81f6d0c4e8b2a97535c1e60aa\"\nworkers = 1\nbank_catch_up_seconds = 0\n\
+             pepper = \"7d42f9b81f6d0c4e8b2a97535c1e60aa\"\nworkers = 1\nbank_catch_up_seconds = 0\ntreasury_check_seconds = 0\n\
              {cell}[bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
              collector = \"{collector}\"\nplain_http = true\n",
             data = self.dir.path().join(format!("node-{n}")).display(),

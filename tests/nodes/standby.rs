@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use caudal_actors::engine::EngineOptions;
 use caudal_service::ServiceOptions;
 use serde_json::json;
 
@@ -143,6 +144,60 @@ async fn a_standby_hears_no_bank_and_a_hand_over_ends_its_streams() {
     })
     .await;
     refused(own.get("/v1/accounts").await, &other);
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn only_the_owner_checks_collector_accounts_and_the_next_one_repeats_no_event() {
+    let checking = |options: ServiceOptions| ServiceOptions {
+        coverage_check: Some(Duration::from_millis(100)),
+        engine: EngineOptions {
+            treasury_every: Duration::ZERO,
+            ..options.engine
+        },
+        ..options
+    };
+    let Some(mut nodes) = Cluster::set(2, checking).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let (own, other) = (nodes.client(owner), nodes.client(1 - owner));
+    // A credit for which the bank has no money.
+    let cvu = own.cvu().await;
+    own.credit(&cvu, "5.00").await;
+    let is_short = async |nodes: &Cluster, n: usize| {
+        wait_until("the check finds it", SOON, async || {
+            let status = nodes.admin(n, "GET", "/admin/status", None).await.1;
+            let treasury = &status["treasury"];
+            let checked = treasury["checked"].as_u64() > Some(0);
+            (checked && treasury["uncovered"] == 1).then_some(())
+        })
+        .await;
+    };
+    let told = async |client: &Client| {
+        let page = client.get("/v1/events?types=treasury.*").await.is(200);
+        let items = page["items"].as_array().unwrap().clone();
+        let kinds = items
+            .iter()
+            .map(|it| it["type"].as_str().unwrap().to_owned());
+        kinds.collect::<Vec<_>>()
+    };
+    is_short(&nodes, owner).await;
+    let standby = nodes.admin(1 - owner, "GET", "/admin/status", None).await;
+    assert_eq!(standby.1["treasury"]["collectors"], 0, "{}", standby.1);
+    assert_eq!(told(&own).await, ["treasury.uncovered"]);
+    nodes.hand_over(owner).await;
+    wait_until("the other node serves", SOON, async || {
+        (other.get("/readyz").await.status == 200).then_some(())
+    })
+    .await;
+    is_short(&nodes, 1 - owner).await;
+    other.debit(&cvu, "5.00").await;
+    wait_until("it ends", SOON, async || {
+        let told = told(&other).await;
+        (told == ["treasury.uncovered", "treasury.covered"]).then_some(())
+    })
+    .await;
     nodes.stop().await;
 }
 

@@ -45,7 +45,7 @@ fn settings(dir: &Path, more: &str) -> PathBuf {
     let data = dir.join("data");
     let text = format!(
         "data = {data:?}\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
-         admin_key = \"{ADMIN_KEY}\"\nbank_catch_up_seconds = 0\n{more}\n[bank.live]\n\
+         admin_key = \"{ADMIN_KEY}\"\nbank_catch_up_seconds = 0\ntreasury_check_seconds = 0\n{more}\n[bank.live]\n\
          base_url = \"https://bank.invalid\"\nusername = \"u\"\npassword = \"p\"\n\
          collector = \"3220001805007351350083\"\n\
          notice_secret = \"zA4cE7gH1jL6bD0fWkJ3mN8pQ2rT5vX9\"\n"

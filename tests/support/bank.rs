@@ -111,6 +111,25 @@ impl Bank {
         self.arrive(&body).await
     }
 
+    /// Moves money out of a collector account, past the service.
+    pub async fn sweep(&self, collector: &str, amount: &str) {
+        let login = json!({"username": sandbox::USERNAME, "password": sandbox::PASSWORD});
+        let login = self.client.post("/v1/login/jwt", &login).await.is(200);
+        let token = format!("JWT {}", login["token"].as_str().unwrap());
+        let order = json!({
+            "origin_id": format!("SWEEP{}", super::client::fresh()),
+            "to": {"label": "DESTINO.0"},
+            "value": {"currency": "ARS", "amount": amount},
+            "concept": "VAR",
+        });
+        let path = format!(
+            "/v1/banks/322/accounts/{collector}/owner/transaction-request-types/TRANSFER/transaction-requests"
+        );
+        let call = self.client.post(&path, &order);
+        let sent = call.header("authorization", &token).await.is(200);
+        assert_eq!(sent["status"], "COMPLETED", "{}", sent.text);
+    }
+
     /// Settles a transfer that the bank keeps pending, with this status.
     pub async fn settle(&self, origin: &Value, status: &str) {
         let path = format!("/sandbox/transfers/{}/settle", origin.as_str().unwrap());

@@ -85,6 +85,8 @@ pub struct Setup {
     pub keys_kept: Duration,
     /// What each realm may have in flight.
     pub in_flight: NonZeroU32,
+    /// How often the collector accounts are checked; by default only when a test says so.
+    pub coverage_check: Option<Duration>,
 }
 
 impl Default for Setup {
@@ -113,6 +115,7 @@ impl Default for Setup {
             list_rows: engine::EngineOptions::default().list_rows,
             keys_kept: engine::EngineOptions::default().keys_kept,
             in_flight: caudal_actors::in_flight::LIMIT,
+            coverage_check: None,
         }
     }
 }
@@ -148,6 +151,7 @@ impl Setup {
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),
+            coverage_check: self.coverage_check,
             ..ServiceOptions::for_tests(folder.path().join("data"))
         }
     }
@@ -325,6 +329,14 @@ impl TestService {
                     .await
                     .ok();
             }
+        }
+    }
+
+    /// Checks all collector accounts once, as a service does every minute.
+    pub async fn check_coverage(&self) {
+        let ledger = self.engine().ledger();
+        for on in ledger.due_checks(Duration::ZERO, false) {
+            ledger.check_coverage(&on, "test").await.unwrap();
         }
     }
 

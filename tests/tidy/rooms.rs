@@ -46,6 +46,7 @@ const LEDGER: &[&str] = &[
     "people",
     "treasury",
     "collector/day",
+    "coverage",
     "statements",
     "voucher_types/of_realm",
     "tenants/platform",
@@ -220,6 +221,7 @@ const BACKUP: &[&str] = &[
 const SERVICE: &[&str] = &[
     "calendar",
     "catch_up",
+    "coverage",
     "descriptors",
     "folder",
     "listening",
@@ -229,6 +231,7 @@ const SERVICE: &[&str] = &[
     "cell",
     "config",
     "shipping",
+    "timers",
     "nodes",
     "assembly",
 ];

@@ -11,6 +11,7 @@
 mod past;
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use actix::Actor as _;
 use caudal_ledger::accounts::{Account, Status};
@@ -24,7 +25,7 @@ use caudal_storage::{Index, StoreError};
 use super::lists::bounded_scan::{ACCOUNT, BALANCE, BoundedScan, ScanBudget};
 use super::lists::{AccountFilter, ListPage, Listing, Range, directory, listed, rows};
 use super::read_slots::{ReadAccess, ReadCost};
-use super::{DEADLINE, Queries, Realms, wait};
+use super::{BANK_DEADLINE, DEADLINE, Queries, Realms, wait};
 use crate::banks::OnCollector;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, QueueDepth};
@@ -105,10 +106,10 @@ impl Realms {
         let realms = Arc::clone(self);
         let standings = Arc::new(move |realm| realms.standing(realm));
         let treasury = Treasury::new(
-            Arc::clone(&self.store),
-            Arc::clone(&self.clock),
+            (Arc::clone(&self.store), Arc::clone(&self.clock)),
             standings,
             journal,
+            Arc::clone(&self.checks),
             (self.treasury_every, self.treasury_patience),
         );
         let addr = match self.arbiters.first() {
@@ -122,7 +123,8 @@ impl Realms {
 impl Queries<'_> {
     /// The present treasury of a realm.
     pub async fn treasury(self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
-        self.take(TreasuryOwner::Realm(realm), request_id).await
+        let whose = TreasuryOwner::Realm(realm);
+        self.take((whose, request_id), false, DEADLINE).await
     }
 
     /// The treasury of all realms on a collector account together: for operators.
@@ -131,18 +133,35 @@ impl Queries<'_> {
         on: Arc<OnCollector>,
         request_id: &str,
     ) -> Result<Snapshot, Failure> {
-        self.take(TreasuryOwner::Collector(on), request_id).await
+        let whose = TreasuryOwner::Collector(on);
+        self.take((whose, request_id), false, DEADLINE).await
     }
 
-    async fn take(self, whose: TreasuryOwner, request_id: &str) -> Result<Snapshot, Failure> {
+    /// The same for a check, which waits for the bank.
+    pub(super) async fn checked(
+        self,
+        on: Arc<OnCollector>,
+        request_id: &str,
+    ) -> Result<Snapshot, Failure> {
+        let whose = TreasuryOwner::Collector(on);
+        self.take((whose, request_id), true, BANK_DEADLINE).await
+    }
+
+    async fn take(
+        self,
+        (whose, request_id): (TreasuryOwner, &str),
+        waits: bool,
+        deadline: Duration,
+    ) -> Result<Snapshot, Failure> {
         let (reply, answer) = Reply::new();
         let message = TakeSnapshot {
             whose,
             request_id: request_id.to_owned(),
+            waits,
             reply,
         };
         self.treasurer().tell(message)?;
-        wait(answer, DEADLINE).await
+        wait(answer, deadline).await
     }
 
     /// The treasury's actor; a new one if the last has died.

@@ -24,9 +24,9 @@ use caudal_storage::{
 };
 
 use super::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, DELIVERIES, LEDGER, PEOPLE,
-    PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode,
-    keys, rest, unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DELIVERIES, LEDGER,
+    PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, account_stream,
+    decode, keys, rest, unknown_kind,
 };
 
 pub use cases::CaseCounts;
@@ -179,6 +179,7 @@ impl Projection for ProjectionUnder {
             CASES => cases::happened(under, account, (entry, position), index),
             PROFILE => profile::happened(under, account, (entry, position), index),
             REALM => events::of_realm(under, (entry, position), index),
+            COVERAGE => events::of_coverage(under, (entry, position), index),
             WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
             DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
             ANSWERS => {

@@ -7,6 +7,7 @@
 mod accounts;
 pub mod cases;
 pub mod collector;
+pub mod coverage;
 pub mod events;
 pub mod money;
 pub mod statements;

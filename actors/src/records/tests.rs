@@ -17,6 +17,7 @@ use caudal_ledger::accounts::{Holder, Identity, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::chain::Digest;
+use caudal_ledger::coverage::CoverageFact;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{
@@ -35,6 +36,7 @@ use caudal_ledger::tenants::{
 };
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::treasury::{Ratio, Sum};
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use serde::Serialize;
@@ -195,6 +197,27 @@ fn enrolment_facts() -> Vec<AccountFact> {
         changed(EnrolmentState::Ended, None, None),
         referred,
     ]
+}
+
+fn coverage_facts() -> Vec<CoverageFact> {
+    let ratio: Ratio = decode(&encode(&7_500_i128).unwrap()).unwrap();
+    let missing = CoverageFact {
+        at: at(3),
+        bank: Money::from_centavos(-7),
+        owed: Sum::from_centavos(i128::MAX),
+        free: Sum::from_centavos(i128::MIN),
+        ratio: Some(ratio),
+        covered: false,
+        shared: false,
+    };
+    let there = CoverageFact {
+        free: Sum::from_centavos(5),
+        ratio: None,
+        covered: true,
+        shared: true,
+        ..missing
+    };
+    vec![missing, there]
 }
 
 fn realm_facts() -> Vec<RealmFact> {
@@ -435,6 +458,7 @@ fn records_of_every_version_are_read() {
     check_all("webhook", &webhooks::facts(), lines);
     check_all("delivery", &webhooks::notes(), lines);
     check_all("realm", &realm_facts(), lines);
+    check_all("coverage", &coverage_facts(), lines);
     check_all("platform", &platform_facts(), lines);
     check("four-eyes", &people::four_eyes(), lines);
     check_all("people", &people::facts(), lines);

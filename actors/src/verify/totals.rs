@@ -20,8 +20,9 @@ use caudal_storage::{CommitNo, Entry, Index, StoreError};
 use super::Report;
 use crate::records::projection::{self, CaseCounts};
 use crate::records::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, DELIVERIES, LEDGER, PEOPLE,
-    PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads, unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DELIVERIES, LEDGER,
+    PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads,
+    unknown_kind,
 };
 
 /// The sums of every realm by the journal.
@@ -90,12 +91,12 @@ impl Sums {
         Ok(())
     }
 
-    /// Counts the other entries that change the sums or are published: transfers, suspense, voucher types.
+    /// Counts the other entries that change the sums or are published: transfers, suspense, voucher types, coverage.
     pub(super) fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
         let rules = self.rules(realm)?;
         let publishes = match entry.stream.kind {
-            SUSPENSE => true,
+            SUSPENSE | COVERAGE => true,
             REALM => {
                 let fact = decode(&entry.body)?;
                 if let RealmFact::EventRules { number } = fact {
@@ -160,7 +161,7 @@ impl Sums {
                 let record = decode(&entry.body)?;
                 self.transfer((realm, account), record, rules);
             }
-            LEDGER | REALM | PROFILE => {}
+            LEDGER | REALM | PROFILE | COVERAGE => {}
             PLATFORM | PEOPLE | APPROVALS | AUDIT => {}
             BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => {}
             kind => return Err(unknown_kind(kind)),

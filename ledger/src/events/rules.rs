@@ -15,7 +15,7 @@ use crate::holds::Hold;
 use crate::transfers::{TransferFact, TransferStatus};
 use crate::vouchers::Voucher;
 
-/// One set of rules. Under every set a voucher is one event, and so is a record of suspense; a
+/// One set of rules. Under every set a voucher is one event, and so is a record of suspense or of coverage; a
 /// decision on a transfer also publishes the transfer's ending ([`EventKind::of_ending`]), and the
 /// outcome of money in suspense is published by [`EventKind::of_case`].
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 //! with its own limits but not with the effective ones, which orders on other levels change, too.
 
 pub(crate) mod accounts;
+mod coverage;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use super::voucher_types::{VoucherTypeBody, voucher_type};
 use super::vouchers::{VoucherBody, voucher};
 use super::words::{EventTypeWord, OutcomeWord};
 use accounts::AccountEvent;
+use coverage::{CoverageBody, coverage};
 
 /// An event: the body of a webhook, an item of the feed, the data of a message of the stream.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -39,7 +41,7 @@ pub struct EventBody {
     /// When.
     pub timestamp: Instant,
     /// What it is about, as it was right after it: an account, voucher, hold, transfer, voucher
-    /// type, or money that no account could take.
+    /// type, money that no account could take, or the collector account.
     pub data: EventData,
 }
 
@@ -61,6 +63,8 @@ pub enum EventData {
     Resolved(Box<ResolvedBody>),
     /// Money that arrived and that no account could take.
     Suspense(SuspenseBody),
+    /// The collector account next to what clients own.
+    Coverage(CoverageBody),
 }
 
 /// Money that no account could take, with what became of it.
@@ -177,6 +181,8 @@ pub enum DataOf {
     SuspendedCashIn,
     /// What became of such money.
     ResolvedSuspense,
+    /// The collector account next to what clients own.
+    Coverage,
 }
 
 /// What the `data` of an event of this kind shows.
@@ -211,6 +217,7 @@ pub const fn data_of(kind: EventKind) -> DataOf {
         | EventKind::VoucherTypeRemoved => DataOf::VoucherType,
         EventKind::CashInSuspended => DataOf::SuspendedCashIn,
         EventKind::SuspenseResolved => DataOf::ResolvedSuspense,
+        EventKind::TreasuryUncovered | EventKind::TreasuryCovered => DataOf::Coverage,
     }
 }
 
@@ -224,6 +231,7 @@ const fn shape(kind: EventKind) -> &'static str {
         DataOf::VoucherType => "VoucherTypeResponse",
         DataOf::SuspendedCashIn => "SuspendedCashIn",
         DataOf::ResolvedSuspense => "ResolvedSuspense",
+        DataOf::Coverage => "TreasuryCoverage",
     }
 }
 
@@ -249,7 +257,8 @@ pub fn about(event: &Event) -> Option<String> {
         Subject::Account(..)
         | Subject::VoucherType(_)
         | Subject::Suspense(_)
-        | Subject::Resolved(_) => None,
+        | Subject::Resolved(_)
+        | Subject::Coverage(_) => None,
     }
 }
 
@@ -284,6 +293,7 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
         }
         Subject::Suspense(found) => EventData::Suspense(suspense(found)),
         Subject::Resolved(found) => EventData::Resolved(Box::new(resolved(realm, found))),
+        Subject::Coverage(found) => EventData::Coverage(coverage(found)),
     }
 }
 

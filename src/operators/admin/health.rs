@@ -1,5 +1,6 @@
 //! Health and metrics: the only paths of the admin listener that need no key.
 
+mod coverage;
 mod in_flight;
 mod log;
 mod store;
@@ -119,6 +120,11 @@ pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse 
     match webhooks::all(&admin_state).await {
         Ok(found) => hooks(&mut page, &found, &named),
         Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
+    }
+    let engine = &admin_state.app.engine;
+    match engine.operators().watched_collectors().await {
+        Ok(found) => coverage::figures(&mut page, &found, (&engine.platform(), &named)),
+        Err(why) => tracing::warn!(%why, "metrics without the collector accounts"),
     }
     match figures(&admin_state) {
         Ok(found) => cases(&mut page, (&found, admin_state.app.engine.now()), &named),

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use super::AdminState;
 use super::backup::BackupBody;
+use super::coverage::CoverageFigures;
 use super::memory::MemoryBody;
 use super::{health, webhooks};
 
@@ -46,6 +47,8 @@ struct StatusBody {
     backup: Option<BackupFigures>,
     memory: MemoryFigures,
     cases: CasesFigures,
+    /// Nothing on a node that does not own the log.
+    treasury: CoverageFigures,
     webhooks: WebhooksFigures,
 }
 
@@ -136,7 +139,8 @@ fn cases(admin_state: &AdminState) -> Result<CasesFigures, ApiError> {
     })
 }
 
-/// Shows how the service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
+/// Shows how the service is: version, whether it is ready and why not, realms, journal, memory, open cases, collector
+/// accounts, webhooks.
 #[utoipa::path(
     get,
     path = "/admin/status",
@@ -185,6 +189,7 @@ pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpRespo
             accounts: memory.accounts,
         },
         cases: cases(&admin_state)?,
+        treasury: CoverageFigures::now(engine).await?,
         webhooks: WebhooksFigures {
             count: hooks.len(),
             behind: behind.clone().count(),

@@ -8,7 +8,7 @@ use caudal_http::errors::ApiError;
 use caudal_http::respond::json;
 use caudal_http::rows;
 use caudal_http::sheets::columns::COLLECTORS;
-use caudal_ledger::tenants::Mode;
+use caudal_ledger::tenants::{Mode, Tenant};
 use futures_util::future::join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -22,9 +22,19 @@ const AT_ONCE: usize = 16;
 /// A realm whose money is on the account.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RealmOfCollector)]
-struct RealmBody {
+pub(super) struct RealmBody {
     tenant: String,
     mode: &'static str,
+}
+
+impl RealmBody {
+    /// The realm of a tenant.
+    pub(super) fn of(tenant: &Tenant, mode: Mode) -> Self {
+        Self {
+            tenant: tenant.id.clone(),
+            mode: mode.as_str(),
+        }
+    }
 }
 
 /// A collector account.
@@ -63,10 +73,7 @@ pub(super) async fn list(
             let realms: Vec<_> = tenants
                 .flat_map(|tenant| [(tenant, Mode::Live), (tenant, Mode::Test)])
                 .filter(|(tenant, mode)| on.realms.contains(&tenant.realm(*mode)))
-                .map(|(tenant, mode)| RealmBody {
-                    tenant: tenant.id.clone(),
-                    mode: mode.as_str(),
-                })
+                .map(|(tenant, mode)| RealmBody::of(tenant, mode))
                 .collect();
             items.push(CollectorBody {
                 shared: realms.len() > 1,

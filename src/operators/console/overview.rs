@@ -1,13 +1,15 @@
-//! The overview: the state of the service, waiting cases, and the activity of the last minutes.
+//! The overview: money that is missing, banks that do not answer, the state of the service, waiting cases, and the
+//! activity of the last minutes.
 
 use actix_web::HttpResponse;
+use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::platform::realms;
 use caudal_actors::records::projection::CaseCounts;
 use caudal_http::errors::ApiError;
 
 use super::figures::tiles;
-use super::page_context::PageContext;
-use super::view::{Block, Cell, Live, Page, Part, Table, Tone};
+use super::page_context::{PageContext, TenantRealm};
+use super::view::{BRIEF, Block, Cell, Live, Page, Part, Table, Tone};
 use super::words::Word;
 use crate::admin;
 
@@ -26,6 +28,7 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
         .zip(1..)
         .map(|(word, series)| (context.say(word), series));
     let mut blocks = Vec::new();
+    blocks.extend(money(context).await?);
     blocks.extend(readiness(context));
     blocks.push(Block::Live(Live {
         tiles: tiles(context),
@@ -40,6 +43,55 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
     blocks.push(Block::Table(waiting(context)?));
     blocks.push(Block::Table(hooks(context).await?));
     Ok(context.page(Part::Overview, context.say(Word::Overview), blocks))
+}
+
+/// The collector accounts where clients' money is missing, and then those whose bank is not reachable.
+async fn money(context: &PageContext) -> Result<Vec<Block>, ApiError> {
+    let watched = context.engine().operators().watched_collectors().await?;
+    let missing = watched.iter().filter_map(|it| missing(context, it));
+    let unreachable = watched.iter().filter_map(|it| unreachable(context, it));
+    Ok(missing.take(BRIEF).chain(unreachable.take(BRIEF)).collect())
+}
+
+/// A note about a collector account, which leads to its treasury. It begins with the realms on the account.
+fn note(context: &PageContext, it: &WatchedCollector, tone: Tone, says: &str) -> Block {
+    let realms = it.on.realms.iter();
+    let places: Vec<_> = realms.filter_map(|realm| context.realm(*realm)).collect();
+    let titles: Vec<_> = places.iter().map(TenantRealm::title).collect();
+    let link = places.first().map(TenantRealm::treasury);
+    let link = link.unwrap_or_else(|| "/console/treasury".to_owned());
+    Block::LinkedNote(tone, format!("{}: {says}", titles.join(", ")), link)
+}
+
+fn missing(context: &PageContext, it: &WatchedCollector) -> Option<Block> {
+    let (locale, recorded) = (context.locale(), it.uncovered?);
+    let says = format!(
+        "{} {} {} {}",
+        context.say(Word::MoneyMissing),
+        locale.money(it.shortfall()?.missing()).text,
+        context.say(Word::PesosSince),
+        locale.time(recorded.at).text,
+    );
+    Some(note(context, it, Tone::Bad, &says))
+}
+
+fn unreachable(context: &PageContext, it: &WatchedCollector) -> Option<Block> {
+    let (locale, since) = (context.locale(), it.unreachable_since()?);
+    let says = format!(
+        "{} {}, {} {} {} {}",
+        context.say(Word::BankUnreachableSince),
+        locale.time(since).text,
+        locale.count(it.waiting.count).text,
+        context.say(Word::TransfersOf),
+        locale.money(it.waiting.amount).text,
+        context.say(Word::PesosWaiting),
+    );
+    let tone = if it.waiting.count > 0 {
+        Tone::Bad
+    } else {
+        Tone::Warn
+    };
+    Some(note(context, it, tone, &says))
 }
 
 /// The reasons that keep the service from its work, if any.

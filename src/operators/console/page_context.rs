@@ -317,6 +317,12 @@ impl TenantRealm {
         )
     }
 
+    /// The address of the treasury of its collector account.
+    pub(super) fn treasury(&self) -> String {
+        let (tenant, mode) = (&self.tenant, self.mode.as_str());
+        format!("/console/treasury?tenant={tenant}&mode={mode}")
+    }
+
     /// The name of the realm.
     pub(super) fn title(&self) -> String {
         format!("{} · {}", self.name, self.mode.as_str())

@@ -28,13 +28,17 @@ struct OnAccount {
 
 async fn collectors(context: &PageContext) -> Result<Vec<OnAccount>, ApiError> {
     let (engine, id) = (context.engine(), current::request().id);
-    let all: Vec<_> = engine
-        .queries()
-        .collectors()
-        .values()
-        .take(COLLECTORS_MAX)
-        .cloned()
-        .collect();
+    let asked = (context.asks("tenant"), context.asks("mode"));
+    let one = match asked {
+        (Some(tenant), Some(mode)) => Some(context.place(&(tenant.to_owned(), mode.to_owned()))?),
+        (_, _) => None,
+    };
+    let all = engine.queries().collectors();
+    let all = all.values().filter(|on| {
+        let wanted = |place: &TenantRealm| on.realms.contains(&place.realm);
+        one.as_ref().is_none_or(wanted)
+    });
+    let all: Vec<_> = all.take(COLLECTORS_MAX).cloned().collect();
     let asked = all
         .iter()
         .map(|on| engine.queries().treasury_of(on.clone(), &id));
@@ -52,7 +56,7 @@ async fn collectors(context: &PageContext) -> Result<Vec<OnAccount>, ApiError> {
     both.collect()
 }
 
-/// Shows the collector accounts.
+/// Shows the collector accounts, or that of a realm.
 pub(super) async fn page(context: PageContext) -> HttpResponse {
     let made = made(&context).await;
     context.show(made)

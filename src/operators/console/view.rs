@@ -188,6 +188,8 @@ pub(super) enum Block {
     Live(Live),
     /// A sentence that matters.
     Note(Tone, String),
+    /// The same, as a link to the page about it.
+    LinkedNote(Tone, String, String),
     /// Names and values.
     Facts(String, Vec<(&'static str, Cell)>),
     /// Figures that stand alone.

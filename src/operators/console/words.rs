@@ -109,6 +109,11 @@ texts! {
         "The machine's clock is in doubt: no orders are taken until it is right or confirmed.";
     OutgoingHeld = "Las transferencias y los webhooks están retenidos desde una restauración, hasta que se liberen.",
         "Transfers and webhooks are held since a restore, until they are released.";
+    MoneyMissing = "falta dinero de clientes:", "client money is missing:";
+    PesosSince = "pesos, desde", "pesos, since";
+    BankUnreachableSince = "el banco no responde desde", "bank not reachable since";
+    TransfersOf = "transferencias por", "transfers of";
+    PesosWaiting = "pesos esperan", "pesos waiting";
     RealmsDown = "Entornos caídos", "Realms down";
     DamageFound = "La revisión encontró daños", "The check found damage";
     WaitsForPeople = "Espera una decisión", "Waits for a decision";

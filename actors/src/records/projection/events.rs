@@ -8,6 +8,7 @@
 //! event rule set that was in force in the realm at that place.
 
 use caudal_ledger::cases::Parked;
+use caudal_ledger::coverage::CoverageFact;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::events::{EventId, EventKind};
 use caudal_ledger::facts::RealmFact;
@@ -174,6 +175,18 @@ pub(super) fn of_realm(
         }
         None => Ok(()),
     }
+}
+
+/// The row that a change between covered and not covered adds: its event.
+pub(super) fn of_coverage(
+    (sets, realm): (RuleSets, RealmId),
+    (entry, position): (&Entry, Position),
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let fact: CoverageFact = decode(&entry.body)?;
+    let rules = rules(sets, realm, index)?;
+    let event = EventRow::new(EventKind::of_coverage(&fact), AccountNo(0), position);
+    publish(realm, event.tagged_by(rules, entry), index)
 }
 
 /// Gives an event the next number of its realm.

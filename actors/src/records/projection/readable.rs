@@ -1,7 +1,7 @@
 //! Whether this program can read an entry: a newer version may write kinds of streams, and facts, that it does not know.
 
 use caudal_ledger::cases::{CaseFact, CollectorFact, UnbookedFact};
-
+use caudal_ledger::coverage::CoverageFact;
 use caudal_ledger::deliveries::DeliveryFact;
 use caudal_ledger::facts::{AccountFact, Answer, BankCall, LedgerFact, PlatformFact, RealmFact};
 use caudal_ledger::people::PeopleFact;
@@ -14,8 +14,9 @@ use caudal_storage::{Entry, StoreError};
 use serde::de::DeserializeOwned;
 
 use crate::records::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, DELIVERIES, LEDGER, PEOPLE,
-    PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DELIVERIES, LEDGER,
+    PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode,
+    unknown_kind,
 };
 
 /// Refuses an entry of an unknown kind, or whose body cannot be decoded.
@@ -39,6 +40,7 @@ pub(super) fn readable(entry: &Entry) -> Result<(), StoreError> {
         PEOPLE => is::<PeopleFact>(entry),
         AUDIT => is::<AuditFact>(entry),
         APPROVALS => is::<ApprovalFact>(entry),
+        COVERAGE => is::<CoverageFact>(entry),
         // parts of a text
         ANSWER_PARTS => Ok(()),
         kind => Err(unknown_kind(kind)),

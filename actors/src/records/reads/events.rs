@@ -2,6 +2,7 @@
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
+use caudal_ledger::coverage::CoverageFact;
 use caudal_ledger::events::{Event, EventKind, Subject};
 use caudal_ledger::facts::{AccountFact, LedgerFact, RealmFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -13,7 +14,8 @@ use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
 use crate::records::projection::{EventRow, SubjectNote, VoucherPlace};
 use crate::records::{
-    CASES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys, realm_stream,
+    CASES, COVERAGE, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys,
+    realm_stream,
 };
 
 /// How many rows are read at once for the search of gaps.
@@ -131,6 +133,7 @@ pub fn event(
             | TransferFact::Resolved(_) => return Err(lost()),
         },
         (None, REALM) => voucher_type(store, realm, event.kind, &entry)?,
+        (None, COVERAGE) => Subject::Coverage(decode::<CoverageFact>(&entry.body)?),
         (None, SUSPENSE) => Subject::Suspense(Box::new(decode::<Suspense>(&entry.body)?)),
         _ => return Err(lost()),
     };

@@ -1,0 +1,331 @@
+//! Collector accounts are checked at intervals: money that is missing, and a bank that is not reachable, are told wherever
+//! people and programs look.
+
+use std::time::Duration;
+
+use caudal_sandbox as sandbox;
+use caudal_service::TEST_ADMIN_KEY;
+
+use super::snapshot;
+use crate::cli::{caudal, said};
+use crate::console::browser::Browser;
+use crate::support::service::{OTHER, TENANT};
+use crate::support::{Client, SOON, Setup, TestService, Value, json, wait_until};
+use crate::webhooks::inbox::{Call, Inbox};
+
+/// The time between two checks.
+const EVERY: Duration = Duration::from_millis(100);
+/// The labels of the first tenant's test realm.
+const LABELS: &str = r#"{tenant="tnt_first",mode="test",collector="3220001805007351350083"}"#;
+
+async fn checked() -> TestService {
+    let service = TestService::with(Setup {
+        coverage_check: Some(EVERY),
+        ..Setup::default()
+    })
+    .await;
+    service.hear().await;
+    service.a.in_and_out().await;
+    service
+}
+
+/// The data of the events of the treasury, with their types, oldest first.
+async fn told(client: &Client) -> Vec<(String, Value)> {
+    let page = client.get("/v1/events?types=treasury.*").await.is(200);
+    let items = page["items"].as_array().unwrap().iter();
+    let told = |it: &Value| (it["type"].as_str().unwrap().to_owned(), it["data"].clone());
+    items.map(told).collect()
+}
+
+/// The events of the treasury, once there are this many.
+async fn once_told(client: &Client, count: usize) -> Vec<(String, Value)> {
+    wait_until("the events", SOON, async || {
+        let told = told(client).await;
+        (told.len() >= count).then_some(told)
+    })
+    .await
+}
+
+/// The value of a metric of the first tenant's collector account.
+async fn metric(service: &TestService, name: &str) -> Option<String> {
+    let page = service.admin_get("/metrics").await.is(200).text;
+    let start = format!("caudal_treasury_{name}{LABELS} ");
+    let mut lines = page.lines().filter_map(|line| line.strip_prefix(&start));
+    lines.next().map(str::to_owned)
+}
+
+async fn has_metric(service: &TestService, name: &str, value: &str) {
+    wait_until(&format!("{name} is {value}"), SOON, async || {
+        let found = metric(service, name).await;
+        (found.as_deref() == Some(value)).then_some(())
+    })
+    .await;
+}
+
+/// What the status of the service says about the first tenant's collector account, and the exit code and page of the
+/// command that shows it.
+async fn status(service: &TestService) -> (Value, Option<i32>, String) {
+    let body = service.admin_get("/admin/status").await.is(200).json;
+    let mut items = body["treasury"]["items"].as_array().unwrap().iter();
+    let own = json!([{"tenant": TENANT, "mode": "test"}]);
+    let own = items.find(|it| it["realms"] == own).cloned();
+    let admin = service.admin_client().url;
+    let mut command = caudal(&["status", "--admin-url", &admin]);
+    let ended = command.env("CAUDAL_ADMIN_KEY", TEST_ADMIN_KEY).output();
+    let (code, page, _) = said(&ended.unwrap());
+    (own.unwrap_or_default(), code, page)
+}
+
+/// The overview in both languages, from its heading to its live figures.
+async fn overview(service: &TestService) -> [String; 2] {
+    let mut pages = [String::new(), String::new()];
+    for (page, language) in pages.iter_mut().zip(["es", "en"]) {
+        let mut browser = Browser::entered(service).await.reads(language);
+        let shown = browser.get("/console/").await.is(200).text;
+        let (_, shown) = shown.split_once("</h1>").unwrap();
+        let (first, _) = shown.split_once("<section class=\"live\"").unwrap();
+        *page = first.to_owned();
+    }
+    pages
+}
+
+/// Checks that 30.00 of 100.00 are missing wherever it is told.
+async fn is_short(service: &TestService) {
+    has_metric(service, "uncovered", "1").await;
+    let (item, code, page) = status(service).await;
+    assert_eq!(item["missing"], "30.00", "{item}");
+    assert_eq!(item["collectorCbu"], sandbox::COLLECTOR);
+    assert!(item["uncoveredSince"].is_string() && item["bankUnreachableSince"].is_null());
+    assert_eq!(code, Some(1));
+    let line = "tnt_first (test): 30.00 pesos of clients' money missing since ";
+    assert!(
+        page.contains(line) && page.contains(", 1 uncovered, 0 with"),
+        "{page}"
+    );
+    let [spanish, english] = overview(service).await;
+    for (page, text) in [
+        (
+            &spanish,
+            "Tenant tnt_first · test: falta dinero de clientes: 30,00 pesos, desde ",
+        ),
+        (
+            &english,
+            "Tenant tnt_first · test: client money is missing: 30.00 pesos, since ",
+        ),
+    ] {
+        // It is the first thing on the page.
+        let first = page.trim_start();
+        let start = "<p class=\"note bad\" role=\"alert\"><a href=\"";
+        assert!(first.starts_with(start) && first.contains(text), "{page}");
+    }
+    let (_, link) = english.split_once("href=\"").unwrap();
+    let link = link.split('"').next().unwrap().replace("&#38;", "&");
+    assert_eq!(link, "/console/treasury?tenant=tnt_first&mode=test");
+    let treasury = Browser::entered(service)
+        .await
+        .get(&link)
+        .await
+        .is(200)
+        .text;
+    assert_eq!(treasury.matches("<h2>Cuenta recaudadora ").count(), 1);
+    assert!(treasury.contains(sandbox::COLLECTOR), "{treasury}");
+}
+
+#[actix_web::test]
+async fn missing_money_is_told_once_everywhere_over_restarts_until_it_is_there() {
+    let mut service = checked().await;
+    let cvu = service.a.cvu().await;
+    service.bank.cash_in(&cvu, "100.00").await;
+    snapshot(&service.a, "the money", |taken| {
+        taken["clientFunds"]["total"] == "100.00"
+    })
+    .await;
+    for (name, value) in [
+        ("client_funds_pesos", "100.00"),
+        ("bank_balance_pesos", "100.00"),
+        ("coverage_ratio", "1.0000"),
+        ("uncovered", "0"),
+        ("bank_unreachable_since_timestamp_seconds", "0"),
+        ("waiting_transfers", "0"),
+        ("waiting_pesos", "0.00"),
+    ] {
+        has_metric(&service, name, value).await;
+    }
+    assert_ne!(
+        metric(&service, "checked_timestamp_seconds")
+            .await
+            .as_deref(),
+        Some("0")
+    );
+    assert_eq!(told(&service.a).await, []);
+    let (item, code, page) = status(&service).await;
+    assert_eq!((item, code), (Value::Null, Some(0)), "{page}");
+    let inbox = Inbox::start();
+    let hook = json!({"url": inbox.url("/"), "types": ["treasury.*"]});
+    service.a.post("/v1/webhooks", &hook).await.is(201);
+    service.bank.sweep(sandbox::COLLECTOR, "30.00").await;
+    let events = once_told(&service.a, 1).await;
+    let (kind, data) = &events[0];
+    assert_eq!(kind, "treasury.uncovered");
+    let as_of = data["asOf"].as_str().unwrap();
+    let right = json!({"asOf": as_of, "bankBalance": "70.00", "clientFunds": "100.00",
+        "freeBalance": "-30.00", "coverageRatio": "0.7000", "covered": false, "shared": false});
+    assert_eq!(*data, right);
+    let sent = inbox.came(1).await[0].body();
+    assert_eq!((&sent["type"], &sent["data"]), (&json!(kind), data));
+    is_short(&service).await;
+    for crash in [false, true] {
+        if crash {
+            service.crash().await;
+        } else {
+            service.restart().await;
+        }
+        is_short(&service).await;
+        // Several checks later it still was told once.
+        let before = service.bank.calls("balance").await;
+        wait_until("more checks", SOON, async || {
+            let calls = service.bank.calls("balance").await;
+            (calls > before + 20).then_some(())
+        })
+        .await;
+        assert_eq!(told(&service.a).await, events);
+    }
+    has_metric(&service, "coverage_ratio", "0.7000").await;
+    // Now clients own as much as is there.
+    service.a.debit(&cvu, "30.00").await;
+    let after = once_told(&service.a, 2).await;
+    let (kind, data) = &after[1];
+    assert_eq!(kind, "treasury.covered");
+    assert_eq!(
+        (&data["covered"], &data["freeBalance"], &data["clientFunds"]),
+        (&json!(true), &json!("0.00"), &json!("70.00"))
+    );
+    assert_eq!(after.len(), 2);
+    wait_until("the webhook gets it", SOON, async || {
+        let calls = inbox.calls();
+        let ends = |call: &Call| call.body()["type"] == "treasury.covered";
+        calls.iter().any(|call| ends(call)).then_some(())
+    })
+    .await;
+    has_metric(&service, "uncovered", "0").await;
+    let (item, code, page) = status(&service).await;
+    assert_eq!((item, code), (Value::Null, Some(0)), "{page}");
+    let notes = overview(&service).await;
+    assert!(
+        notes.iter().all(|page| !page.contains("note bad")),
+        "{notes:?}"
+    );
+    // Nobody else was told.
+    assert_eq!(
+        (told(&service.b).await, told(&service.live).await),
+        (vec![], vec![])
+    );
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn a_bank_that_is_not_reachable_is_told_with_what_waits_for_it() {
+    let service = checked().await;
+    let cvu = service.a.cvu().await;
+    service.bank.cash_in(&cvu, "100.00").await;
+    snapshot(&service.a, "the money", |taken| {
+        taken["clientFunds"]["total"] == "100.00"
+    })
+    .await;
+    let to = json!({"alias": "DESTINO.2"});
+    let sent = service.a.transfer(&cvu, to, "40.00").await.is(201).json;
+    service.a.settled(&sent, "in_progress").await;
+    has_metric(&service, "waiting_transfers", "1").await;
+    has_metric(&service, "bank_unreachable_since_timestamp_seconds", "0").await;
+    let away = |mode: &str| json!({"operation": "balance", "mode": mode});
+    service.bank.behave(away("error")).await;
+    wait_until("the bank is away", SOON, async || {
+        let since = metric(&service, "bank_unreachable_since_timestamp_seconds").await;
+        (since.as_deref() != Some("0")).then_some(())
+    })
+    .await;
+    has_metric(&service, "waiting_pesos", "40.00").await;
+    // What the bank said last stays.
+    has_metric(&service, "bank_balance_pesos", "100.00").await;
+    let (item, code, page) = status(&service).await;
+    assert_eq!(
+        (
+            &item["waitingTransfers"],
+            &item["waitingAmount"],
+            &item["missing"]
+        ),
+        (&json!(1), &json!("40.00"), &Value::Null)
+    );
+    assert_eq!(code, Some(1));
+    let line = "tnt_first (test): bank not reachable since ";
+    assert!(page.contains(line), "{page}");
+    assert!(
+        page.contains(", 1 transfers of 40.00 pesos waiting"),
+        "{page}"
+    );
+    let [spanish, english] = overview(&service).await;
+    let start = "Tenant tnt_first · test: el banco no responde desde ";
+    assert!(spanish.contains(start), "{spanish}");
+    assert!(
+        spanish.contains(", 1 transferencias por 40,00 pesos esperan<"),
+        "{spanish}"
+    );
+    assert!(
+        english.contains("test: bank not reachable since "),
+        "{english}"
+    );
+    assert!(
+        english.contains(", 1 transfers of 40.00 pesos waiting<"),
+        "{english}"
+    );
+    service.bank.behave(away("ok")).await;
+    has_metric(&service, "bank_unreachable_since_timestamp_seconds", "0").await;
+    wait_until("the command says so", SOON, async || {
+        let (_, code, _) = status(&service).await;
+        (code == Some(0)).then_some(())
+    })
+    .await;
+    assert_eq!(told(&service.a).await, []);
+}
+
+#[actix_web::test]
+async fn each_realm_on_a_shared_account_is_told_and_sees_no_amounts_of_the_others() {
+    let service = TestService::start().await;
+    service.hear().await;
+    let path = format!("/admin/tenants/{OTHER}");
+    let shared = json!({"bank": {"test": {"collectorCbu": sandbox::COLLECTOR}}});
+    service.admin("PATCH", &path, &shared).await.is(200);
+    let (one, two) = (service.a.cvu().await, service.b.cvu().await);
+    service.bank.cash_in(&one, "10.00").await;
+    service.bank.cash_in(&two, "30.00").await;
+    for (client, total) in [(&service.a, "10.00"), (&service.b, "30.00")] {
+        snapshot(client, "the money", |taken| {
+            taken["clientFunds"]["total"] == total
+        })
+        .await;
+    }
+    service.bank.sweep(sandbox::COLLECTOR, "5.00").await;
+    // Money that is missing once may be on its way.
+    service.check_coverage().await;
+    assert_eq!(
+        (told(&service.a).await, told(&service.b).await),
+        (vec![], vec![])
+    );
+    service.check_coverage().await;
+    for client in [&service.a, &service.b] {
+        let events = told(client).await;
+        let [(kind, data)] = events.as_slice() else {
+            panic!("{events:?}");
+        };
+        let right = json!({"asOf": data["asOf"], "bankBalance": null, "clientFunds": null,
+            "freeBalance": null, "coverageRatio": "0.8750", "covered": false, "shared": true});
+        assert_eq!((kind.as_str(), data), ("treasury.uncovered", &right));
+    }
+    let body = service.admin_get("/admin/status").await.is(200).json;
+    let items = body["treasury"]["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "{body}");
+    assert_eq!(items[0]["missing"], "5.00");
+    let realms = json!([{"tenant": TENANT, "mode": "test"}, {"tenant": OTHER, "mode": "test"}]);
+    assert_eq!(items[0]["realms"], realms);
+    service.verified().await;
+}
