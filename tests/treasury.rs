@@ -1,11 +1,13 @@
 //! Treasury: the snapshot next to the bank, and the positions of clients.
 
 mod bodies;
+mod books;
 mod collector;
 mod coverage;
 mod crowd;
 mod cuts;
 mod past;
+mod random;
 mod relations;
 mod two;
 mod wallet;

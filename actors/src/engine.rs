@@ -14,6 +14,7 @@
 
 pub mod bank;
 mod bank_reads;
+pub mod books;
 pub mod cases;
 mod catch_up;
 mod clock;

@@ -90,7 +90,7 @@ impl Snapshot {
     /// Both sides compared, if the bank's is known.
     pub fn coverage(&self) -> Option<Coverage> {
         let (bank, _) = self.bank.as_ref().ok()?;
-        Some(Coverage::of(*bank, self.totals.owed()))
+        Some(Coverage::of(*bank, self.totals.foreign()))
     }
 
     /// The same as a fact, for the realms on the account.

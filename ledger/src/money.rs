@@ -186,6 +186,58 @@ impl fmt::Display for Money {
     }
 }
 
+/// A sum over accounts in centavos, wide enough for the largest balance of every possible account;
+/// `Display` gives exactly two decimals.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+pub struct Sum(i128);
+
+impl Sum {
+    /// A sum of this many centavos; may be negative.
+    pub const fn from_centavos(centavos: i128) -> Self {
+        Self(centavos)
+    }
+
+    /// The sum in centavos.
+    pub const fn centavos(self) -> i128 {
+        self.0
+    }
+
+    /// The sum of both; beyond 128 bits it saturates, which no number of accounts reaches.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference; negative if the other sum is larger.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<Money> for Sum {
+    fn from(money: Money) -> Self {
+        Self(money.centavos().into())
+    }
+}
+
+impl From<Amount> for Sum {
+    fn from(amount: Amount) -> Self {
+        amount.money().into()
+    }
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let centavos = self.0.unsigned_abs();
+        let (pesos, cents) = (centavos / 100, centavos % 100);
+        write!(f, "{sign}{pesos}.{cents:02}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

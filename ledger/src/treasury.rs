@@ -1,6 +1,7 @@
 //! Treasury: compares what the ledger owes its clients with the balance of the collector account.
 //!
-//! Held money belongs to clients until it leaves, so the amount owed is available plus held.
+//! Held money belongs to clients until it leaves, so the amount owed is available plus held, and money that no account
+//! could take.
 //! `freeBalance` may be negative (the PSP uses client float); it informs and blocks nothing.
 
 use std::fmt;
@@ -9,60 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::Status;
 use crate::balance::Direction;
+use crate::books::{BookAccount, HouseBalances};
 use crate::money::{Amount, Money};
-use crate::vouchers::{ReferenceType, Voucher};
+use crate::vouchers::Voucher;
 
-/// A sum over accounts in centavos, wide enough for the largest balance of every possible account;
-/// `Display` gives exactly two decimals.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-pub struct Sum(i128);
-
-impl Sum {
-    /// A sum of this many centavos; may be negative.
-    pub const fn from_centavos(centavos: i128) -> Self {
-        Self(centavos)
-    }
-
-    /// The sum in centavos.
-    pub const fn centavos(self) -> i128 {
-        self.0
-    }
-
-    /// The sum of both; beyond 128 bits it saturates, which no number of accounts reaches.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-
-    /// The difference; negative if the other sum is larger.
-    #[must_use]
-    pub const fn minus(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl From<Money> for Sum {
-    fn from(money: Money) -> Self {
-        Self(money.centavos().into())
-    }
-}
-
-impl From<Amount> for Sum {
-    fn from(amount: Amount) -> Self {
-        amount.money().into()
-    }
-}
-
-impl fmt::Display for Sum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let centavos = self.0.unsigned_abs();
-        let (pesos, cents) = (centavos / 100, centavos % 100);
-        write!(f, "{sign}{pesos}.{cents:02}")
-    }
-}
+pub use crate::money::Sum;
 
 /// The number of accounts in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -136,8 +88,8 @@ pub struct Totals {
     pub outgoing: Sum,
     /// Money that arrived at the collector account and that no account could take.
     pub incoming: Sum,
-    /// Fees and their tax, taken from clients so far.
-    pub fees: Sum,
+    /// The PSP's own side of what moved.
+    pub house: HouseBalances,
     /// How many events the realm has, which is the number of the last one; below 2^48.
     pub events: u64,
     /// The number of the set of rules by which facts are events; 0 until a fact names one.
@@ -149,14 +101,14 @@ pub struct Totals {
 impl Totals {
     /// The sums of two realms together, under the event rules of this one.
     #[must_use]
-    pub const fn plus(self, other: &Self) -> Self {
+    pub fn plus(self, other: &Self) -> Self {
         Self {
             sequence: self.sequence.saturating_add(other.sequence),
             available: self.available.plus(other.available),
             held: self.held.plus(other.held),
             outgoing: self.outgoing.plus(other.outgoing),
             incoming: self.incoming.plus(other.incoming),
-            fees: self.fees.plus(other.fees),
+            house: self.house.plus(other.house),
             events: self.events.saturating_add(other.events),
             event_rules: self.event_rules,
             census: self.census.plus(other.census),
@@ -166,6 +118,17 @@ impl Totals {
     /// The money that belongs to clients: available plus held.
     pub const fn owed(&self) -> Sum {
         self.available.plus(self.held)
+    }
+
+    /// The money on the collector account that is not the PSP's: that of clients, and what no account could take.
+    pub const fn foreign(&self) -> Sum {
+        self.owed().plus(self.incoming)
+    }
+
+    /// Fees and their tax, taken from clients so far.
+    pub fn charged(&self) -> Sum {
+        let fees = self.house.of(BookAccount::Fees);
+        fees.plus(self.house.of(BookAccount::FeeTax))
     }
 
     /// Counts an event and returns its number.
@@ -180,13 +143,7 @@ impl Totals {
         self.sequence = self.sequence.saturating_add(1);
         match voucher.direction {
             Direction::Credit => self.available = self.available.plus(amount),
-            Direction::Debit => {
-                self.available = self.available.minus(amount);
-                // Money held for a fee is no fee yet.
-                if voucher.reference_type == ReferenceType::Fee {
-                    self.fees = self.fees.plus(amount);
-                }
-            }
+            Direction::Debit => self.available = self.available.minus(amount),
             Direction::Hold => {
                 self.available = self.available.minus(amount);
                 self.held = self.held.plus(amount);
@@ -197,6 +154,7 @@ impl Totals {
             }
             Direction::ConfirmHold => self.held = self.held.minus(amount),
         }
+        self.house.posted(voucher);
     }
 
     /// Updates the outgoing sum for a transfer of this amount that waited for the bank's answer
@@ -252,8 +210,8 @@ impl Coverage {
     pub fn of(bank: Money, owed: Sum) -> Self {
         let bank = Sum::from(bank);
         let free = bank.minus(owed);
-        let parts = bank.0.saturating_mul(10_000);
-        let ratio = (owed > Sum::default()).then(|| parts.checked_div_euclid(owed.0));
+        let parts = bank.centavos().saturating_mul(10_000);
+        let ratio = (owed > Sum::default()).then(|| parts.checked_div_euclid(owed.centavos()));
         Self {
             free,
             ratio: ratio.flatten().map(Ratio),

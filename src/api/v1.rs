@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod balances;
 pub(crate) mod batch;
+pub(crate) mod books;
 pub(crate) mod collector;
 pub(crate) mod events;
 pub(crate) mod fees;
@@ -67,6 +68,8 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(reconciliation::of_days)
         .service(treasury::take)
         .service(collector::of_day)
+        .service(books::accounts)
+        .service(books::trial_balance)
         .service(treasury::list)
         .service(treasury::read)
         .service(treasury::movements)

@@ -2,6 +2,7 @@
 //! events and their webhooks, and for operators.
 
 pub mod accounts;
+pub mod books;
 pub mod collector;
 pub mod counterparty;
 pub mod events;

@@ -35,6 +35,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/v1/events", Group::Events),
     ("/v1/idempotency", Group::Events),
     ("/v1/treasury", Group::Treasury),
+    ("/v1/books", Group::Treasury),
     ("/v1/bank/conciliacion", Group::Reconciliation),
     ("/wallet/v1/Cuenta", Group::Accounts),
     ("/wallet/v1/Cuentas", Group::Accounts),

@@ -9,13 +9,9 @@ pub fn rows() -> Vec<Row> {
         malformed: BAD_CVUS,
         ..ROW
     };
-    vec![
+    let mut rows = vec![
         Row {
             operation: "readTreasury",
-            ..ROW
-        },
-        Row {
-            operation: "readCollectorDay",
             ..ROW
         },
         Row {
@@ -67,6 +63,27 @@ pub fn rows() -> Vec<Row> {
             operation: "walletSaldoClienteHistoricoByCVU",
             query: "?date=29-02-2024",
             ..cvu
+        },
+    ];
+    rows.extend(books());
+    rows
+}
+
+/// The rows of the collector account's day and of the books.
+fn books() -> [Row; 3] {
+    [
+        Row {
+            operation: "listBookAccounts",
+            ..ROW
+        },
+        Row {
+            operation: "readTrialBalance",
+            query: "?date=2024-02-29",
+            ..ROW
+        },
+        Row {
+            operation: "readCollectorDay",
+            ..ROW
         },
     ]
 }

@@ -7,14 +7,14 @@ const PATH: &str = "/v1/treasury/collector";
 
 impl TestService {
     /// Has the bank move money of the collector account itself; returns the bank's id.
-    async fn bank_moves(&self, order: Value) -> String {
+    pub(super) async fn bank_moves(&self, order: Value) -> String {
         let bank = self.bank.client();
         let done = bank.post("/sandbox/collector-movements", &order).await;
         done.is(200)["id"].as_str().unwrap().to_owned()
     }
 
     /// Has the bank change a movement of the collector account.
-    async fn rethinks(&self, id: &str, change: Value) {
+    pub(super) async fn rethinks(&self, id: &str, change: Value) {
         let bank = self.bank.client();
         let path = format!("/sandbox/collector-movements/{id}");
         bank.post(&path, &change).await.is(200);

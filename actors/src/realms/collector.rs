@@ -128,6 +128,7 @@ impl RealmSupervisor {
                             "a movement of the collector account has no class; it waits for a person"
                         );
                     }
+                    let movement = Box::new(movement);
                     facts.push(CollectorFact::Listed { movement, class });
                 }
                 Some(known) if known.waits() && named => facts.push(CollectorFact::Classified {

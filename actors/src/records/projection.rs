@@ -123,7 +123,7 @@ impl Projection for ServiceProjection {
 
 impl Projection for ProjectionUnder {
     fn version(&self) -> u32 {
-        17
+        18
     }
 
     fn scoped(&self) -> &[u8] {

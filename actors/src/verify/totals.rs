@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caudal_ledger::cases::{BankSays, CaseFact, CollectorFact, SuspensePlace, UnbookedFact};
+use caudal_ledger::cases::{
+    BankSays, CaseFact, CollectorFact, RecordedMovement, SuspensePlace, UnbookedFact,
+};
 use caudal_ledger::chain::Digest;
-use caudal_ledger::collector::CollectorClass;
+use caudal_ledger::collector::CollectorMovement;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::{AccountFact, RealmFact};
@@ -38,8 +40,8 @@ pub(super) struct Sums {
     parked: BTreeMap<(RealmId, SuspensePlace), Amount>,
     /// Reports of the bank that the ledger has not booked.
     unbooked: BTreeMap<(RealmId, SuspensePlace), Digest>,
-    /// Movements of collector accounts that wait for a person, by their sequence.
-    collector: BTreeSet<(RealmId, u64)>,
+    /// The recorded movements of collector accounts, by their sequence.
+    collector: BTreeMap<(RealmId, u64), RecordedMovement>,
 }
 
 impl Sums {
@@ -52,7 +54,7 @@ impl Sums {
             open: BTreeMap::new(),
             parked: BTreeMap::new(),
             unbooked: BTreeMap::new(),
-            collector: BTreeSet::new(),
+            collector: BTreeMap::new(),
         }
     }
 
@@ -147,16 +149,7 @@ impl Sums {
                     self.unbooked.remove(&(realm, case));
                 }
             },
-            COLLECTOR => match decode(&entry.body)? {
-                CollectorFact::Listed { class, .. } => {
-                    if class == CollectorClass::Unclassified {
-                        self.collector.insert((realm, entry.seq));
-                    }
-                }
-                CollectorFact::Classified { record, .. } | CollectorFact::Matched { record } => {
-                    self.collector.remove(&(realm, record));
-                }
-            },
+            COLLECTOR => self.collector(realm, entry)?,
             TRANSFERS => {
                 let record = decode(&entry.body)?;
                 self.transfer((realm, account), record, rules);
@@ -165,6 +158,34 @@ impl Sums {
             PLATFORM | PEOPLE | APPROVALS | AUDIT => {}
             BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => {}
             kind => return Err(unknown_kind(kind)),
+        }
+        Ok(())
+    }
+
+    /// Counts a fact about a movement of the collector account.
+    fn collector(&mut self, realm: RealmId, entry: &Entry) -> Result<(), StoreError> {
+        let fact = decode(&entry.body)?;
+        let totals = self.realms.entry(realm).or_default();
+        match &fact {
+            CollectorFact::Listed { movement, class } => {
+                totals.house.moved(&fact, None);
+                let record = RecordedMovement {
+                    sequence: entry.seq,
+                    movement: CollectorMovement::clone(movement),
+                    class: *class,
+                    since: Timestamp::from_millis(entry.at),
+                    decision: None,
+                    matched: false,
+                };
+                self.collector.insert((realm, entry.seq), record);
+            }
+            CollectorFact::Classified { record, .. } | CollectorFact::Matched { record } => {
+                let known = self.collector.get_mut(&(realm, *record));
+                totals.house.moved(&fact, known.as_deref());
+                if let Some(known) = known {
+                    known.apply(&fact);
+                }
+            }
         }
         Ok(())
     }
@@ -246,7 +267,9 @@ impl Sums {
             .filter(|((of, ..), (_, status))| *of == realm && *status == TransferStatus::Audit);
         let parked = self.parked.keys().filter(|(of, _)| *of == realm);
         let unbooked = self.unbooked.keys().filter(|(of, _)| *of == realm);
-        let collector = self.collector.iter().filter(|(of, _)| *of == realm);
+        let waits = |it: &RecordedMovement| it.waits();
+        let collector = self.collector.iter();
+        let collector = collector.filter(|((of, _), it)| *of == realm && waits(it));
         CaseCounts {
             transfers: count(audit.count()),
             suspense: count(parked.count()),
@@ -273,7 +296,13 @@ impl Sums {
             row.census = Census::default();
             let usage = self.usage.get(&realm).copied().unwrap_or_default();
             let days = reads::added_until(store, realm, Timestamp::MAX)?;
-            let days = (days.vouchers, days.available, days.held);
+            let days = (
+                days.vouchers,
+                days.available,
+                days.held,
+                days.suspense,
+                days.house,
+            );
             let differ = [
                 (
                     "the open cases of the index are not those of the journal",
@@ -285,14 +314,20 @@ impl Sums {
                 ),
                 (
                     "the sums of its days are not those of the journal",
-                    days != (right.sequence, right.available, right.held),
+                    days != (
+                        right.sequence,
+                        right.available,
+                        right.held,
+                        right.incoming,
+                        right.house,
+                    ),
                 ),
                 (
                     "the sums of the index are not those of the journal",
                     row != right,
                 ),
             ];
-            let vouchers = |totals: &Totals| (totals.available, totals.held, totals.fees);
+            let vouchers = |totals: &Totals| (totals.available, totals.held, totals.house);
             let moved_on = row.sequence > right.sequence
                 || (row.sequence == right.sequence && vouchers(&row) == vouchers(&right));
             let mut differ: Vec<_> = differ

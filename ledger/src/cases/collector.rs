@@ -21,7 +21,7 @@ pub enum CollectorFact {
     /// The bank listed it. The sequence of this fact names the record.
     Listed {
         /// As the bank listed it.
-        movement: CollectorMovement,
+        movement: Box<CollectorMovement>,
         /// Its class by the tenant's rules.
         class: CollectorClass,
     },

@@ -2,6 +2,7 @@
 
 use caudal_actors::engine::treasury::{Cut, NoBalance, Snapshot};
 use caudal_actors::ports::{BankError, Collector};
+use caudal_ledger::books::FreeTerms;
 use caudal_ledger::time::BusinessDay;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -95,13 +96,54 @@ pub struct Treasury {
     /// Fees and their tax taken from clients so far; they stay on the collector account until the
     /// PSP moves them. Null for a past day.
     pub psp_fees: Option<Pesos>,
-    /// `bankBalance` less `clientFunds.total`; may be negative, and blocks nothing. Null when the
-    /// bank is away.
+    /// What of the bank's balance is the PSP's: `bankBalance` less `clientFunds.total` and `inTransit.incoming`, which no
+    /// account could take. May be negative, and blocks nothing. Null when the bank is away.
     pub free_balance: Option<Pesos>,
-    /// `bankBalance` by `clientFunds.total`, four decimals, rounded down; null when nothing is owed.
+    /// What `freeBalance` is made of; null when the bank is away.
+    pub free: Option<FreeTermsBody>,
+    /// `bankBalance` by what is not the PSP's, four decimals, rounded down; null when nothing is owed.
     pub coverage_ratio: Option<String>,
-    /// Whether the collector account has all that is owed; null when the bank is away.
+    /// Whether `freeBalance` is not negative; null when the bank is away.
     pub covered: Option<bool>,
+}
+
+/// What the free balance is made of. The terms add up to `total`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = FreeTerms)]
+pub struct FreeTermsBody {
+    /// The free balance.
+    pub total: Pesos,
+    /// Fees that were taken from clients.
+    pub fees: Pesos,
+    /// The tax on them.
+    pub fee_tax: Pesos,
+    /// What vouchers of the PSP's own types took from clients, less what they gave.
+    pub adjustments: Pesos,
+    /// The PSP's own money: what came in, less what left.
+    pub funding: Pesos,
+    /// Interest that the bank paid.
+    pub interest: Pesos,
+    /// What the bank charged and withheld; negative.
+    pub bank_charges: Pesos,
+    /// The rest: money on its way into an account or out of one, and movements of the collector account that nobody has
+    /// classified.
+    pub unexplained: Pesos,
+}
+
+impl From<FreeTerms> for FreeTermsBody {
+    fn from(terms: FreeTerms) -> Self {
+        Self {
+            total: terms.total.into(),
+            fees: terms.fees.into(),
+            fee_tax: terms.fee_tax.into(),
+            adjustments: terms.adjustments.into(),
+            funding: terms.funding.into(),
+            interest: terms.interest.into(),
+            bank_charges: terms.bank_charges.into(),
+            unexplained: terms.unexplained.into(),
+        }
+    }
 }
 
 fn silence(why: &NoBalance) -> BankSilence {
@@ -163,8 +205,9 @@ impl From<&Snapshot> for Treasury {
                 outgoing: totals.outgoing.into(),
                 incoming: totals.incoming.into(),
             }),
-            psp_fees: Some(totals.fees.into()),
+            psp_fees: Some(totals.charged().into()),
             free_balance: coverage.map(|coverage| coverage.free.into()),
+            free: coverage.map(|it| FreeTerms::of(it.free, &totals.house).into()),
             coverage_ratio: ratio.map(|ratio| ratio.to_string()),
             covered: coverage.map(|coverage| coverage.covered),
         }
@@ -195,6 +238,7 @@ impl Treasury {
             in_transit: None,
             psp_fees: None,
             free_balance: None,
+            free: None,
             coverage_ratio: None,
             covered: None,
         }

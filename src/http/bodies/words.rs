@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use caudal_ledger::accounts::{Status, SuspensionCode};
 use caudal_ledger::balance::Direction;
+use caudal_ledger::books::BookAccount;
 use caudal_ledger::cuit::PersonType;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::holds::HoldStatus;
@@ -190,6 +191,11 @@ choice!(
     AgreementWord = "ReconciliationResult",
     "How the bank's side of a movement and the ledger's agree."
 );
+choice!(
+    BookAccount,
+    BookAccountWord = "BookAccountName",
+    "An account of the books."
+);
 choice!(EventKind, EventTypeWord = "EventType", "What happened.");
 
 listed! {
@@ -243,6 +249,8 @@ words! {
         "unclassified";
     /// What records a client's movement.
     MatchWord as MovementMatchType: "transfer", "voucher", "suspense", "return";
+    /// On which side an account of the books grows: assets and expenses by debits, the others by credits.
+    BookKindWord as BookKind: "asset", "liability", "income", "expense", "equity";
     /// Which way money moved.
     WayWord as Way: "in", "out";
     /// Whether a key is of a bank account or of a virtual one.

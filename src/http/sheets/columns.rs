@@ -176,6 +176,13 @@ pub const COLLECTORS: SheetKind = SheetKind {
         "treasury.covered",
         "treasury.asOf.date",
         "treasury.bankAsOf.date",
+        "treasury.free.fees",
+        "treasury.free.feeTax",
+        "treasury.free.adjustments",
+        "treasury.free.funding",
+        "treasury.free.interest",
+        "treasury.free.bankCharges",
+        "treasury.free.unexplained",
     ],
 };
 /// Movements of the bank next to those of the ledger.
@@ -209,6 +216,10 @@ pub const RECONCILED: SheetKind = SheetKind {
         "voucher.createdAt.date",
         "class",
     ],
+};
+/// The accounts of the books with their balances.
+pub const TRIAL_BALANCE: SheetKind = SheetKind {
+    columns: &["account", "kind", "debit", "credit", "balance"],
 };
 /// The movements of a collector account, with what each is.
 pub const COLLECTOR_MOVEMENTS: SheetKind = SheetKind {
@@ -249,6 +260,7 @@ mod tests {
             COLLECTORS,
             RECONCILED,
             COLLECTOR_MOVEMENTS,
+            TRIAL_BALANCE,
         ] {
             for name in kind.columns {
                 let day = format!("{name}.date");

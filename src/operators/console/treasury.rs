@@ -4,7 +4,7 @@
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::treasury::{PositionFilter, Snapshot};
-use caudal_http::bodies::treasury::Treasury;
+use caudal_http::bodies::treasury::{FreeTermsBody, Treasury};
 use caudal_http::current;
 use caudal_http::errors::ApiError;
 use caudal_ledger::time::BusinessDay;
@@ -157,6 +157,9 @@ fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
     blocks
 }
 
+/// A term of the equation, with what it is made of.
+type Term = (Word, Cell, Word, Option<String>);
+
 /// The terms of the equation, each with a link to its parts.
 fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
     let (locale, totals) = (context.locale(), &on.snapshot.totals);
@@ -167,50 +170,38 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
     ];
     let first = on.places.first();
     let link = |what: &str| first.map(|place| place.address(what));
-    let cases = Some("/console/cases".to_owned());
-    let day = first
-        .filter(|_| on.places.len() == 1)
-        .map(|place| place.address("collector"));
-    let open = link("transfers?status=in_progress");
-    let rows = [
-        (
-            Word::BankHas,
-            locale.maybe_money(it.bank_balance.as_ref()),
-            Word::CollectorDay,
-            day,
-        ),
+    let day = link("collector").filter(|_| on.places.len() == 1);
+    let bank = locale.maybe_money(it.bank_balance.as_ref());
+    let (available, held) = (&it.client_funds.available, &it.client_funds.held);
+    let mut rows = vec![
+        (Word::BankHas, bank, Word::CollectorDay, day.clone()),
         (
             Word::Available,
-            locale.money(&it.client_funds.available),
+            locale.money(available),
             Word::Positions,
             link("positions"),
         ),
         (
             Word::Held,
-            locale.money(&it.client_funds.held),
+            locale.money(held),
             Word::Positions,
             link("positions"),
-        ),
-        (
-            Word::Outgoing,
-            locale.money(totals.outgoing),
-            Word::TransfersOpen,
-            open,
         ),
         (
             Word::InSuspense,
             locale.money(totals.incoming),
             Word::Cases,
-            cases,
-        ),
-        (
-            Word::Fees,
-            locale.money(totals.fees),
-            Word::Vouchers,
-            link("vouchers"),
+            Some("/console/cases".to_owned()),
         ),
     ];
-    let rows = rows.map(|(word, cell, made, place)| {
+    if let Some(free) = &it.free {
+        let places = [link("vouchers"), day, link("reconciliation")];
+        rows.extend(free_terms(context, free, places));
+    }
+    let open = link("transfers?status=in_progress");
+    let outgoing = locale.money(totals.outgoing);
+    rows.push((Word::Outgoing, outgoing, Word::TransfersOpen, open));
+    let rows = rows.into_iter().map(|(word, cell, made, place)| {
         vec![
             Cell::text(context.say(word)),
             cell,
@@ -218,6 +209,30 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
         ]
     });
     Table::new(locale, Word::Terms, Word::NothingHere, &columns).with(rows)
+}
+
+/// What the free balance is made of.
+fn free_terms(
+    context: &PageContext,
+    free: &FreeTermsBody,
+    [vouchers, day, reconciliation]: [Option<String>; 3],
+) -> [Term; 7] {
+    let vouchers = (Word::Vouchers, vouchers);
+    let day = (Word::CollectorDay, day);
+    let terms = [
+        (Word::Fees, &free.fees, vouchers.clone()),
+        (Word::FeeTax, &free.fee_tax, vouchers.clone()),
+        (Word::Adjustments, &free.adjustments, vouchers),
+        (Word::OwnFunds, &free.funding, day.clone()),
+        (Word::Interest, &free.interest, day.clone()),
+        (Word::BankCharges, &free.bank_charges, day),
+        (
+            Word::Unexplained,
+            &free.unexplained,
+            (Word::Reconciliation, reconciliation),
+        ),
+    ];
+    terms.map(|(term, amount, (made, place))| (term, context.locale().money(amount), made, place))
 }
 
 /// The position of each client of a realm.

@@ -281,6 +281,11 @@ texts! {
     ClassInterest = "Intereses", "Interest";
     ClassFunding = "Dinero propio que entró", "Own money in";
     ClassSweep = "Dinero propio que salió", "Own money out";
+    FeeTax = "Impuesto sobre comisiones", "Tax on fees";
+    Adjustments = "Ajustes", "Adjustments";
+    OwnFunds = "Dinero propio", "Own money";
+    BankCharges = "Cargos del banco", "Bank charges";
+    Interest = "Intereses", "Interest";
     Opening = "Saldo inicial del banco", "Bank's opening balance";
     Closing = "Saldo final del banco", "Bank's closing balance";
     Unexplained = "Sin explicar", "Unexplained";

@@ -69,6 +69,8 @@ fn of_days(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, Stor
         available,
         held,
         vouchers,
+        suspense: _,
+        house: _,
     } = reads::added_until(store, realm, at)?;
     Ok(Cut {
         at,

@@ -165,7 +165,8 @@ pub(super) fn happened(
     if fact.resolves() {
         closes(realm, CaseKind::Suspense, place, index)?;
         let amount = parked.suspense.cash_in.amount.into();
-        totals::update(realm, index, |totals| totals.resolved(amount))?;
+        let at = Timestamp::from_millis(entry.at);
+        totals::moved(realm, index, at, |totals| totals.resolved(amount))?;
     }
     let Some(kind) = EventKind::of_case(&fact) else {
         return Ok(());

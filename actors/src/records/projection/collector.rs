@@ -1,13 +1,14 @@
-//! Rows of the recorded movements of collector accounts: by sequence, by the bank's id, by the bank's day, and as a
-//! case while nobody has said what they are.
+//! Rows of the recorded movements of collector accounts: by sequence, by the bank's id, by the bank's day, as a case while
+//! nobody has said what they are, and in the books.
 
 use caudal_ledger::cases::{CaseKind, CollectorFact, RecordedMovement};
 
+use caudal_ledger::collector::CollectorMovement;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Entry, IndexWriter, StoreError};
 
-use super::{VoucherPlace, cases};
+use super::{VoucherPlace, cases, totals};
 use crate::records::{decode, encode, keys};
 
 /// The rows that a fact adds.
@@ -17,7 +18,7 @@ pub(super) fn happened(
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let fact = decode(&entry.body)?;
-    let (waited, record) = match &fact {
+    let (before, record) = match &fact {
         CollectorFact::Listed { movement, class } => {
             let sequence = entry.seq.to_be_bytes();
             index.put(&keys::collector_of(realm, &movement.bank_id), &sequence);
@@ -25,13 +26,13 @@ pub(super) fn happened(
             index.put(&keys::collector_day_of(realm, day, entry.seq), &[]);
             let record = RecordedMovement {
                 sequence: entry.seq,
-                movement: movement.clone(),
+                movement: CollectorMovement::clone(movement),
                 class: *class,
                 since: Timestamp::from_millis(entry.at),
                 decision: None,
                 matched: false,
             };
-            (false, record)
+            (None, record)
         }
         CollectorFact::Classified { record, .. } | CollectorFact::Matched { record } => {
             let row = index.get(&keys::collector(realm, *record))?;
@@ -39,10 +40,10 @@ pub(super) fn happened(
                 let why = "a movement of the collector account goes on and was never listed";
                 StoreError::Corrupt(why.into())
             };
-            let mut record: RecordedMovement = decode(&row.ok_or_else(lost)?)?;
-            let waited = record.waits();
+            let before: RecordedMovement = decode(&row.ok_or_else(lost)?)?;
+            let mut record = before.clone();
             record.apply(&fact);
-            (waited, record)
+            (Some(before), record)
         }
     };
     index.put(&keys::collector(realm, record.sequence), &encode(&record)?);
@@ -50,6 +51,10 @@ pub(super) fn happened(
         account: AccountNo(0),
         sequence: record.sequence,
     };
+    totals::moved(realm, index, Timestamp::from_millis(entry.at), |totals| {
+        totals.house.moved(&fact, before.as_ref());
+    })?;
+    let waited = before.is_some_and(|before| before.waits());
     match (waited, record.waits()) {
         (false, true) => cases::opens(realm, CaseKind::Collector, (place, record.since), index),
         (true, false) => cases::closes(realm, CaseKind::Collector, place, index),

@@ -314,7 +314,8 @@ pub(super) fn suspended(
     };
     let parked = Parked::new(place, suspense, Timestamp::from_millis(entry.at));
     cases::parked(realm, &parked, index)?;
-    totals::update(realm, index, |totals| totals.suspended(amount))?;
+    let at = Timestamp::from_millis(entry.at);
+    totals::moved(realm, index, at, |totals| totals.suspended(amount))?;
     let rules = events::rules(sets, realm, index)?;
     let event =
         EventRow::new(EventKind::CashInSuspended, account, position).tagged_by(rules, entry);

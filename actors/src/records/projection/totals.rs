@@ -1,14 +1,16 @@
 //! The row of a realm's sums: of fixed size, rewritten with every voucher.
 //!
-//! **Shape.** Fourteen words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each an `i128`), then
+//! **Shape.** Words of 16 bytes, big-endian: available, held, outgoing, incoming (each an `i128`), then
 //! vouchers and active accounts, suspended and closed accounts (each two `u64`), accounts without a CVU (`u64`) with
 //! the event rule set (`u16`) and events (48 bits), the marks of the unfilled blocks of both lists (see [`marks`]), and
-//! the newest day (see [`days`]). It is projected on the committer's thread with every voucher, so it is no MessagePack
+//! the newest day (see [`days`]), and the balances of the PSP's own accounts (each an `i128`). It is projected on the committer's thread with every voucher, so it is no MessagePack
 //! and its key takes no allocation.
 
 mod days;
 
+use caudal_ledger::books::HOUSE;
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::{Census, Sum, Totals};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{IndexWriter, StoreError};
@@ -17,12 +19,15 @@ use crate::records::keys::{self, Marked};
 use crate::records::marks::{self, BLOCK, Marks, OpenBlocks};
 
 pub use days::Added;
-use days::{Day, apart, together};
+use days::{DAY_WORDS, Day, apart, house_of, together};
 
 /// How many bits the count of events has.
 const EVENT_BITS: u32 = 48;
 /// The most events of a realm that the row can count. An id has 40 bits for the sequence, so ids run out first.
 const EVENTS_MAX: u64 = (1 << EVENT_BITS) - 1;
+
+/// How many words the row has.
+const ROW_WORDS: usize = 9 + DAY_WORDS + HOUSE;
 
 /// The content of the row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,7 +43,27 @@ pub(super) fn update<T>(
     index: &mut dyn IndexWriter,
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
-    change_all(realm, index, None, change)
+    change_all(realm, index, Cause::Other, change)
+}
+
+/// The same for a fact of this instant that moves money, and is no voucher.
+pub(super) fn moved<T>(
+    realm: RealmId,
+    index: &mut dyn IndexWriter,
+    at: Timestamp,
+    change: impl FnOnce(&mut Totals) -> T,
+) -> Result<T, StoreError> {
+    change_all(realm, index, Cause::Moved(at), change)
+}
+
+/// What changes the sums.
+enum Cause<'a> {
+    /// A voucher, with its ordinal among the internal vouchers of its realm, if it has one.
+    Voucher(&'a Voucher, Option<u64>),
+    /// Another fact that moves money, at this instant.
+    Moved(Timestamp),
+    /// A fact that moves no money.
+    Other,
 }
 
 /// The same for a voucher, with its ordinal among the internal vouchers of its realm, if it has one.
@@ -48,20 +73,21 @@ pub(super) fn posted<T>(
     voucher: (&Voucher, Option<u64>),
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
-    change_all(realm, index, Some(voucher), change)
+    let (voucher, ordinal) = voucher;
+    change_all(realm, index, Cause::Voucher(voucher, ordinal), change)
 }
 
 fn change_all<T>(
     realm: RealmId,
     index: &mut dyn IndexWriter,
-    voucher: Option<(&Voucher, Option<u64>)>,
+    cause: Cause<'_>,
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
     let key = keys::totals(realm);
     let mut kept = TotalsRow::read(index.get(&key)?.as_deref())?;
     let before = kept.totals;
     let found = change(&mut kept.totals);
-    if let Some((voucher, ordinal)) = voucher {
+    if let Cause::Voucher(voucher, ordinal) = cause {
         let of = Marks::of(voucher);
         kept.open.events = kept.open.events.and(of);
         if let Some(ordinal) = ordinal {
@@ -69,12 +95,21 @@ fn change_all<T>(
             *open = open.and(of);
             close((realm, Marked::Internal), ordinal, open, index);
         }
+    }
+    let moved = match cause {
+        Cause::Voucher(voucher, _) => Some((voucher.at, 1)),
+        Cause::Moved(at) => Some((at, 0)),
+        Cause::Other => None,
+    };
+    if let Some((at, vouchers)) = moved {
         let added = Added {
             available: kept.totals.available.minus(before.available),
             held: kept.totals.held.minus(before.held),
-            vouchers: 1,
+            vouchers,
+            suspense: kept.totals.incoming.minus(before.incoming),
+            house: kept.totals.house.minus(before.house),
         };
-        kept.day.add(realm, voucher.at, added, index)?;
+        kept.day.add(realm, at, added, index)?;
     }
     if kept.totals.events != before.events {
         let open = &mut kept.open.events;
@@ -113,28 +148,27 @@ impl TotalsRow {
             return Ok(Self::default());
         };
         let cut = || StoreError::Corrupt("the sums of a realm are cut short".into());
-        let (words, rest) = row.as_chunks::<16>();
-        let Ok(
-            [
-                available,
-                held,
-                outgoing,
-                incoming,
-                fees,
-                counts,
-                more,
-                others,
-                events,
-                internal,
-                day @ ..,
-            ],
-        ) = <[[u8; 16]; 14]>::try_from(words)
-        else {
+        let (words, []) = row.as_chunks::<16>() else {
             return Err(cut());
         };
-        if !rest.is_empty() {
+        let Some((own, rest)) = words.split_first_chunk::<9>() else {
             return Err(cut());
-        }
+        };
+        let Some((day, house)) = rest.split_first_chunk::<DAY_WORDS>() else {
+            return Err(cut());
+        };
+        let house = house_of(house).ok_or_else(cut)?;
+        let [
+            available,
+            held,
+            outgoing,
+            incoming,
+            counts,
+            more,
+            others,
+            events,
+            internal,
+        ] = *own;
         let sum = |word| Sum::from_centavos(i128::from_be_bytes(word));
         let (sequence, active) = apart(counts);
         let (suspended, closed) = apart(more);
@@ -146,7 +180,7 @@ impl TotalsRow {
             held: sum(held),
             outgoing: sum(outgoing),
             incoming: sum(incoming),
-            fees: sum(fees),
+            house,
             events: counted & EVENTS_MAX,
             event_rules,
             census: Census {
@@ -163,46 +197,47 @@ impl TotalsRow {
         Ok(Self {
             totals,
             open,
-            day: Day::of(day),
+            day: Day::of(day)?,
         })
     }
 
-    fn row(&self) -> [[u8; 16]; 14] {
+    fn row(&self) -> [[u8; 16]; ROW_WORDS] {
         let Totals {
             sequence,
             available,
             held,
             outgoing,
             incoming,
-            fees,
+            house,
             events,
             event_rules,
             census,
         } = &self.totals;
         let counted = u64::from(*event_rules).wrapping_shl(EVENT_BITS) | (events & EVENTS_MAX);
         let sum = |sum: &Sum| sum.centavos().to_be_bytes();
-        let [ends, day_available, day_held, day_vouchers] = self.day.words();
-        [
+        let own = [
             sum(available),
             sum(held),
             sum(outgoing),
             sum(incoming),
-            sum(fees),
             together(*sequence, census.active),
             together(census.suspended, census.closed),
             together(census.registered, counted),
             self.open.events.to_bytes(),
             self.open.internal.to_bytes(),
-            ends,
-            day_available,
-            day_held,
-            day_vouchers,
-        ]
+        ];
+        let house = house.balances().iter().map(sum);
+        let mut row = [[0; 16]; ROW_WORDS];
+        let words = own.into_iter().chain(self.day.words()).chain(house);
+        row.iter_mut().zip(words).for_each(|(at, word)| *at = word);
+        row
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use caudal_ledger::books::HouseBalances;
+
     use super::*;
 
     #[test]
@@ -214,7 +249,7 @@ mod tests {
             held: sum(i128::MIN),
             outgoing: sum(3),
             incoming: sum(-4),
-            fees: sum(5),
+            house: HouseBalances::new([5, -6, 7, 8, 9, 10, 11, i128::MIN].map(sum)),
             events: EVENTS_MAX,
             event_rules: 11,
             census: Census {
@@ -238,6 +273,8 @@ mod tests {
                     available: sum(-7),
                     held: sum(i128::MAX),
                     vouchers: 3,
+                    suspense: sum(-1),
+                    house: HouseBalances::new([1, 2, 3, 4, 5, 6, 7, -8].map(sum)),
                 },
             },
         };
@@ -245,7 +282,7 @@ mod tests {
         let found = TotalsRow::read(Some(written.as_flattened())).unwrap();
         assert_eq!(found, kept);
         assert_eq!(parse(None).unwrap(), Totals::default());
-        for cut in [0, 1, 112, 128, 160, 223] {
+        for cut in [0, 1, 112, 144, 320, 16 * ROW_WORDS - 1] {
             assert!(
                 parse(Some(&written.as_flattened()[..cut])).is_err(),
                 "{cut}"

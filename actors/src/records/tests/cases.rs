@@ -147,7 +147,7 @@ pub(super) fn facts() -> Vec<CaseFact> {
 }
 
 pub(super) fn collector() -> Vec<CollectorFact> {
-    let movement = CollectorMovement {
+    let movement = Box::new(CollectorMovement {
         bank_id: "1-0-8-0".into(),
         coelsa_id: Some("80V1JXON".into()),
         origin: Some(OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 2)),
@@ -157,7 +157,7 @@ pub(super) fn collector() -> Vec<CollectorFact> {
         text: "COMISION".into(),
         counterparty: money::bea(),
         at: at(9),
-    };
+    });
     vec![
         CollectorFact::Listed {
             movement,

@@ -1,11 +1,12 @@
-//! The sums that each business day has added to a realm, so that the clients' money at the end of a day is a sum over
-//! days, without reading any account.
+//! The sums that each business day has added to a realm, so that the clients' money and the books at the end of a day are
+//! a sum over days, without reading any account.
 //!
 //! **Shape.** A row for each day with movements, under its last instant: available, held (each an `i128`), vouchers
-//! (`u64`) and a zero (`u64`), big-endian. The newest day is in the row of the realm's sums, with its first and
+//! (`u64`) and a zero (`u64`), suspense and the PSP's own accounts (each an `i128`), big-endian. The newest day is in the row of the realm's sums, with its first and
 //! last instant, until a later one begins. A voucher that an account decided a moment before midnight may come
 //! after one of the next day: it changes the row of its own day.
 
+use caudal_ledger::books::{HOUSE, HouseBalances};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
@@ -16,7 +17,12 @@ use crate::records::keys;
 /// A word of a row.
 type RowWord = [u8; 16];
 
-/// The sums that vouchers add to a realm, in centavos; debits are below zero.
+/// How many words the sums of a day have.
+const ADDED_WORDS: usize = 4 + HOUSE;
+/// How many words the newest day has in the row of the realm's sums.
+pub(super) const DAY_WORDS: usize = 1 + ADDED_WORDS;
+
+/// The sums that a day's facts add to a realm, in centavos; debits are below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Added {
     /// Added to the money that can be spent.
@@ -25,6 +31,10 @@ pub struct Added {
     pub held: Sum,
     /// The number of vouchers.
     pub vouchers: u64,
+    /// Added to the money that no account could take.
+    pub suspense: Sum,
+    /// Added to the PSP's own accounts.
+    pub house: HouseBalances,
 }
 
 impl Added {
@@ -35,24 +45,37 @@ impl Added {
             available: self.available.plus(other.available),
             held: self.held.plus(other.held),
             vouchers: self.vouchers.strict_add(other.vouchers),
+            suspense: self.suspense.plus(other.suspense),
+            house: self.house.plus(other.house),
         }
     }
 
-    fn words(self) -> [RowWord; 3] {
-        [
-            self.available.centavos().to_be_bytes(),
-            self.held.centavos().to_be_bytes(),
+    fn words(self) -> [RowWord; ADDED_WORDS] {
+        let sum = |sum: Sum| sum.centavos().to_be_bytes();
+        let own = [
+            sum(self.available),
+            sum(self.held),
             together(self.vouchers, 0),
-        ]
+            sum(self.suspense),
+        ];
+        let house = self.house.balances().iter().map(|it| sum(*it));
+        let mut words = [[0; 16]; ADDED_WORDS];
+        let all = own.into_iter().chain(house);
+        words.iter_mut().zip(all).for_each(|(at, word)| *at = word);
+        words
     }
 
-    fn of([available, held, vouchers]: [RowWord; 3]) -> Self {
+    fn of(words: &[RowWord]) -> Option<Self> {
+        let (own, house) = words.split_first_chunk::<4>()?;
+        let [available, held, vouchers, suspense] = *own;
         let sum = |word| Sum::from_centavos(i128::from_be_bytes(word));
-        Self {
+        Some(Self {
             available: sum(available),
             held: sum(held),
             vouchers: apart(vouchers).0,
-        }
+            suspense: sum(suspense),
+            house: house_of(house)?,
+        })
     }
 
     /// Reads a row.
@@ -60,12 +83,21 @@ impl Added {
     /// # Errors
     /// [`StoreError::Corrupt`] when it is of another size.
     pub fn parse(row: &[u8]) -> Result<Self, StoreError> {
-        let cut = || StoreError::Corrupt("the sums of a day are cut short".into());
-        match row.as_chunks::<16>() {
-            ([available, held, vouchers], []) => Ok(Self::of([*available, *held, *vouchers])),
-            _ => Err(cut()),
-        }
+        let (words, rest) = row.as_chunks::<16>();
+        let found = Self::of(words).filter(|_| rest.is_empty());
+        found.ok_or_else(cut)
     }
+}
+
+fn cut() -> StoreError {
+    StoreError::Corrupt("the sums of a day are cut short".into())
+}
+
+/// The balances in the last words of a row.
+pub(super) fn house_of(words: &[RowWord]) -> Option<HouseBalances> {
+    let words = <[RowWord; HOUSE]>::try_from(words).ok()?;
+    let sum = |word| Sum::from_centavos(i128::from_be_bytes(word));
+    Some(HouseBalances::new(words.map(sum)))
 }
 
 /// The newest day of a realm.
@@ -81,22 +113,29 @@ pub(crate) struct Day {
 
 impl Day {
     /// Its part of the row of the realm's sums.
-    pub(crate) fn words(self) -> [RowWord; 4] {
-        let [available, held, vouchers] = self.added.words();
-        [together(self.first, self.last), available, held, vouchers]
+    pub(crate) fn words(self) -> [RowWord; DAY_WORDS] {
+        let mut words = [[0; 16]; DAY_WORDS];
+        let ends = [together(self.first, self.last)];
+        let all = ends.into_iter().chain(self.added.words());
+        words.iter_mut().zip(all).for_each(|(at, word)| *at = word);
+        words
     }
 
     /// Reads the words that [`Self::words`] gave.
-    pub(crate) fn of([ends, available, held, vouchers]: [RowWord; 4]) -> Self {
-        let (first, last) = apart(ends);
-        Self {
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when there are fewer.
+    pub(crate) fn of(words: &[RowWord; DAY_WORDS]) -> Result<Self, StoreError> {
+        let [ends, added @ ..] = words;
+        let (first, last) = apart(*ends);
+        Ok(Self {
             first,
             last,
-            added: Added::of([available, held, vouchers]),
-        }
+            added: Added::of(added).ok_or_else(cut)?,
+        })
     }
 
-    /// Adds a voucher at an instant, and writes the rows of days that are not the newest.
+    /// Adds what a fact at an instant added, and writes the rows of days that are not the newest.
     pub(crate) fn add(
         &mut self,
         realm: RealmId,
@@ -112,7 +151,7 @@ impl Day {
             return Ok(());
         }
         if at.millis() > self.last {
-            if self.added.vouchers > 0 {
+            if self.added != Added::default() {
                 let key = keys::day(realm, Timestamp::from_millis(self.last));
                 index.put(&key, self.added.words().as_flattened());
             }
