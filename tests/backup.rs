@@ -254,6 +254,8 @@ async fn a_service_ships_its_journal_and_goes_on_from_what_is_restored() {
     let metrics = service.admin_bare("/metrics").await;
     assert!(metrics.text.contains("\ncaudal_backup_lag_seconds "));
     let before = seen(&service.a, &cvus).await;
+    // What the key has read is written now, and not when the service stops.
+    service.admin_get("/admin/audit").await.is(200);
     let last = journal(&service).await;
     // stopping the service ships the rest
     service.end(true).await;

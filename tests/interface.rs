@@ -76,6 +76,7 @@ tables![
     authentication,
     bank,
     closing_balances,
+    collector,
     document,
     document_fields,
     errors,

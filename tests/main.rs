@@ -13,6 +13,8 @@ mod accounts;
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod backup;
 #[cfg(test)]
 mod balances;

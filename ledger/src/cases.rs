@@ -47,6 +47,9 @@ pub struct Decision {
     pub by: String,
     /// The reason: 1 to [`REASON_MAX`] characters.
     pub reason: String,
+    /// The reason of the second person, where one had to approve: at most [`REASON_MAX`] characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_reason: Option<String>,
     /// When the service accepted the decision.
     pub at: Timestamp,
     /// The bank's name for the evidence behind the decision (a call, a letter, a ticket).

@@ -199,6 +199,7 @@ impl Site {
             deadlines: Deadlines::default(),
             log_every: 1,
             audit_rate: Arc::new(AuditRate::new(NonZeroU32::MIN)),
+            key_reads: Arc::default(),
             wrong_keys: Arc::default(),
             rate: None,
             measures,

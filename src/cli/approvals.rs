@@ -104,7 +104,7 @@ fn page(approval: &Value) -> String {
         ("tenant", "tenantName"),
         ("reason", "reason"),
         ("decided by", "decidedBy"),
-        ("decision", "decisionReason"),
+        ("because", "decisionReason"),
         ("status", "status"),
     ];
     let lines = lines.map(|(name, field)| format!("{name:<11} {}", shown(approval, field)));
@@ -114,7 +114,13 @@ fn page(approval: &Value) -> String {
         |it: &Value| serde_json::to_string_pretty(it).unwrap_or_else(|why| why.to_string());
     let mut text = format!("{}\nrequest\n{}", lines.join("\n"), pretty(request));
     let there = |it: &&Value| !it.is_null() && it.as_array().is_none_or(|all| !all.is_empty());
-    for (name, field) in [("changes", "changes"), ("key to replace", "key")] {
+    let more = [
+        ("changes", "changes"),
+        ("case", "case"),
+        ("accounts", "accounts"),
+        ("key to replace", "key"),
+    ];
+    for (name, field) in more {
         if let Some(found) = approval.get(field).filter(there) {
             text.push_str(&format!("\n{name}\n{}", pretty(found)));
         }

@@ -10,6 +10,8 @@ use super::terminal::{say, wait};
 
 /// The most entries that one request asks for.
 const PAGE: u64 = 200;
+/// How many changed fields and how many CVUs of an entry the table has; `--json` has all of them.
+const SAID_MAX: usize = 3;
 
 /// Commands about the people who run a service.
 #[derive(Debug, clap::Subcommand)]
@@ -95,7 +97,7 @@ pub(super) struct AuditArgs {
     /// Only this action, for instance decideTransfer
     #[arg(long)]
     action: Option<String>,
-    /// Only what was done to this tenant, key, CVU, case or person
+    /// Only what was done to, asked for or shown of this tenant, key, CVU, CUIT, case or person
     #[arg(long)]
     subject: Option<String>,
     /// Only what was done in the request with this id
@@ -177,8 +179,9 @@ fn issued(person: &Value) -> String {
 
 /// Prints the audit log.
 pub(super) fn audit(args: AuditArgs) -> Result<(), Exit> {
-    const COLUMNS: [&str; 9] = [
+    const COLUMNS: [&str; 10] = [
         "sequence", "at", "operator", "role", "action", "subject", "outcome", "status", "reason",
+        "details",
     ];
     let AuditArgs {
         operator,
@@ -219,7 +222,36 @@ pub(super) fn audit(args: AuditArgs) -> Result<(), Exit> {
     if json {
         return say(&serde_json::to_string_pretty(&rows).map_err(Exit::failed)?);
     }
+    for row in &mut rows {
+        let details = Value::from(details(row));
+        if let Some(row) = row.as_object_mut() {
+            row.insert("details".to_owned(), details);
+        }
+    }
     say(&table(&COLUMNS, &rows))
+}
+
+/// Who approved an entry, what changed, and which CVUs were shown, in a few words.
+fn details(row: &Value) -> String {
+    let mut said = Vec::new();
+    if row.get("approvedBy").is_some_and(Value::is_string) {
+        let [by, why] = ["approvedBy", "approvalReason"].map(|name| shown(row, name));
+        said.push(format!("approved by {by}: {why}"));
+    }
+    let changes = row.get("changes").and_then(Value::as_array);
+    for change in changes.into_iter().flatten().take(SAID_MAX) {
+        let [field, before, after] = ["field", "before", "after"].map(|name| shown(change, name));
+        said.push(format!("{field}: {before} → {after}"));
+    }
+    let cvus = row.get("shown").and_then(Value::as_object);
+    for (cvu, times) in cvus.into_iter().flatten().take(SAID_MAX) {
+        said.push(format!("{cvu} ×{times}"));
+    }
+    let counts = [changes.map(Vec::len), cvus.map(serde_json::Map::len)];
+    let left = counts.into_iter().flatten();
+    let left = left.filter_map(|count| count.checked_sub(SAID_MAX));
+    said.extend(left.filter(|left| *left > 0).map(|left| format!("+{left}")));
+    said.join("; ")
 }
 
 fn query(filter: &[(&str, String)], limit: u64, cursor: Option<&str>) -> Result<String, Exit> {

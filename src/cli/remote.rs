@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::{Client, Method, Url, redirect};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -12,6 +13,9 @@ use super::dev::{DATA, DevFile};
 
 /// How long a command waits for an answer by default.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a command waits because it asks too fast, for one answer.
+const TRIES_MAX: u32 = 5;
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Which service is meant.
 #[derive(Debug, clap::Args)]
@@ -146,7 +150,20 @@ impl Remote {
                 self.base
             ))
         };
-        let answer = request.send().await.map_err(away)?;
+        let mut tries = 0;
+        let answer = loop {
+            let again = request.try_clone();
+            let answer = request.send().await.map_err(away)?;
+            let (Some(again), Some(wait)) = (again, too_fast(&answer)) else {
+                break answer;
+            };
+            tries += 1;
+            if tries > TRIES_MAX {
+                break answer;
+            }
+            tokio::time::sleep(wait).await;
+            request = again;
+        };
         let status = answer.status();
         let text = answer.text().await.map_err(away)?;
         if status.is_success() && text.is_empty() {
@@ -162,6 +179,13 @@ impl Remote {
             ))),
         }
     }
+}
+
+/// How long a service that is asked too fast wants to be left alone, a minute at most.
+fn too_fast(answer: &Response) -> Option<Duration> {
+    let wait = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    let wait = Duration::from_secs(wait.parse().ok()?);
+    (answer.status() == StatusCode::TOO_MANY_REQUESTS && wait <= MINUTE).then_some(wait)
 }
 
 /// The message of an error body.

@@ -123,7 +123,7 @@ rows! {
     unauthorized Tenants: "The API key is absent, wrong, expired or revoked.", "Send a valid key in `x-api-key`.";
     scope_missing Tenants: "The key lacks the scope that the operation needs; `message` names it.", "Use a key that has the scope: scopes are set when a key is issued.";
     key_address Tenants: "The key may not be used from this address.", "Use it from one of its addresses, or have a key issued for this one.";
-    rate_limited Tenants: "The key sent too many requests in a short time (`[rate_limit]`), or the realm too many test calls to webhooks.", "Wait for `Retry-After` seconds and send fewer at once.";
+    rate_limited Tenants: "The key sent too many requests in a short time (`[rate_limit]`), the realm too many test calls to webhooks, or a person opened too many pages about clients.", "Wait for `Retry-After` seconds and send fewer at once.";
     too_many_in_flight Tenants: "The realm has as many requests in flight as it may have (`realm_in_flight`); a batch counts its items, at most half of the limit. Nothing was done. `details` has `limit` and `inFlight`.", "Wait for some of them, or for `Retry-After` seconds, and send it again.";
     malformed_request Tenants: "The request is not valid HTTP.", "Use an HTTP library.";
     head_too_large Tenants: "The headers are too large, or too many.", "Send fewer or shorter headers.";

@@ -20,6 +20,7 @@ mod encoding;
 pub mod errors;
 pub mod frame;
 pub mod gate;
+pub mod key_reads;
 pub mod keys;
 pub mod log;
 pub mod measures;
@@ -43,6 +44,7 @@ pub mod rows;
 pub mod scopes;
 pub mod shapes;
 pub mod sheets;
+pub mod shown;
 pub mod statements;
 pub mod streams;
 pub mod text;
@@ -92,8 +94,10 @@ pub struct AppState {
     pub deadlines: bytes::Deadlines,
     /// One in this many successful requests gets a line in the log; 0 means none does.
     pub log_every: u32,
-    /// How many looks, checks and denials of an operator have entries in the audit log.
+    /// How many looks an operator has, and how many checks and denials have entries in the audit log.
     pub audit_rate: Arc<audit_rate::AuditRate>,
+    /// What keys were shown since it was last written into the audit log.
+    pub key_reads: Arc<key_reads::KeyReads>,
     /// Addresses that sent wrong keys.
     pub wrong_keys: Arc<wrong_keys::WrongKeys>,
     /// The rate limit of each key; none unless configured.

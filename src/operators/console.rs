@@ -10,7 +10,8 @@
 //! **Bounds.** Pages of lists have [`view::ROWS`] rows and search no further than the API does; forms have
 //! [`page_context::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; for sessions see
 //! [`sessions`]. The listener's own bounds apply to all of it.
-//! **Order.** Session, then token, then the request itself: a stranger sees nothing but the login page.
+//! **Order.** Session, then token, then the request itself: a stranger sees nothing but the login page. A page leaves when
+//! the audit log has who opened it ([`looks`]).
 //!
 //! **Failure.** A refusal is a page with its sentence and the id of the request; nothing is retried by itself.
 //!
@@ -32,6 +33,7 @@ mod lists;
 mod live;
 mod locale;
 mod login;
+mod looks;
 mod movements;
 mod node;
 mod overview;
@@ -53,6 +55,7 @@ mod words;
 use std::sync::Arc;
 use std::time::Instant;
 
+use actix_web::middleware::from_fn;
 use actix_web::web;
 use caudal_http::AppState;
 
@@ -134,7 +137,8 @@ impl Console {
                     .get(approvals::one)
                     .post(approvals::decide),
             )
-            .default_service(web::to(login::nowhere));
+            .default_service(web::to(login::nowhere))
+            .wrap(from_fn(looks::layer));
         config
             .service(web::resource("/console").get(login::home))
             .service(pages);

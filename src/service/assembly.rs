@@ -30,7 +30,7 @@ use caudal_http::webhooks::resolve::SystemLookup;
 use caudal_http::webhooks::{AllowedAddresses, AttemptLimits, HttpSink, Sealer};
 use caudal_http::wire::{Bounds, ConnectionLimits, Listening};
 use caudal_http::wrong_keys::WrongKeys;
-use caudal_http::{AppState, Hooks};
+use caudal_http::{AppState, Hooks, key_reads};
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::people::{Person, Power};
 use caudal_operators::admin;
@@ -62,6 +62,7 @@ struct Parts {
     timed: Vec<JoinHandle<()>>,
     nodes: Option<nodes::RunningNode>,
     watch: Option<JoinHandle<()>>,
+    reads: JoinHandle<()>,
     backup: Option<run::ShippingThread>,
     grace: Duration,
     store: Weak<dyn Store>,
@@ -223,6 +224,7 @@ impl Parts {
             deadlines: options.deadlines,
             log_every: options.log_every,
             audit_rate: Arc::new(AuditRate::new(options.audit_burst)),
+            key_reads: Arc::default(),
             wrong_keys: wrong_keys(options.limits.connections.min(room)),
             rate: options.rate.map(|rate| Arc::new(KeyRate::new(rate))),
             memory: options.memory,
@@ -245,6 +247,7 @@ impl Parts {
         let watched = |plan| memory::watch(&app.engine, plan, &app.unread);
         let watch = options.memory.map(watched);
         Ok(Self {
+            reads: key_reads::keep_writing(app.clone()),
             timed,
             nodes,
             watch,
@@ -275,10 +278,16 @@ impl Parts {
             nodes.leave(&self.app).await;
         }
         self.app.gate.close();
-        for task in self.timed.iter().chain(&self.watch) {
+        for task in self.timed.iter().chain(&self.watch).chain([&self.reads]) {
             task.abort();
         }
         stop(&self.public.handle, gracefully, self.grace).await;
+        if gracefully
+            && self.app.is_owners()
+            && let Err(why) = self.app.key_reads.write(&self.app.engine).await
+        {
+            tracing::warn!(%why, "the latest reads of keys are not in the audit log");
+        }
         if let Some(nodes) = self.nodes {
             nodes.end();
         }

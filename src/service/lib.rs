@@ -154,8 +154,8 @@ pub struct ServiceOptions {
     pub answer: Duration,
     /// How many wrong keys a peer may show in a burst; it earns one more every few seconds.
     pub wrong_keys: NonZeroU32,
-    /// How many looks, checks and denials of an operator have entries in the audit log in a burst; one more has one every few
-    /// seconds.
+    /// How many checks and denials of an operator have entries in the audit log in a burst; one more has one every few
+    /// seconds. So many pages that show persons, or more, may be opened in a burst.
     pub audit_burst: NonZeroU32,
     /// The limit of each API key, in requests per second and at once; `None` is no limit.
     pub rate: Option<PerSecond>,

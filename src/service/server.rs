@@ -21,7 +21,7 @@ use caudal_http::routes::Routes;
 use caudal_http::trace::RequestSpans;
 use caudal_http::wire::{self, Listening};
 use caudal_http::words::Refusal;
-use caudal_http::{AppState, frame};
+use caudal_http::{AppState, frame, key_reads};
 use tracing_actix_web::TracingLogger;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -70,6 +70,7 @@ pub fn start(
             .app_data(app.clone())
             .app_data(paths)
             .app_data(routes.clone())
+            .wrap(from_fn(key_reads::count))
             .wrap(Condition::new(nodes, from_fn(layer::layer)))
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<RequestSpans>::new())

@@ -55,6 +55,37 @@ async fn a_decision_above_the_amount_waits_and_one_below_does_not() {
         .says(&ana, "POST", &decide(&large), Some(&credit))
         .await
         .is(202);
+    // The second person sees the whole case, and the account that would be credited.
+    let read = format!("/admin/approvals/{}", asked["id"]);
+    let read = service.says(&eva, "GET", &read, None).await.is(200);
+    assert_eq!(
+        [
+            &read["case"]["amount"],
+            &read["case"]["tenantId"],
+            &read["request"]["outcome"]
+        ],
+        ["5.01", "tnt_first", "credit"]
+    );
+    assert!(
+        read["case"]["suspense"]["counterparty"].is_object(),
+        "{}",
+        read.text
+    );
+    let account = service.a.get(&format!("/v1/accounts/{open}")).await;
+    let accounts = read["accounts"].as_array().unwrap().iter();
+    let credited = accounts.filter(|it| it["cvu"] == open).collect::<Vec<_>>();
+    assert_eq!(
+        [
+            &credited[0]["holderName"],
+            &credited[0]["cuit"],
+            &credited[0]["available"]
+        ],
+        [
+            &account["holder"]["name"],
+            &account["holder"]["cuit"],
+            &json!("5.00")
+        ]
+    );
     assert_eq!(service.case(&large).await["state"], "open");
     assert_eq!(service.a.balance(&open).await["total"], "5.00");
     let approve = format!("/admin/approvals/{}/approve", asked["id"]);
@@ -66,6 +97,7 @@ async fn a_decision_above_the_amount_waits_and_one_below_does_not() {
     assert_eq!(approved["state"], "done", "{}", approved.json);
     let decided = service.case(&large).await;
     assert_eq!(decided["decision"]["by"], "ana + eva");
+    assert_eq!(decided["decision"]["approvalReason"], "seen on paper");
     assert_eq!(service.a.balance(&open).await["total"], "10.01");
     service
         .says(&eva, "POST", &approve, None)

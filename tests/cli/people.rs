@@ -45,7 +45,10 @@ async fn a_person_is_let_in_acts_with_a_reason_and_stands_in_the_log() {
         .collect();
     assert_eq!(said, ["denied", "denied", "done", "begun"]);
     assert_eq!(rows[3]["reason"], "contrato de la señora Ñandú");
-    let (code, out, _) = run(TEST_ADMIN_KEY, &["audit", "--limit", "1"]);
+    let (code, out, _) = run(
+        TEST_ADMIN_KEY,
+        &["audit", "--operator", "ana.perez", "--limit", "1"],
+    );
     assert!(
         code == Some(0) && out.contains("denied") && !out.contains("begun"),
         "{out}"
@@ -116,12 +119,39 @@ async fn a_second_person_approves_from_the_command_line() {
         &["audit", "--action", "changePerson", "--json"],
     );
     let rows: Vec<Value> = serde_json::from_str(&log).unwrap();
-    assert_eq!(
-        rows[0]["reason"],
-        "approver before, viewer now: seen on paper"
-    );
+    assert_eq!(rows[0]["reason"], "seen on paper");
+    let change = json!([{"field": "role", "before": "approver", "after": "viewer"}]);
+    assert_eq!(rows[0]["changes"], change);
     assert_eq!(
         (&rows[0]["outcome"], &rows[0]["subject"]),
         (&json!("done"), &json!("eva"))
     );
+}
+
+#[test]
+fn a_command_that_asks_too_fast_waits_and_goes_on() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let admin = format!("http://{}", listener.local_addr().unwrap());
+    let answers = [
+        ("429 Too Many Requests\r\nretry-after: 0", json!({})),
+        ("200 OK", json!({"items": [], "nextCursor": null})),
+    ];
+    let service = std::thread::spawn(move || {
+        for (head, body) in answers {
+            let (mut connection, _) = listener.accept().unwrap();
+            let lines = BufReader::new(connection.try_clone().unwrap()).lines();
+            lines.map(Result::unwrap).find(String::is_empty);
+            let (body, length) = (body.to_string(), body.to_string().len());
+            let close = "connection: close\r\ncontent-type: application/json";
+            let answer =
+                format!("HTTP/1.1 {head}\r\n{close}\r\ncontent-length: {length}\r\n\r\n{body}");
+            connection.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let mut command = caudal(&["audit", "--admin-url", &admin, "--json"]);
+    let command = command.env("CAUDAL_ADMIN_KEY", TEST_ADMIN_KEY);
+    let (code, out, err) = said(&command.output().unwrap());
+    assert_eq!((code, out.as_str()), (Some(0), "[]"), "{err}");
+    service.join().unwrap();
 }

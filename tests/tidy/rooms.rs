@@ -147,6 +147,8 @@ const HTTP: &[&str] = &[
     "text",
     "traces",
     "unready",
+    "shown",
+    "key_reads",
     "current",
     "routes",
     "walletentidad",

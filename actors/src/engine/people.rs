@@ -1,15 +1,19 @@
 //! The door of the people who run the service: who they are, their pending approvals, and the audit log.
 //!
-//! **Bounds.** A page of the audit log scans at most [`LOOKED_MAX`] entries, and tells where to continue.
+//! **Bounds.** A page of the audit log scans at most [`LOOKED_MAX`] entries, and tells where to continue. A search for a
+//! CUIT finds entries about [`ACCOUNTS_MAX`] accounts of each realm.
 
 use std::sync::{Arc, PoisonError};
 
 use actix::{Actor as _, ArbiterHandle};
 
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::people::PeopleOrder;
 use caudal_ledger::people::approvals::ApprovalOrder;
 use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditFilter};
+use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, Store, StoreError};
 
@@ -20,14 +24,17 @@ use crate::mailbox::{Mailbox, QueueDepth};
 use crate::people::{
     MAILBOX, PublishedStaff, Staff, StaffActor, StaffMessage, StaffOrder, StaffOutcome,
 };
+use crate::platform::realms;
 use crate::ports::Clock;
-use crate::records::{AUDIT_STREAM, decode};
+use crate::records::{AUDIT_STREAM, decode, reads};
 use crate::reply::Reply;
 
 /// The most entries of the audit log that one page scans.
 pub const LOOKED_MAX: usize = 10_000;
 /// How many entries are read at once.
 const READ: usize = 512;
+/// How many accounts of a CUIT in a realm count in a search.
+const ACCOUNTS_MAX: usize = 100;
 
 /// An entry of the audit log with its place in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -192,10 +199,67 @@ impl Operators<'_> {
     /// # Errors
     /// Those of every reading door.
     pub async fn audit_page(self, query: AuditQuery) -> Result<AuditPage, Failure> {
-        let cost = ReadCost::scan_if(query.filter != AuditFilter::default());
+        // Also without a filter, counts of reads with keys are passed over.
         let read = move |store: &dyn Index| page(store, &query);
-        self.0.scan(RealmId(0), cost, read).await
+        self.0.scan(RealmId(0), ReadCost::Scan, read).await
     }
+
+    /// The names under which the audit log has a subject: the text itself and, of a CVU or a CUIT, every name of its
+    /// accounts: CVU, realm with number, and long lists of the realm.
+    ///
+    /// # Errors
+    /// Those of every reading door.
+    pub async fn names_of(self, subject: &str) -> Result<Vec<String>, Failure> {
+        let mut names = vec![subject.to_owned()];
+        let cvu = Cvu::parse(subject).ok();
+        let cuit = Cuit::parse_relaxed(&subject.replace('-', "")).ok();
+        if cvu.is_none() && cuit.is_none() {
+            return Ok(names);
+        }
+        names.extend(cuit.map(|cuit| cuit.to_string()));
+        let platform = self.0.platform();
+        let realms: Vec<_> = realms(&platform)
+            .map(|(tenant, mode)| (tenant.realm(mode), whole_list(&tenant.id, mode)))
+            .collect();
+        let found = self.0.look(RealmId(0), ReadCost::Scan, move |books| {
+            let mut found = Vec::new();
+            if let Some(cvu) = cvu {
+                match books.locate(cvu) {
+                    Ok((realm, account)) => found.push((realm, account)),
+                    Err(Failure::Rejected(_)) => {}
+                    Err(why) => return Err(why),
+                }
+            }
+            let store = books.store.as_ref();
+            for (realm, _) in &realms {
+                if let Some(cuit) = cuit {
+                    let of = reads::accounts_of_cuit(store, *realm, cuit, ACCOUNTS_MAX)?;
+                    found.extend(of.into_iter().map(|account| (*realm, account)));
+                }
+            }
+            let mut more = Vec::new();
+            for (realm, account) in found {
+                let cvu = reads::profile(store, realm, account)?.and_then(|it| it.cvu);
+                more.extend(cvu.map(|cvu| cvu.to_string()));
+                more.push(numbered(realm, account));
+                let of = realms.iter().find(|(known, _)| *known == realm);
+                more.extend(of.map(|(_, whole)| whole.clone()));
+            }
+            Ok(more)
+        });
+        names.extend(found.await?);
+        Ok(names)
+    }
+}
+
+/// The name of an account by its realm and number.
+pub fn numbered(realm: RealmId, account: AccountNo) -> String {
+    format!("{}-{account}", realm.0)
+}
+
+/// The name of lists of a realm that are too long to name their accounts.
+pub fn whole_list(tenant: &str, mode: Mode) -> String {
+    format!("{tenant}/{}/*", mode.as_str())
 }
 
 fn page(store: &dyn Index, query: &AuditQuery) -> Result<AuditPage, StoreError> {

@@ -449,6 +449,7 @@ fn records_of_every_version_are_read() {
     check_all("transfer", &money::transfers(), lines);
     check_all("verdict", &cases::verdicts(), lines);
     check_all("case", &cases::facts(), lines);
+    check("approved", &cases::approved(), lines);
     check_all("unbooked", &cases::unbooked(), lines);
     check_all("collector", &cases::collector(), lines);
     check("collector-rules", &cases::collector_rules(), lines);
@@ -464,6 +465,9 @@ fn records_of_every_version_are_read() {
     check_all("people", &people::facts(), lines);
     check_all("approval", &people::approvals(), lines);
     check_all("audit", &people::entries(), lines);
+    check("audited-change", &people::change(), lines);
+    check("audited-reads", &people::reads(), lines);
+    check("asked-change", &people::asked(), lines);
     let call = BankCall {
         operation: "create_cvu".into(),
         reference: "10000001".into(),

@@ -139,6 +139,7 @@ async fn returned(harness: &Harness) -> SuspenseId {
     let decision = Decision {
         by: "Ana".into(),
         reason: "nobody has this CVU".into(),
+        approval_reason: None,
         at: Timestamp::default(),
         bank_reference: None,
         forced: false,

@@ -155,6 +155,7 @@ impl Recount {
 mod tests {
     use caudal_ledger::people::Role;
     use caudal_ledger::people::approvals::Proposal;
+    use caudal_ledger::people::audit::AuditDetails;
 
     use super::*;
     use crate::records::entry;
@@ -171,6 +172,7 @@ mod tests {
             request_id: String::new(),
             outcome,
             omitted: 0,
+            details: AuditDetails::default(),
         });
         entry(AUDIT_STREAM, seq, NOON, &fact).unwrap()
     }
@@ -212,6 +214,7 @@ mod tests {
             reason: String::new(),
             body: String::new(),
             expires_at: NOON,
+            changes: Vec::new(),
         });
         for (by, wrong) in [("ana", true), ("eva", false)] {
             let mut recount = Recount::default();

@@ -137,6 +137,7 @@ mod tests {
             at: Timestamp::from_millis(2),
             bank_reference: None,
             forced: false,
+            approval_reason: None,
         };
         let id = record.id(RealmId(3));
         assert_eq!(CollectorId::parse(&id.to_string()), Some(id));

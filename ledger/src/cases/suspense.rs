@@ -271,6 +271,7 @@ impl Parked {
         let decision = Decision {
             by: RECOGNISED_BY.to_owned(),
             reason: RECOGNISED_WHY.to_owned(),
+            approval_reason: None,
             at,
             bank_reference: Some(self.origin_of(tenant, attempt).to_string()),
             forced: false,

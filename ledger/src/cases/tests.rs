@@ -13,6 +13,7 @@ fn decision(by: &str) -> Decision {
     Decision {
         by: by.into(),
         reason: "it is on paper".into(),
+        approval_reason: None,
         at: Timestamp::from_millis(5),
         bank_reference: None,
         forced: false,

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Role;
+use super::audit::FieldChange;
 use crate::numbers::{Kind, LastNumber, Opening};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
@@ -47,6 +48,9 @@ pub struct Proposal {
     pub body: String,
     /// The first instant at which it can no longer be approved.
     pub expires_at: Timestamp,
+    /// The fields that it would have changed when it was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<FieldChange>,
 }
 
 /// An event in the life of a proposal.
@@ -291,6 +295,7 @@ mod tests {
             reason: "why".to_owned(),
             body: "{}".to_owned(),
             expires_at: NOON,
+            changes: Vec::new(),
         })
     }
 

@@ -34,6 +34,8 @@ pub enum Role {
     Approver,
     /// The configured admin key. It is not a person, so it approves nothing.
     Root,
+    /// A key of a tenant, in entries of the audit log about what it read. It has no power here.
+    Key,
 }
 
 impl Role {
@@ -53,6 +55,7 @@ impl Role {
             Self::Operator => "operator",
             Self::Approver => "approver",
             Self::Root => ROOT,
+            Self::Key => "key",
         }
     }
 
@@ -65,7 +68,7 @@ impl Role {
     /// Whether the role has a power.
     pub const fn may(self, power: Power) -> bool {
         match power {
-            Power::Read => true,
+            Power::Read => !matches!(self, Self::Key),
             Power::Audit => matches!(self, Self::Auditor | Self::Root),
             Power::Act => matches!(self, Self::Operator | Self::Approver | Self::Root),
             Power::Approve => matches!(self, Self::Approver),
@@ -102,6 +105,7 @@ mod tests {
             (Role::Operator, &[Read, Act]),
             (Role::Approver, &[Read, Act, Approve, Revoke]),
             (Role::Root, &[Read, Audit, Act, Revoke, Administer]),
+            (Role::Key, &[]),
         ] {
             let found: Vec<_> = all.into_iter().filter(|power| role.may(*power)).collect();
             assert_eq!(found, has, "{role:?}");

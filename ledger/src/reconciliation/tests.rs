@@ -57,6 +57,7 @@ fn decided(verdict: Verdict) -> Transfer {
     let decision = Decision {
         by: "Ana".into(),
         reason: "paper".into(),
+        approval_reason: None,
         at: Timestamp::from_millis(9),
         bank_reference: None,
         forced: false,

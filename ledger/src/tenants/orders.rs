@@ -40,6 +40,22 @@ impl TenantChange {
             Mode::Test => self.test,
         }
     }
+
+    /// The tenant after the change. Whether its realms are served is no part of a tenant.
+    pub fn over(self, old: &Tenant) -> Tenant {
+        Tenant {
+            name: self.name.unwrap_or_else(|| old.name.clone()),
+            policy: self.policy.unwrap_or(old.policy),
+            limits: self.limits.unwrap_or(old.limits),
+            total_limits: self.total_limits.unwrap_or(old.total_limits),
+            fees: self.fees.unwrap_or_else(|| old.fees.clone()),
+            banks: BankRelations {
+                live: self.live_bank.unwrap_or_else(|| old.banks.live.clone()),
+                test: self.test_bank.unwrap_or_else(|| old.banks.test.clone()),
+            },
+            ..old.clone()
+        }
+    }
 }
 
 /// The order to create a tenant.
@@ -230,24 +246,23 @@ impl Platform {
 
 /// The facts of a change of a tenant. Unchanged relations lead to no fact.
 fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
-    let id = || tenant.id.clone();
-    let banks = [
-        (Mode::Live, change.live_bank),
-        (Mode::Test, change.test_bank),
-    ];
-    let related = banks.into_iter().filter_map(|(mode, relation)| {
-        let relation = relation.filter(|relation| relation != tenant.banks.of(mode))?;
-        let id = id();
-        Some(PlatformFact::BankRelated { id, mode, relation })
+    let new = change.over(tenant);
+    let related = [Mode::Live, Mode::Test].into_iter().filter_map(|mode| {
+        let relation = new.banks.of(mode);
+        (relation != tenant.banks.of(mode)).then(|| PlatformFact::BankRelated {
+            id: tenant.id.clone(),
+            mode,
+            relation: relation.clone(),
+        })
     });
     let mut facts: Vec<_> = related.collect();
     facts.push(PlatformFact::TenantChanged {
-        id: id(),
-        name: change.name.unwrap_or_else(|| tenant.name.clone()),
-        policy: change.policy.unwrap_or(tenant.policy),
-        limits: change.limits.unwrap_or(tenant.limits),
-        total_limits: change.total_limits.unwrap_or(tenant.total_limits),
-        fees: change.fees.unwrap_or_else(|| tenant.fees.clone()),
+        id: new.id,
+        name: new.name,
+        policy: new.policy,
+        limits: new.limits,
+        total_limits: new.total_limits,
+        fees: new.fees,
     });
     facts
 }

@@ -22,6 +22,7 @@ pub(super) fn decision() -> Decision {
     Decision {
         by: "Ana".to_owned(),
         reason: "asked".to_owned(),
+        approval_reason: None,
         at: Timestamp::default(),
         bank_reference: None,
         forced: false,

@@ -145,6 +145,10 @@ pub struct DecisionBody {
     pub by: String,
     /// Why.
     pub reason: String,
+    /// Why the second person approved it, where one had to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub approval_reason: Option<String>,
     /// When.
     pub at: Instant,
     /// What the bank calls that on which the decision rests.
@@ -158,6 +162,7 @@ impl From<&Decision> for DecisionBody {
         Self {
             by: decision.by.clone(),
             reason: decision.reason.clone(),
+            approval_reason: decision.approval_reason.clone(),
             at: decision.at.into(),
             bank_reference: decision.bank_reference.clone(),
             forced: decision.forced,

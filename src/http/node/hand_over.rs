@@ -82,6 +82,11 @@ impl Node {
         next(&to, None);
         self.serve(false);
         let drained = tokio::time::timeout(DRAIN, self.drain(&app.gate)).await;
+        // Afterwards another node writes.
+        let counted = app.key_reads.write(&app.engine);
+        if !matches!(tokio::time::timeout(REST, counted).await, Ok(Ok(()))) {
+            tracing::warn!("the latest reads of keys are not in the audit log");
+        }
         let rested = tokio::time::timeout(REST, app.engine.lifecycle().rest()).await;
         if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
             tracing::warn!("the log is handed over before everything has ended");

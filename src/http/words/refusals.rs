@@ -107,6 +107,9 @@ pub enum Refusal {
     TooManyInFlight { limit: u32, in_flight: u32 } = TOO_MANY_REQUESTS, "too_many_in_flight",
         "the realm has {in_flight} requests and items of batches in flight, and may have {limit}; nothing was done: wait until some have ended and try again",
         "Este PSP tiene {in_flight} solicitudes e ítems de lotes en curso y puede tener {limit}; no se hizo nada: espere a que terminen algunas y reintente";
+    LookRate { burst: u32, seconds: u64 } = TOO_MANY_REQUESTS, "rate_limited",
+        "you opened too many pages: {burst} in a burst, then one every {seconds} s; each leaves an entry in the audit log, so wait and try again",
+        "Abrió demasiadas páginas: {burst} seguidas y luego una cada {seconds} s; cada una deja un asiento en la auditoría, así que espere y reintente";
     TestRate { burst: u32, seconds: u64 } = TOO_MANY_REQUESTS, "rate_limited",
         "too many test calls to webhooks of this realm: {burst} in a burst, then one every {seconds} s; wait and try again",
         "Demasiadas llamadas de prueba a webhooks: {burst} seguidas y luego una cada {seconds} s; espere y reintente";

@@ -14,7 +14,10 @@
 //!
 //! The body of such an operation is read completely first; then the operator is looked up again.
 //!
-//! **Bounds.** Such a body has at most [`caudal_http::body::BODY_BYTES_MAX`]. Looks, checks and denials of an operator have
+//! Answers to operations that read leave when their look is recorded ([`super::looks`]): always where the row says so
+//! ([`AuditWeight::Looks`]), and wherever else the answer has a CVU.
+//!
+//! **Bounds.** Such a body has at most [`caudal_http::body::BODY_BYTES_MAX`]. Checks and denials of an operator have
 //! entries at a rate ([`caudal_http::audit_rate`]); what goes beyond it is counted.
 //!
 //! **Failure.** Operations that only check ([`AuditWeight::Checks`]) proceed without their entries, with a line in the log:
@@ -29,9 +32,12 @@ use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError
 use caudal_http::errors::ApiError;
 use caudal_http::node::Inside;
 use caudal_http::words::{Mistake, Refusal, WrongField};
-use caudal_http::{AppState, accept, caller};
+use caudal_http::{AppState, accept, caller, shown};
+use caudal_ledger::people::audit::{AuditDetails, FieldChange, SecondPerson};
 use percent_encoding::percent_decode_str;
 
+use super::changes::Changed;
+use super::looks;
 use super::people::{self, AuditOutcome, Operator, Power};
 use super::reasons::{read, said};
 use super::{ADMIN_KEY, AdminState};
@@ -53,9 +59,9 @@ const ANY_NODE: [&str; 9] = [
 /// How much of an operation the audit log records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AuditWeight {
-    /// Nothing.
+    /// Nothing: it shows no person.
     Reads,
-    /// That somebody looked at a person's affairs.
+    /// That somebody looked at persons' affairs, and at whose.
     Looks,
     /// That it began and how it ended, if the store takes the entries.
     Checks,
@@ -140,9 +146,9 @@ operations! {
     POST "/people/{name}/rotate" rotatePerson: Administer, Acts;
     GET "/me" readMe: Read, Reads;
     POST "/me/rotate" rotateMe: Read, Acts;
-    GET "/audit" listAudit: Audit, Reads;
-    GET "/approvals" listApprovals: Read, Reads;
-    GET "/approvals/{id}" readApproval: Read, Reads;
+    GET "/audit" listAudit: Audit, Looks;
+    GET "/approvals" listApprovals: Read, Looks;
+    GET "/approvals/{id}" readApproval: Read, Looks;
     POST "/approvals/{id}/approve" approveRequest: Approve, Acts;
     POST "/approvals/{id}/reject" rejectRequest: Approve, Acts;
 }
@@ -207,8 +213,8 @@ pub struct Acting {
     pub entry: u64,
     /// The operation.
     pub operation: &'static AdminOperation,
-    /// Whether a second person has approved it.
-    pub approved: bool,
+    /// The approval of a second person, if it has one.
+    pub second: Option<SecondPerson>,
 }
 
 impl FromRequest for Acting {
@@ -226,7 +232,7 @@ impl FromRequest for Acting {
 pub(super) async fn authorize<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+) -> Result<ServiceResponse<EitherBody<EitherBody<B, web::Bytes>>>, Error> {
     let admitted = match call.app_data::<web::Data<AdminState>>().cloned() {
         Some(admin_state) => admit(&admin_state.app, &mut call)
             .await
@@ -247,8 +253,33 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     if acting.entry > 0 && !waits && admin_state.app.is_owners() {
         ended(&admin_state.app, &acting, &answer).await;
     }
+    let answer = shown(&admin_state.app, &acting, answer).await;
     drop(inside);
-    Ok(answer.map_into_left_body())
+    Ok(answer)
+}
+
+/// The answer, after it is recorded what it shows to whom; or else the refusal.
+async fn shown<B: MessageBody + 'static>(
+    app: &AppState,
+    acting: &Acting,
+    answer: ServiceResponse<B>,
+) -> ServiceResponse<EitherBody<EitherBody<B, web::Bytes>>> {
+    let weight = acting.operation.weight;
+    let reads = matches!(weight, AuditWeight::Reads | AuditWeight::Looks);
+    if !reads || !answer.status().is_success() {
+        return answer.map_into_left_body().map_into_left_body();
+    }
+    let (answer, shown) = shown::by(answer);
+    if weight == AuditWeight::Reads && shown.cvus.is_empty() {
+        return answer.map_into_left_body();
+    }
+    let about = (acting.operation.id, acting.subject.as_str());
+    match looks::record(app, &acting.operator, about, &shown).await {
+        Ok(()) => answer.map_into_left_body(),
+        Err(refusal) => answer
+            .into_response(refusal.error_response())
+            .map_into_right_body(),
+    }
 }
 
 /// The operator whom this listener admits.
@@ -286,25 +317,23 @@ async fn admit(app: &AppState, call: &mut ServiceRequest) -> Result<Admitted, Ap
         body: web::Bytes::new(),
         entry: 0,
         operation,
-        approved: false,
+        second: None,
     };
     if !acting.operator.role.may(operation.power) {
         // A denied attempt gets an entry; a failure to write that entry does not change the answer.
-        if let Err(why) = acting.note(app, AuditOutcome::Denied).await {
+        if let Err(why) = acting.note(app, AuditOutcome::Denied, Vec::new()).await {
             tracing::error!(%why, "what was denied could not be written into the audit log");
         }
         let role = operation.power.least().as_str();
         return Err(Refusal::RoleMissing { role }.into());
     }
     match operation.weight {
-        AuditWeight::Reads => {}
-        AuditWeight::Looks => {
-            acting.note(app, AuditOutcome::Looked).await?;
-        }
-        // A check changes nothing, so it has entries within the operator's allowance for looks.
+        // What they show is recorded before the answer leaves.
+        AuditWeight::Reads | AuditWeight::Looks => {}
+        // A check changes nothing, so it has entries within the operator's allowance.
         AuditWeight::Checks
             if !app.is_owners() || !app.audit_rate.admits(&acting.operator.name) => {}
-        AuditWeight::Checks => match acting.note(app, AuditOutcome::Begun).await {
+        AuditWeight::Checks => match acting.note(app, AuditOutcome::Begun, Vec::new()).await {
             Ok(entry) => acting.entry = entry,
             Err(why) => tracing::error!(%why, "a check could not be written to the audit log"),
         },
@@ -330,7 +359,7 @@ async fn acts(
     if acting.reason.is_none() && must_say(app, &acting.operator) {
         return Err(Refusal::ReasonRequired.into());
     }
-    acting.entry = acting.note(app, AuditOutcome::Begun).await?;
+    acting.entry = acting.note(app, AuditOutcome::Begun, Vec::new()).await?;
     Ok(acting)
 }
 
@@ -372,6 +401,7 @@ async fn ended<B>(app: &AppState, acting: &Acting, answer: &ServiceResponse<B>) 
         .extensions()
         .get::<ActionOutcome>()
         .cloned();
+    let changed = answer.response().extensions().get::<Changed>().cloned();
     let acting = Acting {
         subject: made.map_or_else(|| acting.subject.clone(), |CreatedSubject(subject)| subject),
         reason: match came {
@@ -380,7 +410,8 @@ async fn ended<B>(app: &AppState, acting: &Acting, answer: &ServiceResponse<B>) 
         },
         ..acting.clone()
     };
-    if let Err(why) = acting.note(app, outcome).await {
+    let changes = changed.map_or_else(Vec::new, |Changed(changes)| changes);
+    if let Err(why) = acting.note(app, outcome, changes).await {
         let id = acting.operation.id;
         tracing::error!(%why, id, of, status, "the outcome could not be written to the audit log");
     }
@@ -419,7 +450,7 @@ impl Acting {
         by: Option<String>,
         reason: Option<String>,
     ) -> Result<(String, String), ApiError> {
-        let known = self.operator.is_person() || self.approved;
+        let known = self.operator.is_person() || self.second.is_some();
         let by = if known {
             Some(self.operator.name.clone())
         } else {
@@ -443,7 +474,12 @@ impl Acting {
         self.reason.as_deref().map_or("", |said| said)
     }
 
-    async fn note(&self, app: &AppState, outcome: AuditOutcome) -> Result<u64, ApiError> {
+    async fn note(
+        &self,
+        app: &AppState,
+        outcome: AuditOutcome,
+        changes: Vec<FieldChange>,
+    ) -> Result<u64, ApiError> {
         let noted = people::audit(
             app,
             &self.operator,
@@ -451,6 +487,7 @@ impl Acting {
             &self.subject,
             self.why(),
             outcome,
+            AuditDetails::of_changes(changes),
         );
         Ok(noted.await?)
     }

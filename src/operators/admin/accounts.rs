@@ -16,15 +16,16 @@ use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
-use caudal_ledger::accounts::{ProfileOrder, SuspensionCode};
+use caudal_ledger::accounts::{Account, ProfileOrder, SuspensionCode};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::people::audit::REASON_MAX;
+use caudal_ledger::people::audit::{FieldChange, REASON_MAX};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::AdminState;
 use super::access::Acting;
+use super::changes::{self, Changed};
 use super::storage::VerifyBody;
 use caudal_http::declared::{declared, field};
 
@@ -51,6 +52,52 @@ request! {
 declared! {
     /// 22 digits
     CvuInPath = Path "cvu" as String { pattern = "^000[0-9]{19}$" } => Cvu: field(Cvu::parse);
+}
+
+/// Carries out an operator's order that changes how an account stands. Returns the account's state after it, and what
+/// changed.
+///
+/// # Errors
+/// The ledger's refusals, and the failures of every engine call.
+pub(crate) async fn stand(
+    admin_state: &AdminState,
+    realm: RealmId,
+    target: Target,
+    order: ProfileOrder,
+) -> Result<(&'static str, Vec<FieldChange>), Failure> {
+    let engine = &admin_state.app.engine;
+    // No other change may come in between: the audit log has the states before and after.
+    let _alone = admin_state.changes.lock().await;
+    let before = standing(&engine.queries().view(realm, target).await?.account);
+    let after = standing(&change(engine, realm, target, order).await?.account);
+    let status = after.status;
+    let changes = changes::between(&changes::state(&before), &changes::state(&after));
+    Ok((status, changes))
+}
+
+/// What an operator's order about an account changes.
+#[derive(Debug, Serialize)]
+struct Standing {
+    status: &'static str,
+    suspension: Option<Suspended>,
+}
+
+/// Why an account is suspended.
+#[derive(Debug, Serialize)]
+struct Suspended {
+    code: &'static str,
+    reason: String,
+}
+
+fn standing(account: &Account) -> Standing {
+    let suspension = account.suspension.as_ref();
+    Standing {
+        status: account.status.as_str(),
+        suspension: suspension.map(|it| Suspended {
+            code: it.code.as_str(),
+            reason: it.reason.clone(),
+        }),
+    }
 }
 
 /// Carries out an operator's order about an account's profile, and returns the account after it.
@@ -80,17 +127,17 @@ pub(crate) async fn change(
 }
 
 async fn ordered(admin_state: &AdminState, cvu: Cvu, order: ProfileOrder) -> HandlerResult {
-    let engine = &admin_state.app.engine;
-    let (realm, account) = engine.operators().locate(cvu).await?;
-    let view = change(engine, realm, Target::Account(account), order).await?;
-    let status = view.account.status.as_str();
+    let (realm, account) = admin_state.app.engine.operators().locate(cvu).await?;
+    let (status, changes) = stand(admin_state, realm, Target::Account(account), order).await?;
     tracing::warn!(
         cvu_last4 = cvu.last4(),
         status,
         "an operator changed an account"
     );
     let cvu = cvu.to_string();
-    Ok(json(StatusCode::OK, &StandingBody { cvu, status }))
+    let mut answer = json(StatusCode::OK, &StandingBody { cvu, status });
+    answer.extensions_mut().insert(Changed(changes));
+    Ok(answer)
 }
 
 /// Blocks outgoing movements of an account; money that comes in is still welcome.

@@ -13,29 +13,33 @@
 //! **Failure.** If the process stops in between, the proposal stays approved without an end: see
 //! [`caudal_ledger::people::approvals`].
 
-pub(super) mod voting;
+pub(crate) mod voting;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
-use caudal_http::body::Body;
-use caudal_http::errors::HandlerResult;
+use caudal_actors::platform::realms;
+use caudal_actors::realms::Target;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
-use caudal_http::{AppState, current};
+use caudal_http::{AppState, current, shown};
+use caudal_ledger::cases::CaseId;
+use caudal_ledger::ids::{RealmId, TransferId};
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
-use caudal_ledger::people::audit::AuditEntry;
+use caudal_ledger::people::audit::{AuditDetails, AuditEntry, FieldChange};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
+use caudal_ledger::tenants::{ApiKey, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::access::Acting;
+use super::cases::CaseBody;
+use super::changes::{ChangeBody, state};
 use super::people::AuditOutcome;
-use super::requests::ChangeTenant;
 use super::shapes::{KeyBody, List};
-use super::{AdminState, relations};
+use super::{AdminState, cases, proposals};
 use caudal_http::declared::{declared, id};
 
 /// What one person asked for, and what became of it.
@@ -59,11 +63,18 @@ pub(super) struct ApprovalBody {
     /// The body of the request.
     #[schema(value_type = Object)]
     request: Value,
-    /// The tenant that it is about, if it is about a tenant or a key.
+    /// The tenant that it is about, if it is about a tenant, a key or a case.
     tenant_id: Option<String>,
     tenant_name: Option<String>,
-    /// What would change, as long as it waits: of a tenant's relation to its bank.
+    /// The fields that would change: as long as it waits, from how they are now; afterwards, from how they were when it
+    /// was asked for.
     changes: Vec<ChangeBody>,
+    /// The case or the transfer that would be decided; in the answers about one approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    case: Option<CaseBody>,
+    /// The accounts of the case, and the one that would be credited, as they are now; in the answers about one approval.
+    accounts: Vec<AccountBody>,
     /// The key that would be replaced.
     key: Option<KeyBody>,
     decided_by: Option<String>,
@@ -79,19 +90,26 @@ pub(super) struct ApprovalBody {
     answer: Option<Value>,
 }
 
-/// A field that a request would change.
+/// An account that a request is about.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ProposedChange)]
-pub(crate) struct ChangeBody {
-    /// Its name.
-    pub field: String,
-    /// Its value now; null where the platform's counts.
-    pub before: Option<String>,
-    /// Its value once the request is approved.
-    pub after: Option<String>,
+#[serde(rename_all = "camelCase")]
+#[schema(as = AccountInvolved)]
+pub(crate) struct AccountBody {
+    /// Its CVU.
+    pub cvu: String,
+    /// The name of its first holder.
+    pub holder_name: String,
+    /// The CUIT of its first holder.
+    pub cuit: String,
+    /// `registered`, `active`, `suspended` or `closed`.
+    pub status: &'static str,
+    /// What is available.
+    pub available: String,
+    /// What is held.
+    pub held: String,
 }
 
-fn shown(
+fn body(
     app: &AppState,
     approval: &Approval,
     now: Timestamp,
@@ -106,9 +124,7 @@ fn shown(
     let request: Option<Value> = serde_json::from_str(&proposal.body).ok();
     let platform = app.engine.platform();
     let ApprovalSubject { tenant, key } = ApprovalSubject::of(&platform, proposal);
-    let waits = approval.waits_at(now);
-    let changes = tenant.filter(|_| waits && proposal.action == "changeTenant");
-    let changes = changes.map(|tenant| bank_changes(tenant, &proposal.body));
+    let changes = changes(app, approval, now);
     ApprovalBody {
         id: proposal.number,
         state: approval.state(now),
@@ -121,7 +137,9 @@ fn shown(
         request: request.unwrap_or(Value::Null),
         tenant_id: tenant.map(|tenant| tenant.id.clone()),
         tenant_name: tenant.map(|tenant| tenant.name.clone()),
-        changes: changes.into_iter().flatten().collect(),
+        changes: changes.into_iter().map(ChangeBody::from).collect(),
+        case: None,
+        accounts: Vec::new(),
         key: key.map(|key| KeyBody::of(app, key, None)),
         decided_by: vote.as_ref().map(|vote| vote.by.clone()),
         decided_at: vote.as_ref().map(|vote| vote.at.to_string()),
@@ -146,33 +164,106 @@ impl<'a> ApprovalSubject<'a> {
         let key = platform.keys.get(&proposal.subject);
         let key = key.filter(|_| proposal.action == "rotateKey");
         let tenant = key.map_or(proposal.subject.as_str(), |key| key.tenant.as_str());
+        let of_case = case_of(proposal).and_then(|id| {
+            let found = realms(platform).find(|(it, mode)| it.realm(*mode) == realm_of(id));
+            found.map(|(tenant, _)| tenant)
+        });
         Self {
-            tenant: platform.tenants.get(tenant),
+            tenant: platform.tenants.get(tenant).or(of_case),
             key,
         }
     }
 }
 
-/// The fields of a tenant's bank relations that the body of a request would change.
-pub(crate) fn bank_changes(tenant: &Tenant, body: &str) -> Vec<ChangeBody> {
-    let sent = Body::parse(body.as_bytes()).map(ChangeTenant::read);
-    let banks = sent.ok().and_then(Result::ok).and_then(|sent| sent.banks);
-    let new = banks.map(|banks| banks.over(&tenant.banks));
-    let mut found = Vec::new();
-    for mode in [Mode::Live, Mode::Test] {
-        let old = relations::fields(tenant.banks.of(mode));
-        let new = new.iter().flat_map(|new| relations::fields(new.of(mode)));
-        for ((name, before), (_, after)) in old.into_iter().zip(new) {
-            if before != after {
-                found.push(ChangeBody {
-                    field: format!("bank.{}.{name}", mode.as_str()),
-                    before,
-                    after,
-                });
-            }
-        }
+/// The fields that an approval is about: those that it would change now, as long as it waits.
+pub(crate) fn changes(app: &AppState, approval: &Approval, now: Timestamp) -> Vec<FieldChange> {
+    let proposal = &approval.proposal;
+    if approval.waits_at(now) {
+        proposals::fields(app, &proposal.action, &proposal.subject, &proposal.body)
+    } else {
+        proposal.changes.clone()
     }
-    found
+}
+
+/// The case that a request would decide, whatever its state.
+pub(crate) fn case_of(proposal: &Proposal) -> Option<CaseId> {
+    match proposal.action.as_str() {
+        "decideCase" => CaseId::parse(&proposal.subject),
+        "decideTransfer" => TransferId::parse(&proposal.subject).map(CaseId::Transfer),
+        _ => None,
+    }
+}
+
+/// The realm of a case.
+const fn realm_of(id: CaseId) -> RealmId {
+    match id {
+        CaseId::Transfer(id) => id.0.realm,
+        CaseId::Suspense(id) => id.realm,
+        CaseId::Unbooked(id) => id.realm,
+        CaseId::Collector(id) => id.realm,
+    }
+}
+
+/// The accounts here whose CVUs are in some text, as they are now.
+///
+/// # Errors
+/// Those of every reading door.
+pub(crate) async fn accounts_in(app: &AppState, text: &str) -> Result<Vec<AccountBody>, ApiError> {
+    let engine = &app.engine;
+    let mut found = Vec::new();
+    for cvu in shown::cvus(text.as_bytes()) {
+        let (realm, number) = match engine.operators().locate(cvu).await {
+            Ok(found) => found,
+            // It is an account of somebody else.
+            Err(Failure::Rejected(_)) => continue,
+            Err(why) => return Err(why.into()),
+        };
+        let target = Target::Account(number);
+        let account = engine.queries().view(realm, target).await?.account;
+        found.push(AccountBody {
+            cvu: cvu.to_string(),
+            holder_name: account.holder.name.to_string(),
+            cuit: account.holder.cuit.to_string(),
+            status: account.status.as_str(),
+            available: account.balance.available.to_string(),
+            held: account.balance.held.to_string(),
+        });
+    }
+    Ok(found)
+}
+
+/// An approval with its number, as it is shown.
+fn numbered(
+    admin_state: &AdminState,
+    number: u64,
+    answer: Option<Value>,
+) -> Result<(ApprovalBody, Proposal), ApiError> {
+    let app = &admin_state.app;
+    let approvals = app.engine.operators().staff().approvals;
+    let approval = approvals.numbered(number)?;
+    let body = body(app, approval, app.engine.now(), answer);
+    Ok((body, approval.proposal.clone()))
+}
+
+impl ApprovalBody {
+    /// Adds the case that a request is about, and the accounts.
+    ///
+    /// # Errors
+    /// Those of every reading door.
+    async fn with_case(&mut self, admin_state: &AdminState, of: Proposal) -> Result<(), ApiError> {
+        let Some(id) = case_of(&of) else {
+            return Ok(());
+        };
+        self.case = match cases::read(admin_state, id).await {
+            Ok(case) => Some(case),
+            // Without its case the request says what it says.
+            Err(why) if why.status == StatusCode::NOT_FOUND => None,
+            Err(why) => return Err(why),
+        };
+        let text = format!("{} {}", of.body, state(&self.case));
+        self.accounts = accounts_in(&admin_state.app, &text).await?;
+        Ok(())
+    }
 }
 
 /// Stores a request until another person decides: 202 with the proposal.
@@ -187,7 +278,9 @@ pub(super) async fn ask(admin_state: &AdminState, acting: &Acting) -> HandlerRes
         subject,
         ..
     } = acting;
-    let body = std::str::from_utf8(&acting.body);
+    // The body parsed as JSON before.
+    let sent = std::str::from_utf8(&acting.body).map_err(|_| Failure::Bug)?;
+    let changes = proposals::fields(&admin_state.app, operation.id, subject, sent);
     let proposal = Proposal {
         number: 0,
         by: operator.name.clone(),
@@ -195,11 +288,12 @@ pub(super) async fn ask(admin_state: &AdminState, acting: &Acting) -> HandlerRes
         action: operation.id.to_owned(),
         subject: subject.clone(),
         reason: acting.why().to_owned(),
-        // The body parsed as JSON before.
-        body: body.map_err(|_| Failure::Bug)?.to_owned(),
+        body: sent.to_owned(),
         expires_at: Timestamp::default(),
+        changes: changes.clone(),
     };
-    let entry = entry(&proposal, proposal.reason.clone(), AuditOutcome::Begun);
+    let details = AuditDetails::of_changes(changes);
+    let entry = entry(&proposal, AuditOutcome::Begun, details);
     let asked = engine
         .operators()
         .approve(ApprovalOrder::Ask(proposal), Some(entry));
@@ -210,21 +304,22 @@ pub(super) async fn ask(admin_state: &AdminState, acting: &Acting) -> HandlerRes
         "an approval waits"
     );
     let approval = done.staff.approvals.numbered(done.number)?;
-    let body = shown(&admin_state.app, approval, engine.now(), None);
+    let body = body(&admin_state.app, approval, engine.now(), None);
     Ok(json(StatusCode::ACCEPTED, &body))
 }
 
 /// An audit entry about a proposal, under the name of the person who asked.
-fn entry(proposal: &Proposal, reason: String, outcome: AuditOutcome) -> AuditEntry {
+fn entry(proposal: &Proposal, outcome: AuditOutcome, details: AuditDetails) -> AuditEntry {
     AuditEntry {
         operator: proposal.by.clone(),
         role: proposal.role,
         action: proposal.action.clone(),
         subject: proposal.subject.clone(),
-        reason,
+        reason: proposal.reason.clone(),
         request_id: current::request().id,
         outcome,
         omitted: 0,
+        details,
     }
 }
 
@@ -242,7 +337,7 @@ pub(crate) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
         admin_state.app.engine.now(),
     );
     let items = approvals.all().rev();
-    let items = items.map(|it| shown(&admin_state.app, it, now, None));
+    let items = items.map(|it| body(&admin_state.app, it, now, None));
     json(StatusCode::OK, &List::of(items.collect()))
 }
 
@@ -265,13 +360,7 @@ pub(crate) async fn one(
     admin_state: web::Data<AdminState>,
     path: web::Path<String>,
 ) -> HandlerResult {
-    let (approvals, now) = (
-        admin_state.app.engine.operators().staff().approvals,
-        admin_state.app.engine.now(),
-    );
-    let approval = approvals.numbered(ApprovalInPath::read(&path)?)?;
-    Ok(json(
-        StatusCode::OK,
-        &shown(&admin_state.app, approval, now, None),
-    ))
+    let (mut body, proposal) = numbered(&admin_state, ApprovalInPath::read(&path)?, None)?;
+    body.with_case(&admin_state, proposal).await?;
+    Ok(json(StatusCode::OK, &body))
 }

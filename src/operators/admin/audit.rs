@@ -1,11 +1,14 @@
 //! The audit log for auditors: newest first, as pages of JSON or as one JSON entry per line.
 
+use std::collections::BTreeMap;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_actors::engine::lists::{ListCursor, Listing};
 use caudal_actors::engine::people::{AuditPage, AuditQuery, AuditRow};
 use caudal_actors::failure::Failure;
+use caudal_http::AppState;
 use caudal_http::cursors;
 use caudal_http::errors::ApiError;
 use caudal_http::params::params;
@@ -13,12 +16,13 @@ use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
 use caudal_http::respond::{json, next};
 use caudal_http::shapes::DayOrInstant;
 use caudal_http::text;
-use caudal_ledger::people::audit::{AuditFilter, AuditOutcome};
+use caudal_ledger::people::audit::{AuditDetails, AuditFilter, AuditOutcome};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::AdminState;
+use super::changes::ChangeBody;
 
 /// The media type of one JSON entry per line.
 const NDJSON: &str = "application/x-ndjson";
@@ -31,12 +35,12 @@ struct EntryBody {
     /// Its place in the log, from 1 without gaps.
     sequence: u64,
     at: String,
-    /// The name of the person; `root` is the configured admin key.
+    /// The name of the person; `root` is the configured admin key. Of reads with a key of a tenant (role `key`) its id.
     operator: String,
     role: &'static str,
     /// What was done: the id of the operation.
     action: String,
-    /// What it was done to.
+    /// What it was done to; of a look, the list or page with its query, as it was sent.
     subject: String,
     /// Why; empty where nobody had to say.
     reason: String,
@@ -48,9 +52,18 @@ struct EntryBody {
     status: Option<u16>,
     /// The entry that says that it was begun.
     of: Option<u64>,
-    /// The approval for which it waits.
+    /// The approval for which it waits, or by which it was done.
     approval: Option<u64>,
-    /// How many looks, checks and denials of this operator, between their entry before this one and this one, have no entry:
+    /// Who approved it.
+    approved_by: Option<String>,
+    /// Why that person approved it.
+    approval_reason: Option<String>,
+    /// The CVUs that were shown, each with how often: at most 500. `TENANT/MODE/*` stands for exports and streams of that
+    /// realm.
+    shown: BTreeMap<String, u64>,
+    /// The fields that changed, or that would once it is approved.
+    changes: Vec<ChangeBody>,
+    /// How many checks and denials of this operator, between their entry before this one and this one, have no entry:
     /// 20 at once and one more every 3 s have one.
     omitted: u64,
 }
@@ -65,6 +78,11 @@ impl From<AuditRow> for EntryBody {
             AuditOutcome::Asked { approval } => (None, None, Some(approval)),
             AuditOutcome::Begun | AuditOutcome::Looked | AuditOutcome::Denied => (None, None, None),
         };
+        let AuditDetails {
+            shown,
+            changes,
+            second,
+        } = entry.details;
         Self {
             sequence: row.sequence,
             at: row.at.to_string(),
@@ -77,7 +95,11 @@ impl From<AuditRow> for EntryBody {
             outcome: entry.outcome.as_str(),
             status,
             of,
-            approval,
+            approval: approval.or(second.as_ref().map(|it| it.approval)),
+            approved_by: second.as_ref().map(|it| it.by.clone()),
+            approval_reason: second.map(|it| it.reason),
+            shown,
+            changes: changes.into_iter().map(ChangeBody::from).collect(),
             omitted: entry.omitted,
         }
     }
@@ -100,7 +122,8 @@ params! {
         operator: Option<String> = text("operator") as Option<String>;
         /// Only this action, for instance `decideTransfer`.
         action: Option<String> = text("action") as Option<String>;
-        /// Only those about this tenant, key, CVU, case or name.
+        /// Only those about this tenant, key, CVU, CUIT, case or name: done to it, asked for, or shown. Of a CUIT, those about
+        /// its accounts.
         subject: Option<String> = text("subject") as Option<String>;
         /// Only those of the request with this id.
         request_id: Option<String> = text("requestId") as Option<String>;
@@ -117,7 +140,24 @@ params! {
     }
 }
 
-/// Lists the audit log, newest first. A page with few entries or none still says in `X-Next-ListCursor` where the log
+/// The names of a subject that is searched for; none if none is. What keys have read so far is written first, so that
+/// the search finds it.
+///
+/// # Errors
+/// When the store takes no writes; those of every reading door.
+pub(crate) async fn subjects(
+    app: &AppState,
+    subject: Option<&str>,
+) -> Result<Vec<String>, ApiError> {
+    app.key_reads.write(&app.engine).await?;
+    match subject {
+        Some(subject) => Ok(app.engine.operators().names_of(subject).await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Lists the audit log, newest first. Counts of reads with keys (`readByKey`) are listed only with a subject, an action or
+/// an operator. A page with few entries or none still says in `X-Next-ListCursor` where the log
 /// goes on. With `Accept: application/x-ndjson` it is one entry a line.
 #[utoipa::path(
     get,
@@ -138,7 +178,7 @@ pub(super) async fn list(
         filter: AuditFilter {
             operator: sent.operator,
             action: sent.action,
-            subject: sent.subject,
+            subjects: subjects(&admin_state.app, sent.subject.as_deref()).await?,
             request_id: sent.request_id,
         },
         from: sent.from,

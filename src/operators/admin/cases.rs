@@ -42,7 +42,7 @@ use caudal_http::query::{LIMIT_MAX, OFFSET_MAX};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Case)]
-struct CaseBody {
+pub(super) struct CaseBody {
     id: String,
     kind: &'static str,
     tenant_id: Option<String>,
@@ -422,8 +422,17 @@ pub(super) async fn one(
     admin_state: web::Data<AdminState>,
     path: web::Path<String>,
 ) -> HandlerResult {
+    let body = self::read(&admin_state, CaseInPath::read(&path)?).await?;
+    Ok(json(StatusCode::OK, &body))
+}
+
+/// A case, open or decided, with the calls to the bank.
+///
+/// # Errors
+/// When there is none; those of every reading door.
+pub(super) async fn read(admin_state: &AdminState, id: CaseId) -> Result<CaseBody, ApiError> {
     let engine = &admin_state.app.engine;
-    let body = match CaseInPath::read(&path)? {
+    Ok(match id {
         CaseId::Transfer(id) => {
             let found = engine
                 .operators()
@@ -433,24 +442,23 @@ pub(super) async fn one(
             let (case, calls) = found;
             CaseBody {
                 bank_calls: calls.iter().map(BankCallBody::from).collect(),
-                ..render(&admin_state, &(id.0.realm, case))
+                ..render(admin_state, &(id.0.realm, case))
             }
         }
         CaseId::Suspense(id) => of_suspense(
-            &admin_state,
+            admin_state,
             id.realm,
             &engine.operators().suspense_case(id)?,
         ),
         CaseId::Unbooked(id) => of_unbooked(
-            &admin_state,
+            admin_state,
             id.realm,
             &engine.operators().unbooked_case(id)?,
         ),
         CaseId::Collector(id) => of_collector(
-            &admin_state,
+            admin_state,
             id.realm,
             &engine.operators().collector_case(id)?,
         ),
-    };
-    Ok(json(StatusCode::OK, &body))
+    })
 }

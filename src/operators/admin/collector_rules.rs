@@ -13,10 +13,11 @@ use caudal_ledger::collector::{CollectorClass, CollectorRule, RULE_TEXT_MAX, RUL
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::tenants::orders::PlatformOrder;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::AdminState;
 use super::tenants::TenantInPath;
+use super::{AdminState, changes};
 
 fn incoming(word: &str) -> Result<bool, Mistake> {
     match word {
@@ -133,10 +134,20 @@ pub(super) async fn set(
         counterparty_cuit: rule.counterparty_cuit,
         class: rule.class,
     });
+    let _alone = admin_state.changes.lock().await;
+    let operators = admin_state.app.engine.operators();
     let id = path.into_inner();
+    let platform = admin_state.app.engine.platform();
+    let before = state_of(&platform.tenant(&id)?.collector_rules);
     let order = PlatformOrder::SetCollectorRules(id.clone(), rules.collect());
-    let platform = admin_state.app.engine.operators().administer(order).await?;
-    let tenant = platform.tenant(&id)?;
+    let platform = operators.administer(order).await?;
+    let rules = &platform.tenant(&id)?.collector_rules;
     tracing::info!(tenant = id, "rules for the collector account changed");
-    Ok(json(StatusCode::OK, &shown(&tenant.collector_rules)))
+    let answer = json(StatusCode::OK, &shown(rules));
+    Ok(changes::attach(answer, &before, &state_of(rules)))
+}
+
+/// The rules as the audit log compares them before and after a change.
+fn state_of(rules: &[CollectorRule]) -> Value {
+    changes::state(&serde_json::json!({"collectorRules": shown(rules)}))
 }

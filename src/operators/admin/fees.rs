@@ -17,7 +17,7 @@ use caudal_ledger::ids::RealmId;
 use super::accounts::CvuInPath;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
-use super::{AdminState, accounts};
+use super::{AdminState, accounts, changes};
 
 /// Checks that every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's
 /// own type in one of these realms.
@@ -76,8 +76,14 @@ pub(super) async fn set(
     let fees = rules(fees);
     can_be_charged(&admin_state.app, &[realm], &fees).await?;
     let order = ProfileOrder::ChangeFees(fees);
-    let view = accounts::change(engine, realm, Target::Account(account), order).await?;
+    let target = Target::Account(account);
+    // No other change may come in between: the audit log has the schedule before and after.
+    let _alone = admin_state.changes.lock().await;
+    let old = engine.queries().view(realm, target).await?;
+    let before = changes::state(&ScheduleBody::of(cvu, &old.account.fees));
+    let view = accounts::change(engine, realm, target, order).await?;
     tracing::info!(cvu_last4 = cvu.last4(), "account fee schedule changed");
     let body = ScheduleBody::of(cvu, &view.account.fees);
-    Ok(json(StatusCode::OK, &body))
+    let (answer, after) = (json(StatusCode::OK, &body), changes::state(&body));
+    Ok(changes::attach(answer, &before, &after))
 }

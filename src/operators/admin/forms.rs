@@ -29,7 +29,7 @@ fn acting(
         body: body.to_owned().into(),
         entry: 0,
         operation: operation.ok_or(Refusal::NoAdminRoute)?,
-        approved: false,
+        second: None,
     })
 }
 

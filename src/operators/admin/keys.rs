@@ -210,7 +210,7 @@ pub(super) async fn issued(
 /// Whether issuing or rotating a key of a mode has to wait for a second person: of a live key it does as soon as any
 /// tenant's policy needs one for anything. A live key moves money, and the money of tenants may be on one account.
 fn takes_two(platform: &Platform, mode: Mode, acting: &Acting) -> bool {
-    mode == Mode::Live && platform.has_four_eyes() && !acting.approved
+    mode == Mode::Live && platform.has_four_eyes() && acting.second.is_none()
 }
 
 impl IssueKey {

@@ -10,7 +10,7 @@
 use caudal_actors::failure::Failure;
 use caudal_http::AppState;
 use caudal_http::current;
-use caudal_ledger::people::audit::AuditEntry;
+use caudal_ledger::people::audit::{AuditDetails, AuditEntry};
 use caudal_ledger::people::{Person, ROOT};
 
 pub(crate) use caudal_ledger::people::audit::AuditOutcome;
@@ -79,9 +79,10 @@ pub(crate) fn root(app: &AppState) -> Option<Operator> {
     app.root.as_ref().map(|_| Operator::root())
 }
 
-/// Writes an entry to the audit log and returns its sequence once it is durable; 0 for a look or a denial beyond the
+/// Writes an entry to the audit log and returns its sequence once it is durable; 0 for a login or a denial beyond the
 /// operator's allowance, which is counted instead ([`caudal_http::audit_rate`]). Texts are cut at the lengths that
-/// [`caudal_ledger::people::audit`] names. `action` is the admin API's operation id where there is one.
+/// [`caudal_ledger::people::audit`] names. `action` is the admin API's operation id where there is one. Looks go through
+/// [`super::looks`].
 ///
 /// # Errors
 /// When the store takes no writes. The caller must then not act.
@@ -92,11 +93,29 @@ pub(crate) async fn audit(
     subject: &str,
     reason: &str,
     outcome: AuditOutcome,
+    details: AuditDetails,
 ) -> Result<u64, Failure> {
-    let (name, rate) = (&operator.name, &app.audit_rate);
-    if matches!(outcome, AuditOutcome::Looked | AuditOutcome::Denied) && !rate.admits(name) {
+    let rate = &app.audit_rate;
+    let light = matches!(outcome, AuditOutcome::Looked | AuditOutcome::Denied);
+    if light && !rate.admits(&operator.name) {
         return Ok(0);
     }
+    write(app, operator, (action, subject), reason, outcome, details).await
+}
+
+/// Writes an entry to the audit log, whatever the operator's allowance.
+///
+/// # Errors
+/// When the store takes no writes.
+pub(super) async fn write(
+    app: &AppState,
+    operator: &Operator,
+    (action, subject): (&str, &str),
+    reason: &str,
+    outcome: AuditOutcome,
+    details: AuditDetails,
+) -> Result<u64, Failure> {
+    let (name, rate) = (&operator.name, &app.audit_rate);
     let omitted = rate.taken(name);
     let entry = AuditEntry {
         operator: name.clone(),
@@ -107,6 +126,7 @@ pub(crate) async fn audit(
         request_id: current::request().id,
         outcome,
         omitted,
+        details,
     };
     let noted = app.engine.operators().audit(entry).await;
     if noted.is_err() {

@@ -6,7 +6,7 @@ use caudal_http::AppState;
 use caudal_http::bodies::words::BankKindWord;
 use caudal_http::errors::ApiError;
 use caudal_http::words::{Mistake, Refusal};
-use caudal_ledger::tenants::{BankRelation, Mode};
+use caudal_ledger::tenants::Mode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -62,20 +62,6 @@ struct RelationBody {
     notice_secret_file: Option<String>,
     /// The collector account in use, its own or the platform's; null without a bank.
     collector_in_use: Option<String>,
-}
-
-/// The fields of a relation with their names on the wire, for people who compare two.
-pub(super) fn fields(relation: &BankRelation) -> [(&'static str, Option<String>); 7] {
-    let it = relation.clone();
-    [
-        ("kind", Some(it.kind.as_str().to_owned())),
-        ("collectorCbu", it.collector.map(|cbu| cbu.to_string())),
-        ("pspCode", it.psp_code.map(|code| code.to_string())),
-        ("baseUrl", it.base_url),
-        ("username", it.username),
-        ("passwordFile", it.password_file),
-        ("noticeSecretFile", it.notice_secret_file),
-    ]
 }
 
 /// The relations of a tenant.

@@ -7,8 +7,9 @@ use caudal_http::keys;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::money::Money;
+use caudal_ledger::tenants::orders::TenantChange;
 use caudal_ledger::tenants::scopes::{Network, Scope};
-use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
+use caudal_ledger::tenants::{ApiKey, Mode, Platform, Serving, Tenant};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -136,6 +137,18 @@ impl RealmStatesBody {
 }
 
 impl TenantBody {
+    /// A tenant as it would be after a change.
+    pub(super) fn after(app: &AppState, tenant: &Tenant, change: TenantChange) -> Self {
+        let serving = |mode| change.serving(mode).map(Serving::as_str);
+        let (live, test) = (serving(Mode::Live), serving(Mode::Test));
+        let mut body = Self::of(app, &change.over(tenant));
+        body.realms = RealmStatesBody {
+            live: live.unwrap_or(body.realms.live),
+            test: test.unwrap_or(body.realms.test),
+        };
+        body
+    }
+
     /// A tenant in its current state.
     pub(super) fn of(app: &AppState, tenant: &Tenant) -> Self {
         let four_eyes = tenant.policy.four_eyes;

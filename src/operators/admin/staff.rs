@@ -11,13 +11,15 @@ use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
+use caudal_ledger::people::audit::FieldChange;
 use caudal_ledger::people::{Credential, PeopleOrder, Person, PersonName, Role};
 use caudal_ledger::rejection::Rejection;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::AdminState;
-use super::access::{Acting, ActionOutcome, CreatedSubject};
+use super::access::{Acting, CreatedSubject};
+use super::changes::Changed;
 use super::people::Operator;
 use super::shapes::List;
 use caudal_http::declared::{declared, id};
@@ -169,8 +171,11 @@ pub(super) async fn change(
     tracing::warn!(role = role.as_str(), "role changed; see the audit log");
     let person = shown(found(&staff, &name)?, None);
     let mut answer = json(StatusCode::OK, &person);
-    let came = format!("{} before, {} now", before.as_str(), role.as_str());
-    answer.extensions_mut().insert(ActionOutcome(came));
+    answer.extensions_mut().insert(Changed(vec![FieldChange {
+        field: "role".to_owned(),
+        before: Some(before.as_str().to_owned()),
+        after: Some(role.as_str().to_owned()),
+    }]));
     Ok(answer)
 }
 

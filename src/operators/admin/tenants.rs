@@ -19,7 +19,7 @@ use super::approvals::{self, ApprovalBody};
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
-use super::{AdminState, relations};
+use super::{AdminState, changes, proposals, relations};
 use caudal_http::declared::declared;
 
 /// Creates a tenant with its two realms.
@@ -173,38 +173,25 @@ pub(super) async fn changed(
     let _turn = admin_state.changes.lock().await;
     let platform = admin_state.app.engine.platform();
     let old = platform.tenant(id)?.clone();
-    let sent = ChangeTenant::read(sent)?;
-    let banks = sent.banks.map(|sent| sent.over(&old.banks));
-    let limits = sent.limits.as_ref();
-    let fees = sent.fees.map(rules);
-    if let Some(fees) = &fees {
+    let change = proposals::change_of(&old, ChangeTenant::read(sent)?);
+    if let Some(fees) = &change.fees {
         can_be_charged(&admin_state.app, &[old.live, old.test], fees).await?;
     }
-    let change = TenantChange {
-        name: sent.name,
-        policy: sent.policy.map(|sent| sent.over(old.policy)),
-        limits: limits.map(|sent| old.limits.changed(sent.inherited)),
-        total_limits: limits.map(|sent| old.total_limits.changed(sent.total)),
-        fees,
-        live_bank: banks.as_ref().map(|banks| banks.live.clone()),
-        test_bank: banks.as_ref().map(|banks| banks.test.clone()),
-        live: sent.realms.as_ref().and_then(|realms| realms.live),
-        test: sent.realms.as_ref().and_then(|realms| realms.test),
-    };
+    let new = change.clone().over(&old);
     for mode in [Mode::Live, Mode::Test] {
-        let new = banks.as_ref().map(|banks| banks.of(mode));
-        if let Some(new) = new.filter(|new| *new != old.banks.of(mode)) {
+        if new.banks.of(mode) != old.banks.of(mode) {
             let relation = Relation {
-                own: new.clone(),
+                own: new.banks.of(mode).clone(),
                 ..Relation::of(&old, mode)
             };
             relations::check(&admin_state.app, &relation)?;
         }
     }
-    let relates = banks.is_some_and(|new| new != old.banks) && platform.has_four_eyes();
-    if !acting.approved && (relates || takes_two(&platform, &old, &change)) {
+    let relates = new.banks != old.banks && platform.has_four_eyes();
+    if acting.second.is_none() && (relates || takes_two(&platform, &old, &change)) {
         return approvals::ask(admin_state, acting).await;
     }
+    let before = changes::state(&TenantBody::of(&admin_state.app, &old));
     let platform = admin_state
         .app
         .engine
@@ -212,11 +199,9 @@ pub(super) async fn changed(
         .change_tenant(&old, change)
         .await?;
     tracing::info!(tenant = old.id, "tenant changed");
-    let tenant = platform.tenant(&old.id)?;
-    Ok(json(
-        StatusCode::OK,
-        &TenantBody::of(&admin_state.app, tenant),
-    ))
+    let body = TenantBody::of(&admin_state.app, platform.tenant(&old.id)?);
+    let (answer, after) = (json(StatusCode::OK, &body), changes::state(&body));
+    Ok(changes::attach(answer, &before, &after))
 }
 
 /// Whether a change of a tenant needs a second person: a raise of limits does where the tenant's policy says so, and so
@@ -281,11 +266,14 @@ pub(super) async fn set(admin_state: &AdminState, acting: &Acting, sent: Body) -
         let wary = it.policy.four_eyes.limit_raises;
         wary && raises(&it.limits, above.0, &it.limits, above.1)
     };
-    if !acting.approved && old.tenants.values().any(raises) {
+    if acting.second.is_none() && old.tenants.values().any(raises) {
         return approvals::ask(admin_state, acting).await;
     }
     let order = PlatformOrder::ChangePlatform { limits, fees };
     let platform = admin_state.app.engine.operators().administer(order).await?;
     tracing::info!("platform changed");
-    Ok(json(StatusCode::OK, &PlatformBody::from(platform.as_ref())))
+    let body = PlatformBody::from(platform.as_ref());
+    let before = changes::state(&PlatformBody::from(old.as_ref()));
+    let (answer, after) = (json(StatusCode::OK, &body), changes::state(&body));
+    Ok(changes::attach(answer, &before, &after))
 }

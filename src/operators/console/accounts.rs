@@ -57,7 +57,6 @@ pub(super) async fn list(context: PageContext, path: web::Path<(String, String)>
 
 async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
-    context.record_look("listAccounts", &place.tenant).await?;
     let asked = context.asks("status");
     let text = context
         .asks("text")

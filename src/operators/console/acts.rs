@@ -1,4 +1,4 @@
-//! Acts of operators at the console, and their looks at personal data: all of it is in the audit log.
+//! Acts of operators at the console: all of them are in the audit log, as their looks are ([`super::looks`]).
 //!
 //! **Order.** As at the admin API: the entry that an act begins is durable before the act, and a second entry says
 //! how it ended. Without the first, nothing is done. Of several nodes only the owner of the log does them.
@@ -6,7 +6,7 @@
 use caudal_actors::failure::Failure;
 use caudal_http::errors::ApiError;
 use caudal_http::words::Refusal;
-use caudal_ledger::people::audit::REASON_MAX;
+use caudal_ledger::people::audit::{AuditDetails, FieldChange, REASON_MAX};
 
 use super::page_context::{PageContext, SubmittedForm};
 use crate::admin::people::{AuditOutcome, Power, audit};
@@ -28,10 +28,10 @@ pub(super) struct AuditedAct<'a> {
 }
 
 /// How an act ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum ActOutcome {
-    /// It was done.
-    Done,
+    /// It was done, and these fields changed.
+    Done(Vec<FieldChange>),
     /// It waits for a second person's approval.
     Asked,
 }
@@ -42,9 +42,11 @@ impl PageContext {
         act: &AuditedAct<'_>,
         reason: &str,
         outcome: AuditOutcome,
+        changes: Vec<FieldChange>,
     ) -> Result<u64, Failure> {
         let (app, who) = (&self.admin_state.app, &self.session.who);
-        audit(app, who, act.action, act.subject, reason, outcome).await
+        let details = AuditDetails::of_changes(changes);
+        audit(app, who, act.action, act.subject, reason, outcome, details).await
     }
 
     /// Checks that the visitor may do something; a denied attempt is written down.
@@ -52,27 +54,12 @@ impl PageContext {
         if self.session.who.role.may(act.power) {
             return Ok(());
         }
-        if let Err(why) = self.note(act, "", AuditOutcome::Denied).await {
+        let denied = self.note(act, "", AuditOutcome::Denied, Vec::new());
+        if let Err(why) = denied.await {
             tracing::error!(%why, "what was denied could not be written into the audit log");
         }
         let role = act.power.least().as_str();
         Err(Refusal::RoleMissing { role }.into())
-    }
-
-    /// Writes down that somebody looked at a person's affairs.
-    pub(super) async fn record_look(
-        &self,
-        action: &'static str,
-        subject: &str,
-    ) -> Result<(), ApiError> {
-        let act = AuditedAct {
-            action,
-            subject,
-            power: Power::Read,
-            grave: false,
-        };
-        self.note(&act, "", AuditOutcome::Looked).await?;
-        Ok(())
     }
 
     /// Refuses what the visitor's role may not see.
@@ -99,12 +86,12 @@ impl SubmittedForm {
         act: AuditedAct<'_>,
         work: impl Future<Output = Result<(), ApiError>>,
     ) -> Result<(), ApiError> {
-        let done = async { work.await.map(|()| ActOutcome::Done) };
+        let done = async { work.await.map(|()| ActOutcome::Done(Vec::new())) };
         self.between(act, done).await.map(drop)
     }
 
-    /// Like [`Self::does`], for an act that may have to wait for a second person: then it already has its second
-    /// entry.
+    /// Like [`Self::does`], for an act that changes fields, or that may have to wait for a second person: then it already
+    /// has its second entry.
     pub(super) async fn does_or_asks(
         &self,
         act: AuditedAct<'_>,
@@ -133,7 +120,7 @@ impl SubmittedForm {
         let (app, who) = (&self.context.admin_state.app, &self.context.session.who);
         let begun = if act.grave || app.audit_rate.admits(&who.name) {
             self.context
-                .note(&act, &reason, AuditOutcome::Begun)
+                .note(&act, &reason, AuditOutcome::Begun, Vec::new())
                 .await
                 .map(Some)
         } else {
@@ -151,7 +138,7 @@ impl SubmittedForm {
         let done = work.await;
         let outcome = of.and_then(|of| match &done {
             Ok(ActOutcome::Asked) => None,
-            Ok(ActOutcome::Done) => Some(AuditOutcome::Done { of, status: DONE }),
+            Ok(ActOutcome::Done(_)) => Some(AuditOutcome::Done { of, status: DONE }),
             // It may have been done, so the entry that it began stays alone.
             Err(why) if why.is_unknown() => None,
             Err(why) => Some(AuditOutcome::Failed {
@@ -159,8 +146,12 @@ impl SubmittedForm {
                 status: why.status.as_u16(),
             }),
         });
+        let changes = match &done {
+            Ok(ActOutcome::Done(changes)) => changes.clone(),
+            Ok(ActOutcome::Asked) | Err(_) => Vec::new(),
+        };
         if let Some(outcome) = outcome
-            && let Err(why) = self.context.note(&act, &reason, outcome).await
+            && let Err(why) = self.context.note(&act, &reason, outcome, changes).await
         {
             let action = act.action;
             tracing::error!(%why, action, "the outcome could not be written to the audit log");

@@ -5,17 +5,19 @@
 
 use actix_web::{HttpResponse, web};
 use caudal_http::errors::ApiError;
-use caudal_http::words::Mistake;
-use caudal_ledger::people::approvals::Approval;
-use caudal_ledger::people::audit::REASON_MAX;
+use caudal_http::words::{Mistake, Say as _};
+use caudal_ledger::people::approvals::{Approval, Proposal};
+use caudal_ledger::people::audit::{FieldChange, REASON_MAX};
 use serde_json::Value;
 
 use super::acts::AuditedAct;
+use super::cases;
 use super::page_context::{PageContext, SubmittedForm};
 use super::show::seen;
-use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
+use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tone};
 use super::words::Word;
-use crate::admin::approvals::{ApprovalSubject, ChangeBody, bank_changes};
+use crate::admin::approvals::voting::choices;
+use crate::admin::approvals::{ApprovalSubject, case_of, changes};
 use crate::admin::forms::vote;
 use crate::admin::people::Power;
 
@@ -57,36 +59,79 @@ pub(super) async fn list(context: PageContext) -> HttpResponse {
     context.show(Ok(page))
 }
 
-/// Shows an approval, with the form to decide it.
+/// Shows an approval with what it is about, and the form to decide it for those who may.
 pub(super) async fn one(context: PageContext, path: web::Path<u64>) -> HttpResponse {
-    let approvals = context.engine().operators().staff().approvals;
-    let found = approvals.numbered(*path).map_err(ApiError::from);
-    let made = found.map(|approval| shown(&context, approval, None));
+    let made = numbered(&context, *path, None).await;
     context.show(made)
 }
 
 /// The page of an approval; with the text of a key if approving it has just made one.
-fn shown(context: &PageContext, approval: &Approval, key: Option<String>) -> Page {
+async fn numbered(
+    context: &PageContext,
+    number: u64,
+    key: Option<String>,
+) -> Result<Page, ApiError> {
+    let approvals = context.engine().operators().staff().approvals;
+    let approval = approvals.numbered(number)?;
+    let proposal = &approval.proposal;
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.extend(key.map(|key| Block::Text(context.say(Word::NewKey).to_owned(), key)));
+    blocks.push(facts(context, approval));
+    blocks.extend(decision(context, proposal));
+    let changes = changes(&context.admin_state.app, approval, context.engine().now());
+    if !changes.is_empty() {
+        blocks.push(Block::Table(changed(context, changes)));
+    }
+    if let Some(id) = case_of(proposal) {
+        let shown = cases::contents(context, (id, &proposal.subject), &proposal.body);
+        match shown.await {
+            Ok((case, _)) => blocks.extend(case),
+            // The request is shown even if the case is gone.
+            Err(why) => blocks.push(Block::Note(Tone::Warn, why.text(context.locale().0))),
+        }
+    }
+    blocks.push(Block::Text(
+        context.say(Word::Request).to_owned(),
+        readable(&proposal.body),
+    ));
+    blocks.extend(form(context, approval));
+    let above = vec![(
+        context.say(Word::Approvals).to_owned(),
+        "/console/approvals".to_owned(),
+    )];
+    let title = format!("{} {number}", context.say(Word::Approval));
+    Ok(context.page(Part::Approvals, title, blocks).below(above))
+}
+
+/// Who asked for what, why, and what became of it.
+fn facts(context: &PageContext, approval: &Approval) -> Block {
     let (locale, now) = (context.locale(), context.engine().now());
     let (proposal, vote) = (&approval.proposal, approval.vote.as_ref());
     let platform = context.engine().platform();
     let about = ApprovalSubject::of(&platform, proposal);
+    let subject = &proposal.subject;
+    let place = match proposal.action.as_str() {
+        "decideCase" => Some(format!("/console/cases/{subject}")),
+        "decideTransfer" => Some(format!("/console/transfers/{subject}")),
+        _ => None,
+    };
+    let tenant = about.tenant.map_or_else(
+        || Cell::text(""),
+        |tenant| Cell::text(&tenant.name).to(format!("/console/tenants/{}", tenant.id)),
+    );
     let facts = vec![
         (context.say(Word::State), locale.state(approval.state(now))),
         (context.say(Word::By), Cell::text(&proposal.by)),
         (context.say(Word::At), locale.time(approval.asked_at)),
+        (context.say(Word::WhyAsked), Cell::text(&proposal.reason)),
         (context.say(Word::EndsAt), locale.time(proposal.expires_at)),
         (context.say(Word::Action), Cell::code(&proposal.action)),
-        (context.say(Word::About), Cell::code(&proposal.subject)),
-        (
-            context.say(Word::Tenant),
-            Cell::maybe(about.tenant.map(|tenant| &tenant.name)),
-        ),
+        (context.say(Word::About), Cell::code(subject).leads(place)),
+        (context.say(Word::Tenant), tenant),
         (
             context.say(Word::Label),
             Cell::maybe(about.key.and_then(|key| key.label.as_ref())),
         ),
-        (context.say(Word::Reason), Cell::text(&proposal.reason)),
         (
             context.say(Word::DecidedBy),
             Cell::maybe(vote.map(|vote| &vote.by)),
@@ -96,51 +141,80 @@ fn shown(context: &PageContext, approval: &Approval, key: Option<String>) -> Pag
             locale.maybe_time(vote.map(|vote| vote.at)),
         ),
         (
-            context.say(Word::Decision),
+            context.say(Word::ApprovalReason),
             Cell::maybe(vote.map(|vote| &vote.reason)),
         ),
         (context.say(Word::Answer), Cell::maybe_code(approval.status)),
     ];
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.extend(key.map(|key| Block::Text(context.say(Word::NewKey).to_owned(), key)));
-    blocks.push(Block::Facts(context.say(Word::Approval).to_owned(), facts));
-    let relates = proposal.action == "changeTenant" && approval.waits_at(now);
-    let changes = about.tenant.filter(|_| relates);
-    let changes = changes.map(|tenant| bank_changes(tenant, &proposal.body));
-    let changes = changes.filter(|changes| !changes.is_empty());
-    blocks.extend(changes.map(|changes| Block::Table(changed(context, changes))));
-    blocks.push(Block::Text(
-        context.say(Word::Request).to_owned(),
-        readable(&proposal.body),
-    ));
-    if approval.waits_at(now) {
-        let said = |word: Word| context.say(word).to_owned();
-        let choices = vec![
-            (String::new(), said(Word::Choose)),
-            ("approve".to_owned(), said(Word::Approve)),
-            ("reject".to_owned(), said(Word::Reject)),
-        ];
-        let outcome = Field::new(locale, "outcome", Word::Outcome, Takes::Choice(choices), 10);
-        let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
-        blocks.push(Block::Form(Form {
-            title: said(Word::Decide),
-            action: format!("/console/approvals/{}", proposal.number),
-            asks: false,
-            fields: vec![outcome, reason],
-            submit: context.say(Word::Decide),
-            grave: true,
-        }));
-    }
-    let above = vec![(
-        context.say(Word::Approvals).to_owned(),
-        "/console/approvals".to_owned(),
-    )];
-    let title = format!("{} {}", context.say(Word::Approval), proposal.number);
-    context.page(Part::Approvals, title, blocks).below(above)
+    Block::Facts(context.say(Word::Approval).to_owned(), facts)
 }
 
-/// What a request would change in a tenant's bank relations.
-fn changed(context: &PageContext, changes: Vec<ChangeBody>) -> Table {
+/// What the first person decides about a case.
+fn decision(context: &PageContext, proposal: &Proposal) -> Option<Block> {
+    case_of(proposal)?;
+    let sent: Value = serde_json::from_str(&proposal.body).ok()?;
+    let text = |name: &str| sent.get(name).and_then(Value::as_str);
+    let outcome = match text("outcome")? {
+        "completed" => context.say(Word::OutcomeCompleted),
+        "rejected" => context.say(Word::OutcomeRejected),
+        "return" => context.say(Word::OutcomeReturn),
+        "credit" => context.say(Word::OutcomeCredit),
+        "dismiss" => context.say(Word::OutcomeDismiss),
+        other => other,
+    };
+    let to = text("cvu").map(|cvu| Cell::code(cvu).to(format!("/console/accounts/{cvu}")));
+    let forced = sent.get("force").and_then(Value::as_bool) == Some(true);
+    let facts = vec![
+        (context.say(Word::Outcome), Cell::text(outcome)),
+        (
+            context.say(Word::CreditedTo),
+            to.unwrap_or_else(|| Cell::text("")),
+        ),
+        (context.say(Word::Reason), Cell::maybe(text("reason"))),
+        (
+            context.say(Word::BankReference),
+            Cell::maybe_code(text("bankReference")),
+        ),
+        (
+            context.say(Word::Forced),
+            context.locale().is(forced, Tone::Quiet),
+        ),
+    ];
+    Some(Block::Facts(
+        context.say(Word::WouldDecide).to_owned(),
+        facts,
+    ))
+}
+
+/// The form to decide, for those who may; for whoever asked, a note that somebody else has to.
+fn form(context: &PageContext, approval: &Approval) -> Option<Block> {
+    let (locale, who) = (context.locale(), &context.session.who);
+    let (approves, rejects) = choices(&context.admin_state.app, who, approval);
+    if approval.waits_at(context.engine().now()) && approval.proposal.by == who.name {
+        let note = context.say(Word::OwnRequest).to_owned();
+        return Some(Block::Note(Tone::Quiet, note));
+    }
+    if !rejects {
+        return None;
+    }
+    let said = |word: Word| context.say(word).to_owned();
+    let mut all = vec![(String::new(), said(Word::Choose))];
+    all.extend(approves.then(|| ("approve".to_owned(), said(Word::Approve))));
+    all.push(("reject".to_owned(), said(Word::Reject)));
+    let outcome = Field::new(locale, "outcome", Word::Outcome, Takes::Choice(all), 10);
+    let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
+    Some(Block::Form(Form {
+        title: said(Word::Decide),
+        action: format!("/console/approvals/{}", approval.proposal.number),
+        asks: false,
+        fields: vec![outcome, reason],
+        submit: context.say(Word::Decide),
+        grave: true,
+    }))
+}
+
+/// The fields that a request would change, or that it would have changed when it was made.
+fn changed(context: &PageContext, changes: Vec<FieldChange>) -> Table {
     let columns = [
         (Word::Field, false),
         (Word::Before, false),
@@ -153,13 +227,7 @@ fn changed(context: &PageContext, changes: Vec<ChangeBody>) -> Table {
             Cell::maybe_code(it.after),
         ]
     });
-    Table::new(
-        context.locale(),
-        Word::BankChanges,
-        Word::NothingHere,
-        &columns,
-    )
-    .with(rows)
+    Table::new(context.locale(), Word::Changes, Word::NothingHere, &columns).with(rows)
 }
 
 /// A body as it is parsed: neither blanks nor escapes hide a part of it.
@@ -181,9 +249,9 @@ pub(super) async fn decide(sent: SubmittedForm, path: web::Path<u64>) -> HttpRes
         sent.context.engine().now(),
     );
     match (staff.approvals.numbered(*path), key) {
-        (Ok(approval), Some(key)) => {
-            let page = shown(&sent.context, approval, Some(key));
-            sent.context.show(Ok(page))
+        (Ok(_), Some(key)) => {
+            let page = numbered(&sent.context, *path, Some(key)).await;
+            sent.context.show(page)
         }
         // An act that failed when it was carried out is not done: the page shows its status.
         (found, _) => match found.map(|it| it.state(now)) {

@@ -3,16 +3,19 @@
 use actix_web::HttpResponse;
 use caudal_actors::engine::people::{AuditQuery, AuditRow};
 use caudal_http::errors::ApiError;
-use caudal_ledger::people::audit::{AuditFilter, AuditOutcome};
+use caudal_ledger::people::audit::{AuditDetails, AuditFilter, AuditOutcome, FieldChange};
 use caudal_ledger::time::BusinessDay;
 
 use super::page_context::PageContext;
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::words::Word;
+use crate::admin::audit::subjects;
 use crate::admin::people::Power;
 
 /// The longest name, action or subject to search for, in characters.
 const TEXT_MAX: usize = 200;
+/// How many changed fields and how many CVUs of an entry are written out; the API gives all of them.
+const SAID_MAX: usize = 20;
 
 /// Shows the log to those who may see it.
 pub(super) async fn page(context: PageContext) -> HttpResponse {
@@ -28,7 +31,7 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
         filter: AuditFilter {
             operator: text("operator"),
             action: text("action"),
-            subject: text("subject"),
+            subjects: subjects(&context.admin_state.app, context.asks("subject")).await?,
             request_id: text("request"),
         },
         from: day("from").map(BusinessDay::start),
@@ -46,6 +49,7 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
         (Word::About, false),
         (Word::Outcome, false),
         (Word::Reason, false),
+        (Word::Details, false),
         (Word::Request, false),
     ];
     let rows = found.rows.iter().map(|row| shown(context, row));
@@ -88,8 +92,39 @@ fn shown(context: &PageContext, row: &AuditRow) -> Vec<Cell> {
         Cell::code(&entry.subject),
         outcome,
         Cell::text(&entry.reason),
+        Cell::text(details(context, &entry.details)),
         Cell::code(&entry.request_id),
     ]
+}
+
+/// What was shown, what changed, and who approved it.
+fn details(context: &PageContext, details: &AuditDetails) -> String {
+    let mut said = Vec::new();
+    if let Some(second) = &details.second {
+        let (word, by) = (context.say(Word::ApprovedBy), &second.by);
+        said.push(format!(
+            "{word} {by} ({}): {}",
+            second.approval, second.reason
+        ));
+    }
+    said.extend(details.changes.iter().take(SAID_MAX).map(change));
+    let times = |(name, times): (&String, &u64)| match times {
+        1 => name.clone(),
+        times => format!("{name} ×{times}"),
+    };
+    said.extend(details.shown.iter().take(SAID_MAX).map(times));
+    let all = [details.changes.len(), details.shown.len()];
+    let left = all.map(|count| count.checked_sub(SAID_MAX));
+    let left = left.into_iter().flatten().filter(|left| *left > 0);
+    said.extend(left.map(|left| format!("+{left}")));
+    said.join("; ")
+}
+
+/// A changed field with both values.
+fn change(change: &FieldChange) -> String {
+    let side = |text: &Option<String>| text.as_ref().map_or("–", String::as_str).to_owned();
+    let (before, after) = (side(&change.before), side(&change.after));
+    format!("{}: {before} → {after}", change.field)
 }
 
 fn form(context: &PageContext) -> Form {

@@ -11,7 +11,7 @@ use caudal_actors::platform::realms;
 use caudal_http::bodies::events::resolved;
 use caudal_http::bodies::transfers::{BankCallBody, DecisionBody, transfer};
 use caudal_http::errors::ApiError;
-use caudal_ledger::cases::{BankSays, CaseId, CaseKind, RecordedMovement, Unbooked};
+use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Parked, RecordedMovement, Unbooked};
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
@@ -22,6 +22,7 @@ use super::page_context::PageContext;
 use super::transfers::{bank_calls, decided, details};
 use super::view::{Block, Cell, Page, Part, ROWS, Table};
 use super::words::Word;
+use crate::admin::approvals::{AccountBody, accounts_in};
 
 pub(super) use decide::decide;
 
@@ -35,7 +36,6 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
     let (locale, engine) = (context.locale(), context.engine());
     let platform = engine.platform();
     let (tenant, mode) = (context.asks("tenant"), context.asks("mode"));
-    context.record_look("listCases", &looked(context)).await?;
     let wanted = realms(&platform).filter(|(found, of)| {
         tenant.is_none_or(|id| found.id == id) && mode.is_none_or(|mode| of.as_str() == mode)
     });
@@ -81,17 +81,6 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
     let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
     blocks.push(Block::Table(table));
     Ok(context.page(Part::Cases, context.say(Word::Cases), blocks))
-}
-
-/// The subject of the entry about a look at the list: the filter, as the admin API has it.
-fn looked(context: &PageContext) -> String {
-    let asked = ["tenant", "mode", "offset"].map(|name| Some((name, context.asks(name)?)));
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    let query = query.extend_pairs(asked.into_iter().flatten()).finish();
-    match query.as_str() {
-        "" => "cases".to_owned(),
-        query => format!("cases?{query}"),
-    }
 }
 
 fn row(context: &PageContext, (realm, case): &RealmCase) -> Vec<Cell> {
@@ -169,22 +158,38 @@ pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpRe
 }
 
 async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
-    let (id, engine) = (
-        CaseId::parse(text).ok_or(Rejection::CaseNotFound)?,
-        context.engine(),
-    );
-    let say = |word| context.say(word);
-    context.record_look("readCase", text).await?;
+    let id = CaseId::parse(text).ok_or(Rejection::CaseNotFound)?;
+    let (case, form) = contents(context, (id, text), "").await?;
     let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.extend(case);
+    blocks.extend(form);
+    let above = vec![(
+        context.say(Word::Cases).to_owned(),
+        "/console/cases".to_owned(),
+    )];
+    Ok(context.page(Part::Cases, text, blocks).below(above))
+}
+
+/// The contents of a case with its id, with the accounts that it or the `request` about it names, and the form to decide
+/// it while it waits.
+pub(super) async fn contents(
+    context: &PageContext,
+    (id, text): (CaseId, &str),
+    request: &str,
+) -> Result<(Vec<Block>, Option<Block>), ApiError> {
+    let engine = context.engine();
+    let (mut blocks, mut form) = (Vec::new(), None);
+    let mut named = request.to_owned();
     match id {
         CaseId::Transfer(id) => {
             known(context, id.0.realm)?;
             let (case, calls) = engine.operators().transfer_case(id).await?;
             if let Case::Transfer(view, since) = case {
                 let body = transfer(id.0.realm, &view);
+                named = format!("{named} {} {:?}", body.from_cvu, body.to.cvu);
                 blocks.extend(since.map(|since| waiting(context, since)));
                 blocks.extend(details(context, body));
-                blocks.extend(decide::about_transfer(context, text, &view));
+                form = decide::about_transfer(context, text, &view);
             }
             let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
             blocks.extend(bank_calls(context, &calls));
@@ -192,27 +197,9 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         CaseId::Suspense(id) => {
             known(context, id.realm)?;
             let parked = engine.operators().suspense_case(id)?;
-            let body = resolved(id.realm, &parked);
-            let (locale, arrived) = (context.locale(), body.arrived);
-            let facts = vec![
-                (say(Word::State), locale.state(body.outcome)),
-                (say(Word::Amount), locale.money(arrived.amount)),
-                (
-                    say(Word::Cvu),
-                    Cell::code(&arrived.cvu).to(format!("/console/accounts/{}", arrived.cvu)),
-                ),
-                (say(Word::Reason), locale.state(&arrived.reason)),
-                (say(Word::CoelsaId), Cell::code(arrived.coelsa_id)),
-                (say(Word::BankId), Cell::code(arrived.bank_transfer_id)),
-                (say(Word::At), locale.time_of(&arrived.bank_at)),
-                (say(Word::CreditedTo), Cell::maybe_code(body.credited_cvu)),
-                (say(Word::Voucher), Cell::maybe_code(body.voucher_id)),
-            ];
-            blocks.push(waiting(context, parked.since));
-            blocks.push(Block::Facts(say(Word::Suspense).to_owned(), facts));
-            blocks.push(counterparty(context, arrived.counterparty));
-            blocks.extend(body.decision.map(|decision| decided(context, &decision)));
-            blocks.extend(decide::about_suspense(context, text, body.outcome));
+            named = format!("{named} {}", parked.suspense.cash_in.cvu);
+            blocks.extend(of_suspense(context, id.realm, &parked));
+            form = decide::about_suspense(context, text, parked.state.as_str());
         }
         CaseId::Unbooked(id) => {
             known(context, id.realm)?;
@@ -223,7 +210,11 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
                     .decision()
                     .map(|it| decided(context, &DecisionBody::from(it))),
             );
-            blocks.extend(decide::about_unbooked(context, text, &unbooked));
+            named = format!(
+                "{named} {:?}",
+                unbooked.says.cvu().map(|cvu| cvu.to_string())
+            );
+            form = decide::about_unbooked(context, text, &unbooked);
         }
         CaseId::Collector(id) => {
             known(context, id.realm)?;
@@ -231,11 +222,54 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
             blocks.extend(of_collector(context, &record));
             let decision = record.decision.as_ref().map(DecisionBody::from);
             blocks.extend(decision.map(|it| decided(context, &it)));
-            blocks.extend(decide::about_collector(context, text, &record));
+            form = decide::about_collector(context, text, &record);
         }
     }
-    let above = vec![(say(Word::Cases).to_owned(), "/console/cases".to_owned())];
-    Ok(context.page(Part::Cases, text, blocks).below(above))
+    let accounts = accounts_in(&context.admin_state.app, &named).await?;
+    blocks.extend(accounts.into_iter().map(|it| account(context, it)));
+    Ok((blocks, form))
+}
+
+/// Money in suspense, its sender, and the decision about it.
+fn of_suspense(context: &PageContext, realm: RealmId, parked: &Parked) -> Vec<Block> {
+    let (locale, body) = (context.locale(), resolved(realm, parked));
+    let (say, arrived) = (|word| context.say(word), body.arrived);
+    let facts = vec![
+        (say(Word::State), locale.state(body.outcome)),
+        (say(Word::Amount), locale.money(arrived.amount)),
+        (
+            say(Word::Cvu),
+            Cell::code(&arrived.cvu).to(format!("/console/accounts/{}", arrived.cvu)),
+        ),
+        (say(Word::Reason), locale.state(&arrived.reason)),
+        (say(Word::CoelsaId), Cell::code(arrived.coelsa_id)),
+        (say(Word::BankId), Cell::code(arrived.bank_transfer_id)),
+        (say(Word::At), locale.time_of(&arrived.bank_at)),
+        (say(Word::CreditedTo), Cell::maybe_code(body.credited_cvu)),
+        (say(Word::Voucher), Cell::maybe_code(body.voucher_id)),
+    ];
+    let mut blocks = vec![
+        waiting(context, parked.since),
+        Block::Facts(say(Word::Suspense).to_owned(), facts),
+        counterparty(context, arrived.counterparty),
+    ];
+    blocks.extend(body.decision.map(|decision| decided(context, &decision)));
+    blocks
+}
+
+/// An account that a case is about, as it is now.
+fn account(context: &PageContext, it: AccountBody) -> Block {
+    let locale = context.locale();
+    let place = format!("/console/accounts/{}", it.cvu);
+    let facts = vec![
+        (context.say(Word::Cvu), Cell::code(it.cvu).to(place)),
+        (context.say(Word::Holder), Cell::text(it.holder_name)),
+        (context.say(Word::Cuit), Cell::code(it.cuit)),
+        (context.say(Word::State), locale.state(it.status)),
+        (context.say(Word::Available), locale.money(it.available)),
+        (context.say(Word::Held), locale.money(it.held)),
+    ];
+    Block::Facts(context.say(Word::Account).to_owned(), facts)
 }
 
 /// Checks that the realm exists: anybody can make up ids.

@@ -32,9 +32,6 @@ async fn page(context: &PageContext, path: &(String, String)) -> Result<Page, Ap
     if day > today {
         return Err(ApiError::field("date", Mistake::InTheFuture));
     }
-    context
-        .record_look("readCollectorDay", &place.tenant)
-        .await?;
     let mut blocks = vec![Block::Form(Form {
         title: context.say(Word::Day).to_owned(),
         action: context.path.clone(),

@@ -8,6 +8,7 @@ use std::time::Instant;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_http::bytes::Bytes;
+use caudal_ledger::people::audit::AuditDetails;
 
 use super::Console;
 use super::page_context::{
@@ -110,6 +111,7 @@ async fn noted(admin_state: &AdminState, operator: &Operator) {
         "console",
         "",
         AuditOutcome::Looked,
+        AuditDetails::default(),
     );
     match noted.await {
         Ok(_) => tracing::info!(who, "console login"),

@@ -113,7 +113,6 @@ pub(super) async fn of_account(context: PageContext, path: web::Path<String>) ->
 async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
-    context.record_look("listMovements", key).await?;
     let page = asked_page(context, ROWS);
     let listing = context
         .engine()
@@ -172,7 +171,6 @@ pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpRe
 async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let id = VoucherId::parse(id).ok_or(Rejection::VoucherNotFound)?;
     let place = context.realm(id.realm).ok_or(Rejection::VoucherNotFound)?;
-    context.record_look("readVoucher", &id.to_string()).await?;
     let placed = context.engine().queries().voucher(id.realm, id).await?;
     let (locale, body) = (context.locale(), voucher(id.realm, &placed));
     let about = match body.reference_id == body.id {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use actix_web::dev::Payload;
 use actix_web::http::{Method, StatusCode, header};
-use actix_web::{FromRequest, HttpRequest, HttpResponse, ResponseError, web};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, ResponseError, web};
 use caudal_actors::engine::Engine;
 use caudal_http::bytes::Bytes;
 use caudal_http::current::Language;
@@ -203,7 +203,8 @@ impl FromRequest for PageContext {
 }
 
 impl PageContext {
-    fn of(request: &HttpRequest) -> Result<Self, actix_web::Error> {
+    /// The visit of a request.
+    pub(super) fn of(request: &HttpRequest) -> Result<Self, actix_web::Error> {
         // The form that was sent is lost: nothing is done just because somebody logs in.
         let asks = *request.method() == Method::GET;
         let place = request.uri().path_and_query().filter(|_| asks);
@@ -224,6 +225,8 @@ impl PageContext {
             console.sessions.end(secret);
             return Err(stranger().into());
         };
+        // For the entry of what is shown.
+        request.extensions_mut().insert(who.clone());
         let session = session.of(who);
         if !admin_state.app.is_owners() && !ANY_NODE.contains(&request.path()) {
             let part = request.headers().contains_key("hx-request");

@@ -2,6 +2,7 @@
 //!
 //! An account is named by its CVU, or by its realm and number (`3-12`) where it has none.
 
+use caudal_actors::engine::people::numbered;
 use caudal_actors::realms::Target;
 use caudal_http::errors::ApiError;
 use caudal_ledger::accounts::Account;
@@ -19,7 +20,7 @@ pub(super) async fn found(
 ) -> Result<(TenantRealm, Target, String), ApiError> {
     let (cvu, (realm, number)) = match Cvu::parse(key) {
         Ok(cvu) => (Some(cvu), context.engine().operators().locate(cvu).await?),
-        Err(_) => (None, numbered(key).ok_or(Rejection::AccountNotFound)?),
+        Err(_) => (None, parsed(key).ok_or(Rejection::AccountNotFound)?),
     };
     let place = context.realm(realm).ok_or(Rejection::AccountNotFound)?;
     let target = Target::Account(number);
@@ -38,7 +39,7 @@ pub(super) async fn found(
     Ok((place, target, named))
 }
 
-fn numbered(key: &str) -> Option<(RealmId, AccountNo)> {
+fn parsed(key: &str) -> Option<(RealmId, AccountNo)> {
     let (realm, number) = key.split_once('-')?;
     Some((
         RealmId(realm.parse().ok()?),
@@ -55,6 +56,6 @@ pub(super) fn address(realm: RealmId, account: &Account) -> String {
 pub(super) fn key(realm: RealmId, account: &Account) -> String {
     match account.cvu {
         Some(cvu) => cvu.to_string(),
-        None => format!("{}-{}", realm.0, account.number),
+        None => numbered(realm, account.number),
     }
 }

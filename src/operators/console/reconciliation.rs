@@ -138,7 +138,6 @@ async fn compared(
     place: &TenantRealm,
     (day, result): (BusinessDay, Option<Agreement>),
 ) -> Result<Vec<Block>, ApiError> {
-    context.record_look("reconcile", &place.tenant).await?;
     let wanted = RangeQuery {
         from: day,
         to: day,

@@ -10,25 +10,21 @@
 //! difference of clocks before the request ([`slack`]) to [`WINDOW_MILLIS`] after it. Of the audit log as many
 //! entries as one of its pages covers: those of about that time if the id tells one, else the newest, with a link to
 //! earlier ones. All realms are asked at once, for [`ASKED`] at most: a realm that does not answer is left out.
-//!
-//! **Order.** The entry that somebody looks is durable before the calls about an account or a transfer are read, or a
-//! voucher is shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actix_web::rt::time::timeout;
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::people::AuditQuery;
 use caudal_http::bodies::transfers::BankCallBody;
-use caudal_http::bodies::vouchers::voucher;
 use caudal_http::current::{is_id, is_made, made_at};
 use caudal_http::errors::ApiError;
 use caudal_ledger::events::{Event, Subject};
 use caudal_ledger::ids::{AccountNo, TransferId};
 use caudal_ledger::people::audit::AuditFilter;
 use caudal_ledger::time::Timestamp;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::join_all;
 
 use super::accounts::undated;
 use super::movements;
@@ -69,7 +65,7 @@ pub(super) async fn found(
     let mut blocks: Vec<_> = audited(context, id, at).await?.into_iter().collect();
     let remembered = join_all(realms.iter().map(|place| remembered(context, place, id))).await;
     for (place, found) in realms.iter().zip(remembered) {
-        blocks.extend(written(context, place, &found).await?);
+        blocks.extend(written(context, place, &found));
         if let Some(at) = at {
             blocks.extend(around(context, place, id, at).await?);
         }
@@ -151,20 +147,9 @@ async fn remembered(context: &PageContext, place: &TenantRealm, id: &str) -> Vec
 }
 
 /// Shows these vouchers.
-async fn written(
-    context: &PageContext,
-    place: &TenantRealm,
-    found: &[AccountVoucher],
-) -> Result<Option<Block>, ApiError> {
+fn written(context: &PageContext, place: &TenantRealm, found: &[AccountVoucher]) -> Option<Block> {
     if found.is_empty() {
-        return Ok(None);
-    }
-    let cvus: BTreeSet<_> = found
-        .iter()
-        .map(|placed| voucher(place.realm, placed).cvu.to_string())
-        .collect();
-    for cvu in cvus {
-        context.record_look("listMovements", &cvu).await?;
+        return None;
     }
     let mut table = movements::table(
         context.locale(),
@@ -174,7 +159,7 @@ async fn written(
         true,
     );
     table.title = format!("{} · {}", table.title, place.title());
-    Ok(Some(Block::Table(table)))
+    Some(Block::Table(table))
 }
 
 /// The events of a realm around the time of the request, with the request's calls to the bank. The period by which
@@ -240,19 +225,15 @@ async fn calls(
         let (whose, what) = match &event.subject {
             Subject::Transfer(transfer) => {
                 let transfer = transfer.id(realm, event.account);
-                let whose = ("readTransfer", transfer.to_string());
-                (whose, CallSubject::Transfer(transfer))
+                (transfer.to_string(), CallSubject::Transfer(transfer))
             }
             Subject::Account(account, ..) => {
-                let whose = ("readActor", key(realm, account));
-                (whose, CallSubject::Account(account.number))
+                (key(realm, account), CallSubject::Account(account.number))
             }
             _ => continue,
         };
         about.insert(whose, what);
     }
-    let subjects = about.keys();
-    try_join_all(subjects.map(|(action, subject)| context.record_look(action, subject))).await?;
     let mut blocks = Vec::new();
     for about in about.into_values() {
         let (dated, made) = match about {

@@ -9,8 +9,6 @@
 //! ([`Queries::find_accounts`](caudal_actors::engine::Queries::find_accounts)): the page says so if that did not cover
 //! everything.
 
-use std::collections::BTreeSet;
-
 use actix_web::HttpResponse;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
@@ -113,6 +111,11 @@ async fn looked(context: &PageContext, text: &str) -> Result<Page, ApiError> {
     ))
 }
 
+/// A CVU, with a link to its account.
+fn account(cvu: Cvu) -> Cell {
+    Cell::code(cvu).to(format!("/console/accounts/{cvu}"))
+}
+
 /// The things that a tenant knows under an id of its own.
 async fn by_external(
     context: &PageContext,
@@ -126,6 +129,7 @@ async fn by_external(
     let columns = [
         (Word::Kind, false),
         (Word::Id, false),
+        (Word::Cvu, false),
         (Word::Amount, true),
         (Word::At, false),
     ];
@@ -140,6 +144,7 @@ async fn by_external(
             table.rows.push(vec![
                 Cell::text(context.say(Word::Voucher)),
                 Cell::code(&voucher).to(format!("/console/vouchers/{voucher}")),
+                account(placed.voucher.cvu),
                 locale.money(placed.voucher.amount),
                 locale.time(placed.voucher.at),
             ]);
@@ -153,6 +158,7 @@ async fn by_external(
             table.rows.push(vec![
                 Cell::text(context.say(Word::Transfer)),
                 Cell::code(transfer).to(format!("/console/transfers/{transfer}")),
+                account(view.transfer.from),
                 locale.money(view.transfer.amount),
                 locale.time(view.transfer.created_at),
             ]);
@@ -178,24 +184,17 @@ async fn by_text(
         .find_accounts(realms, text, BRIEF)
         .await?;
     let whole = found.iter().all(|of| !of.more || !of.accounts.is_empty());
-    let (mut shown, mut tables) = (BTreeSet::new(), Vec::new());
     for place in all {
         let of = found.iter().find(|of| of.realm == place.realm);
         let Some(of) = of.filter(|of| !of.accounts.is_empty()) else {
             continue;
         };
-        shown.insert(place.tenant.as_str());
         let locale = context.locale();
         let mut table = accounts::table(locale, Word::Accounts, place.realm, &of.accounts);
         table.title = format!("{} · {}", table.title, place.title());
         let text: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
         let list = format!("{}?text={text}", place.address("accounts"));
-        tables.push(Block::Table(table.next(of.more.then_some(list))));
+        blocks.push(Block::Table(table.next(of.more.then_some(list))));
     }
-    for tenant in shown {
-        // The tenant whose accounts were shown, and not the text: that may name a person.
-        context.record_look("listAccounts", tenant).await?;
-    }
-    blocks.extend(tables);
     Ok(whole)
 }

@@ -116,7 +116,6 @@ pub(super) async fn of_account(context: PageContext, path: web::Path<String>) ->
 async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
-    context.record_look("listTransfers", key).await?;
     let filter = TransferFilter {
         status: status(context),
         from: Some(target),
@@ -141,7 +140,6 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let place = context
         .realm(id.0.realm)
         .ok_or(Rejection::TransferNotFound)?;
-    context.record_look("readTransfer", &id.to_string()).await?;
     let (view, calls) = context
         .engine()
         .queries()
@@ -236,6 +234,10 @@ pub(super) fn decided(
     let facts = vec![
         (context.say(Word::By), Cell::text(&decision.by)),
         (context.say(Word::Reason), Cell::text(&decision.reason)),
+        (
+            context.say(Word::ApprovalReason),
+            Cell::maybe(decision.approval_reason.as_ref()),
+        ),
         (
             context.say(Word::At),
             context.locale().time_of(&decision.at),

@@ -246,7 +246,6 @@ pub(super) async fn positions(
 
 async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
-    context.record_look("listPositions", &place.tenant).await?;
     let text = context
         .asks("text")
         .filter(|text| text.chars().count() <= TEXT_MAX);

@@ -397,10 +397,16 @@ texts! {
     NoApprovals = "Nada espera a una segunda persona.", "Nothing waits for a second person.";
     NewKey = "Clave nueva: se muestra solo esta vez; guárdela ahora",
         "New key: it is shown this once; store it now";
-    BankChanges = "Cambios en la relación con el banco", "Changes to the relation to the bank";
+    Changes = "Lo que cambia", "What changes";
     Field = "Campo", "Field";
-    Before = "Ahora", "Now";
-    After = "Después", "Afterwards";
+    Before = "Antes", "Before";
+    After = "Después", "After";
+    WouldDecide = "Lo que decide", "What it decides";
+    WhyAsked = "Motivo de quien lo pide", "Reason of who asks";
+    ApprovalReason = "Motivo de la segunda persona", "Second person's reason";
+    ApprovedBy = "Aprobado por", "Approved by";
+    OwnRequest = "Usted lo pidió: lo decide otra persona.", "You asked for it: another person decides.";
+    Details = "Detalle", "Details";
     Omitted = "sin asiento", "without an entry";
     Approve = "Aprobar", "Approve";
     Reject = "Rechazar", "Reject";

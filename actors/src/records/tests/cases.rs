@@ -18,6 +18,7 @@ fn decision(forced: bool) -> Decision {
     Decision {
         by: "Ana".into(),
         reason: "it is on paper".into(),
+        approval_reason: None,
         at: at(9),
         bank_reference: forced.then(|| "1-20267565393-8-0".into()),
         forced,
@@ -34,6 +35,15 @@ pub(super) fn verdicts() -> Vec<TransferRecord> {
             },
         })
         .into()
+}
+
+/// A decision that a second person approved.
+pub(super) fn approved() -> Decision {
+    Decision {
+        by: "Ana + Eva".into(),
+        approval_reason: Some("seen".into()),
+        ..decision(false)
+    }
 }
 
 pub(super) fn unbooked() -> Vec<UnbookedFact> {

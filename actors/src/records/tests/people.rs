@@ -1,7 +1,9 @@
 //! Samples of the facts about the people who run the service.
 
 use caudal_ledger::people::approvals::{ApprovalFact, Proposal};
-use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditOutcome};
+use caudal_ledger::people::audit::{
+    AuditDetails, AuditEntry, AuditFact, AuditOutcome, FieldChange, SecondPerson,
+};
 use caudal_ledger::people::{Credential, PeopleFact, PersonName, Role};
 
 use caudal_ledger::tenants::FourEyes;
@@ -41,6 +43,7 @@ pub(super) fn approvals() -> Vec<ApprovalFact> {
             reason: "por qué".into(),
             body: "{}".into(),
             expires_at: at(5),
+            changes: Vec::new(),
         }),
         ApprovalFact::Decided {
             number: 1,
@@ -53,6 +56,59 @@ pub(super) fn approvals() -> Vec<ApprovalFact> {
             status: 200,
         },
     ]
+}
+
+fn changes() -> Vec<FieldChange> {
+    vec![FieldChange {
+        field: "limits.dailyAmount".into(),
+        before: None,
+        after: Some("5.00".into()),
+    }]
+}
+
+/// A proposal of a change.
+pub(super) fn asked() -> ApprovalFact {
+    ApprovalFact::Asked(Proposal {
+        number: 2,
+        by: "ana".into(),
+        role: Role::Operator,
+        action: "changeTenant".into(),
+        subject: "tnt_1".into(),
+        reason: "por qué".into(),
+        body: "{}".into(),
+        expires_at: at(5),
+        changes: changes(),
+    })
+}
+
+/// The entry of a change that a second person approved.
+pub(super) fn change() -> AuditFact {
+    let second = SecondPerson {
+        approval: 2,
+        by: "eva".into(),
+        reason: "seen".into(),
+    };
+    noted(
+        AuditOutcome::Done { of: 1, status: 200 },
+        Role::Operator,
+        AuditDetails {
+            second: Some(second),
+            ..AuditDetails::of_changes(changes())
+        },
+    )
+}
+
+/// The entry of what a key was shown.
+pub(super) fn reads() -> AuditFact {
+    let shown = [("0000031100000000000018".to_owned(), 3)];
+    noted(
+        AuditOutcome::Looked,
+        Role::Key,
+        AuditDetails {
+            shown: shown.into(),
+            ..AuditDetails::default()
+        },
+    )
 }
 
 /// A tenant for which some operations need a second person.
@@ -93,18 +149,21 @@ pub(super) fn entries() -> Vec<AuditFact> {
         Role::Approver,
         Role::Root,
     ];
-    let noted = |(outcome, role)| {
-        AuditFact::Noted(AuditEntry {
-            operator: "ana".into(),
-            role,
-            action: "revokeKey".into(),
-            subject: "aaaaaaaaaa".into(),
-            reason: "por qué".into(),
-            request_id: "req_1".into(),
-            outcome,
-            omitted: 0,
-        })
-    };
     let each = outcomes().into_iter().zip(roles.into_iter().cycle());
-    each.map(noted).collect()
+    each.map(|(outcome, role)| noted(outcome, role, AuditDetails::default()))
+        .collect()
+}
+
+fn noted(outcome: AuditOutcome, role: Role, details: AuditDetails) -> AuditFact {
+    AuditFact::Noted(AuditEntry {
+        operator: "ana".into(),
+        role,
+        action: "revokeKey".into(),
+        subject: "aaaaaaaaaa".into(),
+        reason: "por qué".into(),
+        request_id: "req_1".into(),
+        outcome,
+        omitted: 0,
+        details,
+    })
 }

@@ -10,14 +10,15 @@ use caudal_http::current;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
-use caudal_ledger::people::audit::AuditEntry;
+use caudal_ledger::people::audit::{AuditDetails, AuditEntry, SecondPerson};
 use caudal_ledger::people::{Person, Role};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
-use super::{ApprovalBody, ApprovalInPath, entry, shown};
+use super::{ApprovalBody, ApprovalInPath, entry, numbered};
 use crate::admin::access::{Acting, CreatedSubject, OPERATIONS};
+use crate::admin::changes::Changed;
 use crate::admin::people::{AuditOutcome, Operator, Power};
 use crate::admin::{AdminState, cases, keys, tenants};
 
@@ -34,6 +35,15 @@ fn may_still(app: &AppState, approval: &Approval) -> bool {
     works || (proposal.role == Role::Root && app.root.is_some())
 }
 
+/// What an operator may decide about a request that waits: whether to approve it, and whether to reject it.
+pub(crate) fn choices(app: &AppState, operator: &Operator, approval: &Approval) -> (bool, bool) {
+    let another = approval.proposal.by != operator.name;
+    let waits = approval.waits_at(app.engine.now());
+    let rejects = waits && another && operator.role.may(Power::Approve);
+    let here = was_here(app, operator, approval.asked_at);
+    (rejects && here && may_still(app, approval), rejects)
+}
+
 /// Whether the approver had their credential and their role before the request was made: nobody can create a second
 /// person to approve their own request, neither by a new credential nor by a new role.
 fn was_here(app: &AppState, approver: &Operator, asked_at: Timestamp) -> bool {
@@ -48,7 +58,7 @@ async fn vote(
     path: &str,
     acting: &Acting,
     approved: bool,
-) -> Result<(Proposal, u64), ApiError> {
+) -> Result<(Proposal, SecondPerson, u64), ApiError> {
     let engine = &admin_state.app.engine;
     let number = ApprovalInPath::read(path)?;
     let approval = engine
@@ -64,23 +74,32 @@ async fn vote(
         return Err(Rejection::ApprovalOwn.into());
     }
     let proposal = approval.proposal;
-    let by = &acting.operator.name;
-    let begins = || {
-        let reason = format!("{} (approval {number} by {by})", proposal.reason);
-        entry(&proposal, reason, AuditOutcome::Begun)
+    let second = SecondPerson {
+        approval: number,
+        by: acting.operator.name.clone(),
+        reason: acting.why().to_owned(),
     };
+    let begins = || entry(&proposal, AuditOutcome::Begun, by(second.clone()));
     let order = ApprovalOrder::Decide {
         number,
-        by: by.clone(),
+        by: second.by.clone(),
         approved,
-        reason: acting.why().to_owned(),
+        reason: second.reason.clone(),
     };
     let done = engine
         .operators()
         .approve(order, approved.then(begins))
         .await?;
     tracing::warn!(approval = number, approved, "an approval was decided");
-    Ok((proposal, done.entry))
+    Ok((proposal, second, done.entry))
+}
+
+/// The details of an entry about what a second person approved.
+fn by(second: SecondPerson) -> AuditDetails {
+    AuditDetails {
+        second: Some(second),
+        ..AuditDetails::default()
+    }
 }
 
 /// Approves what another person asked for, and has it carried out. The answer says how that ended.
@@ -98,12 +117,7 @@ pub(crate) async fn approve(
     acting: Acting,
 ) -> HandlerResult {
     let (number, answer) = approved(&admin_state, &path, acting).await?;
-    let (approvals, now) = (
-        admin_state.app.engine.operators().staff().approvals,
-        admin_state.app.engine.now(),
-    );
-    let body = shown(&admin_state.app, approvals.numbered(number)?, now, answer);
-    Ok(json(StatusCode::OK, &body))
+    shown(&admin_state, number, answer).await
 }
 
 /// Approves a request and has it carried out; returns its number and the answer of the operation. A key that the
@@ -116,11 +130,11 @@ pub(in crate::admin) async fn approved(
     let (admin_state, path) = (web::Data::clone(admin_state), path.to_owned());
     // One task for both, so that an approved operation is not left undone because the approver's connection ended.
     let work = async move {
-        let (proposal, begun) = vote(&admin_state, &path, &acting, true).await?;
+        let (proposal, second, begun) = vote(&admin_state, &path, &acting, true).await?;
         let number = proposal.number;
         Ok((
             number,
-            carry_out(admin_state, proposal, acting, begun).await,
+            carry_out(admin_state, proposal, second, begun).await,
         ))
     };
     let work = current::answering(current::request(), work);
@@ -142,17 +156,21 @@ pub(crate) async fn reject(
     path: web::Path<String>,
     acting: Acting,
 ) -> HandlerResult {
-    let (proposal, _) = vote(&admin_state, &path, &acting, false).await?;
-    let (approvals, now) = (
-        admin_state.app.engine.operators().staff().approvals,
-        admin_state.app.engine.now(),
-    );
-    let body = shown(
-        &admin_state.app,
-        approvals.numbered(proposal.number)?,
-        now,
-        None,
-    );
+    let (proposal, ..) = vote(&admin_state, &path, &acting, false).await?;
+    shown(&admin_state, proposal.number, None).await
+}
+
+/// An approval after the decision.
+async fn shown(admin_state: &AdminState, number: u64, answer: Option<Value>) -> HandlerResult {
+    let (mut body, proposal) = numbered(admin_state, number, answer)?;
+    // The decision stands, whatever can be read of its case now.
+    if let Err(why) = body.with_case(admin_state, proposal).await {
+        tracing::warn!(
+            code = why.code(),
+            number,
+            "the case of an approval could not be read"
+        );
+    }
     Ok(json(StatusCode::OK, &body))
 }
 
@@ -160,10 +178,10 @@ pub(crate) async fn reject(
 async fn carry_out(
     admin_state: web::Data<AdminState>,
     proposal: Proposal,
-    approver: Acting,
+    second: SecondPerson,
     begun: u64,
 ) -> Option<Value> {
-    let done = match perform(&admin_state, &proposal, &approver, begun).await {
+    let done = match perform(&admin_state, &proposal, second.clone(), begun).await {
         Ok(answer) => answer,
         // It may have been done: the entry that it began stands alone, as after a crash.
         Err(why) if why.is_unknown() => return None,
@@ -177,12 +195,17 @@ async fn carry_out(
         AuditOutcome::Failed { of: begun, status }
     };
     let made = done.extensions().get::<CreatedSubject>().cloned();
+    let changed = done.extensions().get::<Changed>().cloned();
+    let details = AuditDetails {
+        changes: changed.map_or_else(Vec::new, |Changed(changes)| changes),
+        ..by(second)
+    };
     let entry = AuditEntry {
         subject: made.map_or_else(
             || proposal.subject.clone(),
             |CreatedSubject(subject)| subject,
         ),
-        ..entry(&proposal, proposal.reason.clone(), outcome)
+        ..entry(&proposal, outcome, details)
     };
     let ended = ApprovalOrder::End { number, status };
     if let Err(why) = admin_state
@@ -210,13 +233,13 @@ fn together(asked: &str, approved: &str) -> String {
 async fn perform(
     admin_state: &AdminState,
     proposal: &Proposal,
-    approver: &Acting,
+    second: SecondPerson,
     begun: u64,
 ) -> HandlerResult {
     let operation = OPERATIONS.iter().find(|it| it.id == proposal.action);
     let acting = Acting {
         operator: Operator {
-            name: together(&proposal.by, &approver.operator.name),
+            name: together(&proposal.by, &second.by),
             role: proposal.role,
             credential: None,
         },
@@ -224,7 +247,7 @@ async fn perform(
         subject: proposal.subject.clone(),
         body: proposal.body.clone().into(),
         operation: operation.ok_or(Failure::Bug)?,
-        approved: true,
+        second: Some(second),
         entry: begun,
     };
     let sent = Body::parse(proposal.body.as_bytes())?;

@@ -62,7 +62,7 @@ fn wary(admin_state: &AdminState, acting: &Acting, realm: RealmId) -> Option<Fou
     let mut all = realms(&platform);
     let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
     let eyes = found.map(|(tenant, _)| tenant.policy.four_eyes);
-    eyes.filter(|eyes| !acting.approved && !eyes.is_off())
+    eyes.filter(|eyes| acting.second.is_none() && !eyes.is_off())
 }
 
 /// Decides a transfer as the body says.

@@ -50,6 +50,7 @@ macro_rules! decision {
                 Ok(Decision {
                     by,
                     reason,
+                    approval_reason: acting.second.as_ref().map(|it| it.reason.clone()),
                     at: now,
                     bank_reference: self.bank_reference.clone(),
                     forced: false,

@@ -38,7 +38,6 @@ pub(crate) async fn one(context: PageContext, path: web::Path<String>) -> HttpRe
 async fn made(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
-    context.record_look("readActor", key).await?;
     let view = context.engine().queries().view(place.realm, target).await?;
     let account = &view.account;
     let tab = |what: &str, word: Word| {

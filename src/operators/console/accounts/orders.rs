@@ -11,7 +11,7 @@ use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::accounts::{Account, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::people::audit::REASON_MAX;
 
-use super::super::acts::AuditedAct;
+use super::super::acts::{ActOutcome, AuditedAct};
 use super::super::page_context::{PageContext, SubmittedForm, TenantRealm};
 use super::super::places::found;
 use super::super::view::{Block, Field, Form, Takes};
@@ -89,7 +89,7 @@ async fn ordered(sent: &SubmittedForm, key: &str) -> Result<(), ApiError> {
         grave: true,
     };
     let work = changed(sent, &place, target, action);
-    sent.does(act, Box::pin(work)).await
+    sent.does_or_asks(act, Box::pin(work)).await.map(drop)
 }
 
 async fn changed(
@@ -97,7 +97,7 @@ async fn changed(
     place: &TenantRealm,
     target: Target,
     action: &str,
-) -> Result<(), ApiError> {
+) -> Result<ActOutcome, ApiError> {
     let (context, engine) = (&sent.context, sent.context.engine());
     let (realm, by) = (place.realm.0, &context.session.who.name);
     let order = match action {
@@ -109,10 +109,10 @@ async fn changed(
         _ => {
             engine.operators().passivate(place.realm, target).await?;
             tracing::info!(realm, ?target, by, "an operator sent an actor away");
-            return Ok(());
+            return Ok(ActOutcome::Done(Vec::new()));
         }
     };
-    accounts::change(engine, place.realm, target, order).await?;
+    let (_, changes) = accounts::stand(&context.admin_state, place.realm, target, order).await?;
     tracing::warn!(realm, ?target, action, by, "an operator changed an account");
-    Ok(())
+    Ok(ActOutcome::Done(changes))
 }

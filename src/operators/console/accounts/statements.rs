@@ -4,9 +4,6 @@
 //! the code that answers `/v1/accounts/{cvu}/statements`.
 //!
 //! **Bounds.** Those of any statement, and a permit among the operators' long answers: it takes none of the tenant's.
-//!
-//! **Order.** The entry that somebody looks is durable before anything is read, as for every look at a person's
-//! affairs.
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -82,7 +79,6 @@ async fn given(
 ) -> Result<HttpResponse, ApiError> {
     let (place, target, key) = found(context, key).await?;
     let (period, format) = asked(context, query)?;
-    context.record_look("readStatement", &key).await?;
     let source = Source::new(&context.admin_state.app, place.realm).for_operators();
     let mut answer = source.give(request, target, (period, format)).await?;
     let name = file_name(key, period, format);

@@ -143,7 +143,7 @@ pub(crate) async fn decide(sent: SubmittedForm, path: web::Path<String>) -> Http
         .does_or_asks(act, Box::pin(decided(&sent, &path, &body)))
         .await
     {
-        Ok(ActOutcome::Done) => sent.context.done(&format!("/console/cases/{path}")),
+        Ok(ActOutcome::Done(_)) => sent.context.done(&format!("/console/cases/{path}")),
         Ok(ActOutcome::Asked) => seen("/console/approvals"),
         Err(why) => sent.context.show(Err(why)),
     }
@@ -172,6 +172,6 @@ async fn decided(sent: &SubmittedForm, id: &str, body: &str) -> Result<ActOutcom
     Ok(if asked {
         ActOutcome::Asked
     } else {
-        ActOutcome::Done
+        ActOutcome::Done(Vec::new())
     })
 }

@@ -1,0 +1,134 @@
+//! Changes: the fields that differ between two states of the same thing, as the admin API shows both.
+//!
+//! **Shape.** The states are bodies of answers, so a field that is shown is compared, and none can be forgotten. The
+//! handler of an operation attaches the difference to its answer ([`Changed`]); the entry of its end has it.
+
+use std::collections::BTreeMap;
+
+use actix_web::HttpResponse;
+use caudal_ledger::people::audit::FieldChange;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// The fields that an operation changed. It travels with the answer as an extension.
+#[derive(Clone, Debug)]
+pub(crate) struct Changed(pub Vec<FieldChange>);
+
+/// A field that was changed, or that a request would change.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FieldChange)]
+pub(crate) struct ChangeBody {
+    /// Its name, with those of the objects around it.
+    pub field: String,
+    /// Its value before; null where it had none.
+    pub before: Option<String>,
+    /// Its value after; null where it has none.
+    pub after: Option<String>,
+}
+
+impl From<FieldChange> for ChangeBody {
+    fn from(change: FieldChange) -> Self {
+        let FieldChange {
+            field,
+            before,
+            after,
+        } = change;
+        Self {
+            field,
+            before,
+            after,
+        }
+    }
+}
+
+/// Attaches the difference between two states to an answer.
+pub(super) fn attach(mut answer: HttpResponse, before: &Value, after: &Value) -> HttpResponse {
+    let changes = between(before, after);
+    answer.extensions_mut().insert(Changed(changes));
+    answer
+}
+
+/// The state of something as a value.
+pub(super) fn state(body: &impl Serialize) -> Value {
+    // A body that cannot be written would not have been shown either.
+    serde_json::to_value(body).unwrap_or(Value::Null)
+}
+
+/// The fields that differ, in the order of their names.
+pub(super) fn between(before: &Value, after: &Value) -> Vec<FieldChange> {
+    let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
+    fields(String::new(), before, &mut old);
+    fields(String::new(), after, &mut new);
+    let gone = old.keys().filter(|name| !new.contains_key(*name));
+    let names: Vec<_> = new.keys().chain(gone).cloned().collect();
+    let change = |field: String| FieldChange {
+        before: old.get(&field).cloned().flatten(),
+        after: new.get(&field).cloned().flatten(),
+        field,
+    };
+    let mut changes: Vec<_> = names.into_iter().map(change).collect();
+    changes.retain(|change| change.before != change.after);
+    changes.sort_unstable_by(|one, other| one.field.cmp(&other.field));
+    changes
+}
+
+/// The fields of a value that is no object and no list, by their names.
+fn fields(name: String, value: &Value, found: &mut BTreeMap<String, Option<String>>) {
+    let below = |inner: &str| match name.as_str() {
+        "" => inner.to_owned(),
+        name => format!("{name}.{inner}"),
+    };
+    match value {
+        Value::Object(all) => {
+            for (inner, value) in all {
+                fields(below(inner), value, found);
+            }
+        }
+        Value::Array(all) => {
+            for (nth, value) in all.iter().enumerate() {
+                // An entry of a fee schedule is known by its type, wherever it is in the list.
+                let code = value.get("voucherTypeCode").and_then(Value::as_str);
+                let inner = code.map_or_else(|| nth.to_string(), str::to_owned);
+                fields(below(&inner), value, found);
+            }
+        }
+        Value::Null => drop(found.insert(name, None)),
+        Value::String(text) => drop(found.insert(name, Some(text.clone()))),
+        Value::Bool(_) | Value::Number(_) => drop(found.insert(name, Some(value.to_string()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_that_differ_are_named_with_both_values() {
+        let before = json!({"name": "Uno", "limits": {"daily": null, "count": 3}, "fees": [
+            {"voucherTypeCode": "OUT", "fixed": "1.00"}, {"voucherTypeCode": "IN", "fixed": "2.00"}]});
+        let after = json!({"name": "Uno", "limits": {"daily": "5.00", "count": 4}, "on": true, "fees": [
+            {"voucherTypeCode": "IN", "fixed": "2.50"}]});
+        let found: Vec<_> = between(&before, &after)
+            .into_iter()
+            .map(|it| {
+                let side = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+                format!("{} {} {}", it.field, side(it.before), side(it.after))
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "fees.IN.fixed 2.00 2.50",
+                "fees.OUT.fixed 1.00 -",
+                "fees.OUT.voucherTypeCode OUT -",
+                "limits.count 3 4",
+                "limits.daily - 5.00",
+                "on - true",
+            ]
+        );
+        assert_eq!(between(&after, &after), []);
+    }
+}
