@@ -1,6 +1,7 @@
 //! Hostile input over raw sockets: whatever arrives, the answer is the right one, without waiting
 //! for more, and the service keeps posting.
 
+mod refused;
 mod stage;
 
 use std::future::IntoFuture as _;

@@ -14,7 +14,7 @@ use crate::support::{Answer, SOON, TestService, Value, json, wait_until};
 
 const BATCH: &str = "/v1/comprobantes/batch";
 /// The test side of the first tenant.
-const REALM: RealmId = RealmId(2);
+pub const REALM: RealmId = RealmId(2);
 
 async fn limited(limit: u32) -> TestService {
     let setup = Setup {

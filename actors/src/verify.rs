@@ -1,13 +1,11 @@
 //! Verification: replays every account's history from the journal and compares it with the index,
 //! the loaded accounts and, in a running service, the actors' balances.
 //!
-//! **Shape.** The journal is read once ([`walk`]); if two threads may work, another one reads and decodes it
+//! **Shape.** The journal is read once ([`replay`]); if two threads may work, another one reads and decodes it
 //! ([`pipe`]). Then the index is compared with it ([`compare`]), mostly in walks over the rows in their own order,
 //! because a look-up by key costs many times as much. Doubtful movements and accounts are then checked one by one, and
-//! their differences are named ([`named`]). So every difference is found by the slow check, and correct data costs
+//! their differences are named ([`differences`]). So every difference is found by the slow check, and correct data costs
 //! little.
-//!
-//! A store that is built anew can be watched while it opens ([`OpeningReplay`]), so that nothing is read twice.
 //!
 //! **What is read.** Each entry of the journal once, where it is decoded, and its frame once more, to compare it with
 //! the row by which its stream leads to it; each compared row of the index once. One account of 64 is also loaded from
@@ -15,7 +13,7 @@
 //! opening reads the whole journal and all runs of the index, too. The background check reads the same bytes and
 //! decodes none.
 //!
-//! **Bounds.** Those of [`walk`], and a page of rows for each thread.
+//! **Bounds.** Those of [`replay`], and a page of rows for each thread.
 //!
 //! **Order.** A store may be written to meanwhile. Commits after the last one that was replayed do not count; the index
 //! already had that commit at the beginning.
@@ -26,9 +24,7 @@
 mod compare;
 mod comparison;
 mod differences;
-mod history_pages;
 mod lists;
-mod opening_replay;
 mod pipe;
 mod replay;
 mod staff;
@@ -40,7 +36,7 @@ use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::{CommitNo, Index, StoreError};
+use caudal_storage::{Index, StoreError};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -52,8 +48,6 @@ use comparison::ReplayedJournal;
 use differences::index_agrees;
 use pipe::{JournalRange, ReadEntry};
 use replay::JournalReplay;
-
-pub use opening_replay::OpeningReplay;
 
 /// The most differences that are named; further ones are only counted.
 const NAMED_MAX: usize = 100;
@@ -119,100 +113,51 @@ impl Report {
 type At = (RealmId, AccountNo);
 type Histories = BTreeMap<At, History>;
 
-/// Replays the journal and compares it with the index, on two threads. `progress` gets the number of entries replayed
-/// so far.
+/// Replays the journal and compares it with the index, on two threads. `profiles` is how many profiles of accounts may
+/// be kept in memory if that is more than a verification keeps anyway; a profile takes about a kilobyte. `progress` gets
+/// the number of entries replayed so far.
 ///
 /// # Errors
 /// When the store cannot be read. Differences are no error, but part of the report.
 pub fn store(
     store: &dyn Index,
+    profiles: usize,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    under(RuleSets::ALL, store, progress)
+    let replay = JournalReplay::under(RuleSets::ALL).keeping(profiles);
+    all(replay, Workers::Two, store, true, progress)
 }
 
 /// The same, with events counted under these event rule sets.
 ///
 /// # Errors
 /// As [`store`].
-pub(crate) fn under(
-    sets: RuleSets,
-    store: &dyn Index,
-    progress: &mut dyn FnMut(u64),
-) -> Result<(Report, Histories), StoreError> {
-    all(sets, Workers::Two, store, true, progress)
+#[cfg(test)]
+pub(crate) fn under(sets: RuleSets, store: &dyn Index) -> Result<(Report, Histories), StoreError> {
+    let replay = JournalReplay::under(sets);
+    all(replay, Workers::Two, store, true, &mut |_| {})
 }
 
 /// A whole store; `stands` tells that nobody writes to it meanwhile.
 fn all(
-    sets: RuleSets,
-    hands: Workers<'_>,
+    mut replay: JournalReplay,
+    mut hands: Workers<'_>,
     store: &dyn Index,
     stands: bool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    let judged = part(
-        (sets, JournalRange::all(store, stands), hands),
-        store,
-        progress,
-    )?;
-    let (report, histories) = everything(judged, store)?;
-    progress(report.entries);
-    Ok((report, histories))
-}
-
-/// The findings about histories, accounts and sums, and the journal's state of the people.
-type Judged = (Report, Histories, staff::Recount);
-
-/// Compares the people, too.
-fn everything(
-    (mut report, histories, people): Judged,
-    store: &dyn Index,
-) -> Result<(Report, Histories), StoreError> {
-    report.audit_entries = people.entries();
-    match people.compare(store) {
-        Ok(wrong) => wrong.into_iter().for_each(|it| report.differs(it)),
-        Err(why) => report.cut_short(why)?,
-    }
-    Ok((report, histories))
-}
-
-/// The findings in a store to which somebody may write meanwhile, as in a running service.
-#[cfg(test)]
-pub(crate) fn while_written(store: &dyn Index) -> Result<Report, StoreError> {
-    let mut always = || true;
-    let one = Workers::One(&mut always);
-    Ok(all(RuleSets::ALL, one, store, false, &mut |_| {})?.0)
-}
-
-fn part(
-    (sets, reach, mut hands): (RuleSets, JournalRange, Workers<'_>),
-    store: &dyn Index,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Judged, StoreError> {
-    let mut walk = JournalReplay::under(sets);
+    let reach = JournalRange::all(store, stands);
     let mut take = |commit, at, seen: ReadEntry<'_>| {
-        walk.take(commit, at, seen);
-        if walk.report.entries.is_multiple_of(10_000) {
-            progress(walk.report.entries);
+        replay.take(commit, at, seen);
+        if replay.report.entries.is_multiple_of(10_000) {
+            progress(replay.report.entries);
         }
     };
     let last = match &mut hands {
         Workers::One(step) => pipe::one(store, reach, &mut **step, &mut take)?,
         Workers::Two => pipe::two(store, reach, &mut take)?,
     };
-    judged(walk, reach, last, store, hands)
-}
-
-/// Compares the index with the journal up to the `last` commit.
-fn judged(
-    walk: JournalReplay,
-    reach: JournalRange,
-    last: CommitNo,
-    store: &dyn Index,
-    mut hands: Workers<'_>,
-) -> Result<Judged, StoreError> {
-    let mut replayed = ReplayedJournal::of(walk, reach, last);
+    let mut replayed = ReplayedJournal::of(replay, reach, last);
     let (found, failed) = replayed.compare(store, &mut hands)?;
     let ReplayedJournal {
         mut report,
@@ -224,7 +169,27 @@ fn judged(
     if let Some(why) = failed {
         report.cut_short(why)?;
     }
-    Ok((report, histories, people))
+    report.audit_entries = people.entries();
+    match people.compare(store) {
+        Ok(wrong) => wrong.into_iter().for_each(|it| report.differs(it)),
+        Err(why) => report.cut_short(why)?,
+    }
+    progress(report.entries);
+    Ok((report, histories))
+}
+
+/// The findings in a store to which somebody may write meanwhile, as in a running service.
+#[cfg(test)]
+pub(crate) fn while_written(store: &dyn Index) -> Result<Report, StoreError> {
+    let replay = JournalReplay::under(RuleSets::ALL);
+    Ok(all(
+        replay,
+        Workers::One(&mut || true),
+        store,
+        false,
+        &mut |_| {},
+    )?
+    .0)
 }
 
 /// As [`store`], on this thread alone.
@@ -233,9 +198,8 @@ fn judged(
 /// As [`store`].
 #[cfg(test)]
 pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), StoreError> {
-    let mut always = || true;
-    let one = Workers::One(&mut always);
-    all(RuleSets::ALL, one, store, true, &mut |_| {})
+    let replay = JournalReplay::under(RuleSets::ALL);
+    all(replay, Workers::One(&mut || true), store, true, &mut |_| {})
 }
 
 /// The differences, found by looking up each row by its key and loading each account.
@@ -267,9 +231,9 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     let held = std::sync::Arc::clone(engine.store());
     // One thread, so that the others are left to clients.
     let work = tokio::task::spawn_blocking(move || {
-        let mut always = || true;
-        let one = Workers::One(&mut always);
-        all(RuleSets::ALL, one, held.as_ref(), false, &mut |_| {})
+        let replay = JournalReplay::under(RuleSets::ALL);
+        let one = Workers::One(&mut || true);
+        all(replay, one, held.as_ref(), false, &mut |_| {})
     });
     let (mut report, histories) = work.await.map_err(|_| Failure::Bug)??;
     // Where another node owns the log, there are no actors here.

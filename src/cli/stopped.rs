@@ -7,7 +7,7 @@ use std::sync::Arc;
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_http::memory::{self, count};
 use caudal_service as service;
-use caudal_storage::{Projection, Records, Store, StoreOptions};
+use caudal_storage::{Records, Store, StoreOptions};
 
 use super::Exit;
 use super::progress::ProgressLine;
@@ -18,11 +18,10 @@ const FAN_IN: usize = 1000;
 /// The size of a table of rows, in bytes: at least, and at most. Each of them becomes a run, so with larger ones a large
 /// index has fewer runs, and needs none or one merge.
 const TABLE_BYTES: (u64, u64) = (16 << 20, 256 << 20);
-/// A table has this part of the memory that a service would take. Several are in memory at once, some of them twice: as
-/// they were gathered, and sorted.
+/// A table has this part of the memory that a service would take. Several are in memory at once, one of them twice while
+/// it is sorted.
 const TABLE_PART: u64 = 16;
-/// How many tables may wait besides the one that is being filled: while one is sorted and written, the next one is
-/// complete.
+/// How many tables may wait besides the one that is being filled: while one is written, the next one is complete.
 const TABLES_WAIT: usize = 2;
 /// The profiles of accounts take at most this part of that memory while a folder is verified.
 const PROFILES_PART: u64 = 4;
@@ -46,15 +45,13 @@ pub(super) struct Stopped {
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
     pub(super) fn open(data: &Path, whole: bool, line: &ProgressLine) -> Result<Self, Exit> {
-        Self::watched(data, whole, Arc::new(ServiceProjection), None, line)
+        Self::held(data, whole, None, line)
     }
 
-    /// Opens it in the same way; `rows` builds the rows that the index lacks. `held` is the lock of the
-    /// folder, if this process has it already.
-    pub(super) fn watched(
+    /// Opens it in the same way; `held` is the lock of the folder, if this process has it already.
+    pub(super) fn held(
         data: &Path,
         whole: bool,
-        rows: Arc<dyn Projection>,
         held: Option<File>,
         line: &ProgressLine,
     ) -> Result<Self, Exit> {
@@ -80,7 +77,7 @@ impl Stopped {
             progress: Some(line.watch_opening()),
             ..StoreOptions::default()
         };
-        let (store, records) = service::open_folder(data, options, rows)?;
+        let (store, records) = service::open_folder(data, options, Arc::new(ServiceProjection))?;
         Ok(Self {
             store,
             records,

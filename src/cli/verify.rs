@@ -2,9 +2,8 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use caudal_actors::verify::OpeningReplay;
+use caudal_actors::verify;
 use caudal_operators::admin::VerifyBody;
 use reqwest::Method;
 use serde_json::Value;
@@ -63,12 +62,10 @@ pub(super) fn run(args: VerifyArgs) -> Result<(), Exit> {
 /// Verifies the folder of a stopped service; `held` is its lock, if this process has it already.
 pub(super) fn folder(data: &Path, held: Option<File>) -> Result<VerifyBody, Exit> {
     let line = ProgressLine::new("opening");
-    // If the index has to be rebuilt, it is built from the same pass that verifies.
-    let watch = OpeningReplay::new(stopped::profiles());
-    let stopped = Stopped::watched(data, true, Arc::<OpeningReplay>::clone(&watch), held, &line)?;
+    let stopped = Stopped::held(data, true, held, &line)?;
     line.set_what("entries replayed:");
     let mut seen = |entries: u64| line.set_position(entries);
-    let verified = watch.verified(stopped.store.as_ref(), &mut seen);
+    let verified = verify::store(stopped.store.as_ref(), stopped::profiles(), &mut seen);
     let (report, _) = verified.map_err(|why| Exit {
         code: 3,
         message: why.to_string(),

@@ -1,5 +1,8 @@
 //! The frame round each request: its context while it is answered, and the headers of every answer.
 
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+
 use actix_web::body::{BodySize, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
@@ -39,7 +42,20 @@ pub async fn frame<B: MessageBody + 'static>(
     let request = call.extensions().get::<Request>().cloned();
     let request = request.unwrap_or_default();
     let header = HeaderValue::from_str(&request.id).ok();
-    let answer = answering(request, next.call(call)).await?;
+    let mut answer = pin!(answering(request, next.call(call)));
+    let mut at_once = true;
+    let answer = poll_fn(|cx| {
+        let polled = answer.as_mut().poll(cx);
+        at_once &= polled.is_ready();
+        polled
+    });
+    let answer = answer.await?;
+    if at_once && !answer.status().is_success() {
+        // The library decodes the body that came with a head only after it has asked once for the answer, and closes
+        // the connection after an answer to a request whose body it has not decoded: each refusal would cost a client
+        // its connection.
+        tokio::task::yield_now().await;
+    }
     let delay = answer.request().extensions_mut().remove::<Delay>();
     if let Some(delay) = delay {
         delay.wait().await;

@@ -20,6 +20,10 @@
 //! **Failure.** Cutting off is a reset: nothing of the connection stays in this process or in the kernel. When the
 //! service stops, a client that takes nothing for [`STOP_PATIENCE`] is cut off. If this process itself stood still,
 //! it cuts off no client that has read meanwhile.
+//!
+//! **Early answers.** An answer that was written before the body of its request was read, such as a refusal, is lost if
+//! the connection is closed while bytes of the body arrive: the kernel resets it. So the rest of the body is read and
+//! discarded, at most [`DISCARDED_BYTES_MAX`] of it for [`DISCARDING`], before the connection ends or is used again.
 
 pub(crate) mod connections;
 mod listen;
@@ -54,10 +58,10 @@ pub const HELD_BYTES: usize = 4 * 1024;
 const LOOK: Duration = Duration::from_secs(1);
 /// How long an answer may stall while the service stops.
 pub const STOP_PATIENCE: Duration = LOOK;
-/// How long a refused client is listened to, so that it can read why.
-const GOODBYE: Duration = Duration::from_secs(1);
-/// How much of what it still sends is discarded meanwhile, in bytes.
-const GOODBYE_BYTES_MAX: usize = 1 << 20;
+/// How long a client whose request was answered before it was read is listened to, so that it can read the answer.
+const DISCARDING: Duration = Duration::from_secs(1);
+/// How much of what it still sends is discarded meanwhile, in bytes: the body of a batch.
+const DISCARDED_BYTES_MAX: usize = 1 << 20;
 
 /// How long clients are waited for.
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +91,30 @@ enum Closing {
     No,
     /// The refusal is being written.
     Saying(Bytes),
-    /// The bytes that still arrive are discarded; this many have been so far.
-    Hearing(usize),
+    /// The bytes that still arrive are discarded.
+    Hearing,
+}
+
+/// What is read of a request after its answer, and discarded.
+#[derive(Debug)]
+struct Discarding {
+    until: Pin<Box<Sleep>>,
+    /// How many bytes have been discarded so far.
+    bytes: usize,
+}
+
+impl Discarding {
+    fn new() -> Self {
+        Self {
+            until: Box::pin(sleep(DISCARDING)),
+            bytes: 0,
+        }
+    }
+
+    /// Whether no more is to be read.
+    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+        self.bytes > DISCARDED_BYTES_MAX || self.until.as_mut().poll(cx).is_ready()
+    }
 }
 
 /// A connection of a listener, as the HTTP library reads and writes it.
@@ -112,7 +138,7 @@ pub struct Wire {
     left: bool,
     refusal: Option<FramingError>,
     closing: Closing,
-    goodbye: Option<Pin<Box<Sleep>>>,
+    discarding: Option<Discarding>,
 }
 
 impl Wire {
@@ -137,7 +163,7 @@ impl Wire {
             left: false,
             refusal: None,
             closing: Closing::No,
-            goodbye: None,
+            discarding: None,
         }
     }
 
@@ -241,7 +267,21 @@ impl Wire {
             }
         };
         self.permit.begun(self.scan.heads());
+        if let Some(discarding) = &mut self.discarding {
+            discarding.bytes += shown;
+        }
         shown
+    }
+
+    /// Whether the rest of a body whose request was answered has been read for long enough. The library reads it to its
+    /// end where it cannot know how long it is.
+    fn poll_discarded(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.scan.amid_body() || !self.permit.is_idle() {
+            self.discarding = None;
+            return false;
+        }
+        let discarding = self.discarding.get_or_insert_with(Discarding::new);
+        discarding.is_over(cx)
     }
 
     /// Watches whether the client leaves while its answer is on the way; holds what it sends meanwhile.
@@ -292,29 +332,30 @@ impl Wire {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the client has heard why it was refused, for [`GOODBYE`] at most.
+    /// Writes what is left to say, and discards what the client still sends until it has read the answer and closes its
+    /// side, within the bounds.
     fn poll_goodbye(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let goodbye = self.goodbye.get_or_insert_with(|| Box::pin(sleep(GOODBYE)));
-        if goodbye.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Ok(()));
-        }
         loop {
+            let discarding = self.discarding.get_or_insert_with(Discarding::new);
+            if discarding.is_over(cx) {
+                return Poll::Ready(Ok(()));
+            }
             match &mut self.closing {
                 Closing::No => return Poll::Ready(Ok(())),
                 Closing::Saying(rest) if rest.is_empty() => {
                     ready!(Pin::new(&mut self.io).poll_shutdown(cx))?;
-                    self.closing = Closing::Hearing(0);
+                    self.closing = Closing::Hearing;
                 }
                 Closing::Saying(rest) => {
                     let n = ready!(Pin::new(&mut self.io).poll_write(cx, rest))?;
                     drop(rest.split_to(n));
                 }
-                Closing::Hearing(heard) => {
+                Closing::Hearing => {
                     let mut bytes = [0; 4096];
                     let mut buf = ReadBuf::new(&mut bytes);
                     ready!(Pin::new(&mut self.io).poll_read(cx, &mut buf))?;
-                    *heard += buf.filled().len();
-                    if buf.filled().is_empty() || *heard > GOODBYE_BYTES_MAX {
+                    discarding.bytes += buf.filled().len();
+                    if buf.filled().is_empty() {
                         return Poll::Ready(Ok(()));
                     }
                 }
@@ -338,6 +379,10 @@ impl AsyncRead for Wire {
         }
         if this.scan.is_between() && !this.is_free() {
             return this.poll_leaving(cx);
+        }
+        if this.poll_discarded(cx) {
+            this.over = true;
+            return Poll::Ready(Ok(()));
         }
         if this.poll_request(cx, buf)?.is_ready() {
             return Poll::Ready(Ok(()));
@@ -409,8 +454,12 @@ impl AsyncWrite for Wire {
         match this.closing {
             // The client sees this side close only when its request has been dropped, together with this wire.
             Closing::No if this.left => Poll::Ready(Ok(())),
+            Closing::No if this.scan.amid_body() => {
+                this.closing = Closing::Saying(Bytes::new());
+                this.poll_goodbye(cx)
+            }
             Closing::No => pin!(&mut this.io).poll_shutdown(cx),
-            Closing::Saying(_) | Closing::Hearing(_) => this.poll_goodbye(cx),
+            Closing::Saying(_) | Closing::Hearing => this.poll_goodbye(cx),
         }
     }
 }

@@ -60,7 +60,6 @@ use crate::durable::counters::Counters;
 use crate::durable::held::HeldFolder;
 use crate::durable::identity::Identity;
 use crate::durable::queue::{CommitQueue, QueueItem};
-use crate::durable::recount::ExpectedRows;
 use crate::durable::role::Role;
 use crate::durable::watch::Watch;
 use crate::durable::witness::Witness;
@@ -104,8 +103,6 @@ struct Shared {
     held: Arc<HeldFolder>,
     files: Files,
     index_rebuilt: bool,
-    /// The rows of streams that the journal implies up to a commit, if they were summed while the store opened.
-    counted: Mutex<Option<(CommitNo, ExpectedRows)>>,
 }
 
 impl Shared {

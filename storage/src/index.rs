@@ -17,12 +17,10 @@
 //! marked, and the next open rebuilds the index from the journal. A read that the operating system
 //! refuses proves nothing about the data: it fails, and the store is not ready until reads succeed.
 
-pub(crate) mod arena;
 pub(crate) mod block;
 pub(crate) mod blocks;
 pub(crate) mod bloom;
 pub(crate) mod build;
-pub(crate) mod bulk_table;
 pub(crate) mod bytes;
 pub(crate) mod cache;
 pub(crate) mod census;
@@ -30,7 +28,6 @@ pub(crate) mod compaction_picker;
 pub(crate) mod compression;
 pub(crate) mod error;
 pub(crate) mod freeze;
-pub(crate) mod frozen;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
@@ -53,13 +50,12 @@ use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
 use crate::index::bytes::Bytes;
 use crate::index::error::IndexError;
-use crate::index::frozen::Frozen;
 use crate::index::manifest::{JournalMark, Manifest};
 use crate::index::merge::{MergeSource, RunCursor, merge};
 use crate::index::run::Run;
 use crate::index::scope::{Scopes, common};
 use crate::index::scrub::BlocksRead;
-use crate::index::table::{Table, copy_rows, range, row_bytes};
+use crate::index::table::{Frozen, Table, copy_rows, range, row_bytes, slice};
 use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key};
 use crate::sync::{lock, read, write};
@@ -157,7 +153,7 @@ impl SortedRows {
         };
         for frozen in &view.frozen {
             if let Some(found) = frozen.rows.get(key) {
-                return Ok(found.map(<[u8]>::to_vec));
+                return Ok(slice(found).map(<[u8]>::to_vec));
             }
         }
         if view.runs.is_empty() {
@@ -216,7 +212,6 @@ impl SortedRows {
             parse_head(key.as_slice(), value.as_ref()?.as_slice())
         };
         let name = from.get(..STREAM_PREFIX).unwrap_or_default();
-        let in_frozen = |frozen: &Arc<Frozen>| frozen.rows.head(name, &from, &to);
         let view = {
             let state = read(&self.state);
             if let Some(head) = in_table(&state.active) {
@@ -227,7 +222,7 @@ impl SortedRows {
                 runs: Arc::clone(&state.runs),
             }
         };
-        if let Some(head) = view.frozen.iter().find_map(in_frozen) {
+        if let Some(head) = view.frozen.iter().find_map(|it| in_table(&it.rows)) {
             return Ok(Some(head));
         }
         let prefix = hash(name);
@@ -322,7 +317,7 @@ impl SortedRows {
             .flatten();
         let mut sources = vec![MergeSource::copied(&copied)];
         for frozen in &view.frozen {
-            if let Some(rows) = frozen.rows.range(from, to) {
+            if let Some(rows) = range(&frozen.rows, from, to) {
                 sources.push(MergeSource::frozen(rows, order));
             }
         }

@@ -17,7 +17,6 @@ pub(crate) mod check;
 pub(crate) mod format;
 pub(crate) mod names;
 pub(crate) mod prepare;
-pub(crate) mod record_check;
 pub(crate) mod reread;
 pub(crate) mod seal;
 pub(crate) mod writer;

@@ -22,7 +22,6 @@ pub mod conformance;
 pub mod durable;
 mod error;
 pub mod faulty;
-mod fetch;
 mod files;
 pub mod filling;
 mod folder;

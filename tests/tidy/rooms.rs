@@ -64,7 +64,6 @@ const LEDGER: &[&str] = &[
 /// The rooms of `storage`, and files with a place of their own; each may use those before it.
 const STORAGE: &[&str] = &[
     "num",
-    "fetch",
     "tally",
     "sync",
     "background",

@@ -34,7 +34,7 @@ use super::keys::{SORTED_BYTES_MAX, Sorted};
 use super::projection::{Added, Listed, VoucherPlace, newest_day, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, account_stream, decode, keys};
 
-pub use accounts::{LoadedAccount, account, any_at_rest, load, load_in_full, profile, standing};
+pub use accounts::{LoadedAccount, account, load, load_in_full, profile, standing};
 
 /// How many realms with one CVU are found at most.
 const CVUS_MAX: usize = 64;

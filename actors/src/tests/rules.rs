@@ -227,7 +227,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     let entries = journal(store.as_ref());
     for sets in [TWO, THREE] {
         let again = rebuilt(&entries, ProjectionUnder(sets)).unwrap();
-        let (report, _) = verify::under(sets, again.as_ref(), &mut |_| {}).unwrap();
+        let (report, _) = verify::under(sets, again.as_ref()).unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
         let found = events(&over(&again, 2), GOLDEN).await;
         assert_eq!(found[..all.len()], all);

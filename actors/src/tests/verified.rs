@@ -20,7 +20,6 @@ use crate::records::keys::{self, Sorted};
 use crate::records::projection::VoucherPlace;
 use crate::records::rest::{self, Profile, Stand};
 use crate::records::{LEDGER, decode, encode, reads};
-use crate::verify::OpeningReplay;
 
 type Journal = Vec<(CommitNo, Entry)>;
 
@@ -99,7 +98,7 @@ fn put(store: &dyn Store, row: Row) {
 
 /// The findings in a store, which are the same on one thread and on two.
 fn found(store: &dyn Index) -> Result<Vec<String>, StoreError> {
-    let (report, histories) = verify::store(store, &mut |_| {})?;
+    let (report, histories) = verify::store(store, 0, &mut |_| {})?;
     let (alone, _) = verify::on_one_thread(store)?;
     assert_eq!(report, alone);
     assert_eq!(report.accounts, u64::try_from(histories.len()).unwrap());
@@ -321,25 +320,6 @@ async fn an_unreadable_item_does_not_hide_the_others() {
     names(&wrong, &format!("not all could be compared: {why}"));
 }
 
-#[actix::test]
-async fn an_index_that_is_made_while_it_is_watched_is_made_alike() {
-    let Row { key, value } = at_rest(story().await.as_ref());
-    let watch = OpeningReplay::new(0);
-    assert_eq!(
-        (watch.version(), watch.scoped(), watch.single()),
-        (
-            ServiceProjection.version(),
-            ServiceProjection.scoped(),
-            ServiceProjection.single()
-        )
-    );
-    let said = ServiceProjection
-        .rests(&key, &value.clone().unwrap())
-        .unwrap();
-    assert_eq!(watch.rests(&key, &value.unwrap()), Some(said));
-    assert_eq!(watch.rest_key(said.0), Some(key));
-}
-
 fn voucher(entry: &Entry) -> Voucher {
     let LedgerFact::Posted(voucher) = decode(&entry.body).unwrap();
     voucher
@@ -394,40 +374,6 @@ async fn whatever_is_wrong_in_a_history_is_named() {
         }
     }
     names(&found_in(&gap), "account 1: movement 5 follows movement 3");
-}
-
-#[actix::test]
-async fn a_store_that_was_watched_is_verified_alike_whatever_was_seen_of_it() {
-    let store = story().await;
-    let journal = journal(store.as_ref());
-    let whole = verify::store(store.as_ref(), &mut |_| {}).unwrap();
-    let seen = |entries: &[(CommitNo, Entry)]| {
-        let watch = OpeningReplay::new(0);
-        for (commit, entry) in entries {
-            let mut entry = entry.clone();
-            watch.recall(*commit, &mut entry);
-        }
-        watch.verified(store.as_ref(), &mut |_| {}).unwrap()
-    };
-    // A commit is seen whole or not at all.
-    let behind = |commit| journal.partition_point(|(of, _)| *of <= commit);
-    let (all, CommitNo(last)) = (journal.len(), store.applied());
-    let (first, last) = (behind(CommitNo(1)), behind(CommitNo(last - 1)));
-    for part in [0..0, 0..all, first..all, 0..last, all / 2..all] {
-        assert_eq!(seen(&journal[part]), whole);
-    }
-    let twice = [journal.as_slice(), journal.as_slice()].concat();
-    assert_eq!(seen(&twice), whole);
-    // A wrong row is found whether the journal is read once more or not.
-    let key = keys::directory_of(REALM, AccountNo(2));
-    store.note(vec![Row { key, value: None }]);
-    for part in [0..all, first..all] {
-        let (report, _) = seen(&journal[part]);
-        assert_eq!(
-            report.differences,
-            ["realm 1 account 2: the directory says otherwise"]
-        );
-    }
 }
 
 /// A store whose rows already show its last commit, while it does not tell so yet.

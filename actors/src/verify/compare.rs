@@ -312,22 +312,13 @@ pub(super) fn accounts(
         page: VecDeque::new(),
     };
     let mut sets = Recent::default();
-    // mostly all accounts have left rows at rest or, if the index was just made, none has
-    let looks = match (all.first(), all.last()) {
-        (Some(ReplayedAccount { at: first, .. }), Some(ReplayedAccount { at: last, .. }))
-            if first.0 == last.0 =>
-        {
-            reads::any_at_rest(store, first.0, first.1, last.1)?
-        }
-        _ => true,
-    };
     for known in all {
         if !step() {
             break;
         }
         part.report.accounts += 1;
         let (at, history) = (known.at, known.history);
-        let loaded = match loaded(store, known, looks) {
+        let loaded = match loaded(store, known) {
             // The second check names the reason.
             Err(StoreError::Corrupt(_)) => None,
             loaded => loaded?,
@@ -376,18 +367,17 @@ enum AccountSources {
     OfJournal,
 }
 
-/// An account as it is loaded; `looks` tells whether it may have left rows at rest.
+/// An account as it is loaded.
 fn loaded(
     store: &dyn Index,
     known: ReplayedAccount<'_>,
-    looks: bool,
 ) -> Result<Option<(Account, AccountSources)>, StoreError> {
     let ReplayedAccount {
         at: (realm, number),
         history,
         mut profile,
     } = known;
-    if let Some(account) = reads::standing(store, realm, &mut profile, history, number, looks)? {
+    if let Some(account) = reads::standing(store, realm, &mut profile, history, number)? {
         return Ok(Some((*account, AccountSources::OfJournal)));
     }
     let Some(loaded) = reads::load(store, realm, number)? else {

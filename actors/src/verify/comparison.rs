@@ -44,17 +44,17 @@ impl ReplayedJournal {
             mut report,
             histories,
             profiles,
-            profiles_max: _,
             sums,
             people,
             rows,
             scale,
             flawed,
+            ..
         } = walk;
         report.commit = last.0;
         Self {
             report,
-            histories: histories.in_order(),
+            histories: histories.into_iter().collect(),
             people,
             profiles,
             rows,

@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use caudal_ledger::accounts::Account;
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::AccountFact;
+use caudal_ledger::history::History;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{CommitNo, Entry, Scale, StoreError, Tally};
 use foldhash::HashMap;
 
-use super::history_pages::HistoryPages;
 use super::pipe::ReadEntry;
 use super::totals::Sums;
 use super::{At, Report, name, staff};
@@ -37,10 +37,10 @@ pub(super) struct JournalReplay {
     /// The counts, and the differences within the journal itself.
     pub report: Report,
     /// The state of each account's movements.
-    pub histories: HistoryPages,
+    pub histories: HashMap<At, History>,
     /// Accounts folded only from their profiles, at most `profiles_max`.
     pub profiles: HashMap<At, Box<Account>>,
-    pub profiles_max: usize,
+    profiles_max: usize,
     pub sums: Sums,
     pub people: staff::Recount,
     /// The sums over the rows of each realm's movements.
@@ -77,7 +77,7 @@ impl JournalReplay {
     pub(super) fn under(sets: RuleSets) -> Self {
         Self {
             report: Report::default(),
-            histories: HistoryPages::default(),
+            histories: HashMap::default(),
             profiles: HashMap::default(),
             profiles_max: PROFILES_MAX,
             sums: Sums::under(sets),
@@ -85,6 +85,14 @@ impl JournalReplay {
             rows: BTreeMap::new(),
             scale: Scale::new(),
             flawed: BTreeSet::new(),
+        }
+    }
+
+    /// Keeps this many profiles if that is more than by default.
+    pub(super) fn keeping(self, profiles: usize) -> Self {
+        Self {
+            profiles_max: self.profiles_max.max(profiles),
+            ..self
         }
     }
 
@@ -102,13 +110,13 @@ impl JournalReplay {
     }
 
     /// Takes in the next movement.
-    pub(super) fn voucher(&mut self, commit: CommitNo, at: At, voucher: &Voucher) {
+    fn voucher(&mut self, commit: CommitNo, at: At, voucher: &Voucher) {
         self.report.entries += 1;
         self.report.vouchers += 1;
         if let Err(why) = self.sums.voucher(at.0, voucher) {
             self.wrong(commit, why);
         }
-        let history = self.histories.of(at);
+        let history = self.histories.entry(at).or_default();
         if let Err(flaw) = history.next(voucher) {
             self.flawed.insert(at);
             self.wrong(commit, format_args!("{}: {flaw}", name(at)));
@@ -139,7 +147,7 @@ impl JournalReplay {
     }
 
     fn profile(&mut self, at: At, entry: &Entry) -> Result<(), StoreError> {
-        self.histories.of(at);
+        self.histories.entry(at).or_default();
         let fact: AccountFact = match decode(&entry.body) {
             Ok(fact) => fact,
             Err(why) => {

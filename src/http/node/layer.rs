@@ -5,16 +5,13 @@
 //! `not_owner`, too. So is a read during which the lease ended: another node may have written meanwhile.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
-use actix_web::http::header::EXPECT;
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage as _, ResponseError as _, web};
+use actix_web::{Error, ResponseError as _, web};
 use caudal_actors::failure::Failure;
-use futures_util::StreamExt as _;
 
 use super::Node;
 use crate::AppState;
@@ -43,8 +40,6 @@ pub async fn layer<B: MessageBody + 'static>(
         return Ok(next.call(call).await?.map_into_left_body());
     };
     let Some(inside) = node.enter() else {
-        let mut call = call;
-        discard(&mut call).await;
         let refusal = node.refuses().error_response();
         return Ok(call.into_response(refusal).map_into_right_body());
     };
@@ -58,32 +53,6 @@ pub async fn layer<B: MessageBody + 'static>(
     };
     drop(inside);
     Ok(answer)
-}
-
-/// The most of a refused request's body that is read and discarded, in bytes: that of a batch.
-const DISCARDED_BYTES_MAX: usize = 1 << 20;
-/// How long it is waited for.
-const DISCARDING: Duration = Duration::from_secs(1);
-
-/// Reads the body of a request that is refused. A connection with a body that nobody reads is closed, and whoever is at
-/// its other end, such as a load balancer, may lose the refusal.
-async fn discard(call: &mut ServiceRequest) {
-    // Such a client sends its body only if it is asked to.
-    if call.headers().contains_key(EXPECT) {
-        return;
-    }
-    let mut body = call.take_payload();
-    let mut left = DISCARDED_BYTES_MAX;
-    let all = async {
-        while let Some(Ok(piece)) = body.next().await {
-            match left.checked_sub(piece.len()) {
-                Some(less) => left = less,
-                None => return,
-            }
-        }
-    };
-    // A body that does not arrive in time is not waited for; the connection is closed then.
-    tokio::time::timeout(DISCARDING, all).await.ok();
 }
 
 /// Whether a request was not done because this node gives the log away or has lost it.

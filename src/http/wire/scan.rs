@@ -153,6 +153,11 @@ impl Scanner {
         matches!(self.place, ScanState::Head) && self.head > 0
     }
 
+    /// Whether the head of a request has arrived, and its body has not ended.
+    pub(crate) const fn amid_body(&self) -> bool {
+        !matches!(self.place, ScanState::Head)
+    }
+
     /// Whether the next byte begins a request.
     pub(crate) const fn is_between(&self) -> bool {
         matches!(self.place, ScanState::Head) && self.head == 0

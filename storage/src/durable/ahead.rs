@@ -11,7 +11,6 @@
 //! **Failure.** A record that cannot be read is an error after all records before it. If no thread can be started, the
 //! caller's thread reads everything.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
@@ -21,7 +20,6 @@ use crate::journal::format::{Hash, Record};
 use crate::journal::{Journal, position, split};
 use crate::log::Tail;
 use crate::num::{u32_of, usize_of32};
-use crate::sync::lock;
 
 /// The fewest parts that may wait.
 const PARTS_LEAST: usize = 4;
@@ -51,13 +49,11 @@ impl Read {
         at: Position,
         record: &Record<'_>,
         projection: &dyn Projection,
-        seen: EntrySeen<'_>,
     ) -> Result<Self, StoreError> {
         let (segment, offset) = split(at);
         let mut entries = Vec::with_capacity(usize_of32(record.header.entries));
         let whole = record.visit(&mut |commit, place, found| {
             let mut entry = found.to_entry();
-            seen(&entry, position(segment, offset + place));
             projection.recall(CommitNo(commit), &mut entry);
             entries.push((position(segment, offset + place), entry));
             true
@@ -84,9 +80,6 @@ impl Read {
 
 type ReadPart = Result<Vec<Read>, StoreError>;
 
-/// Sees each entry and its place as it is read, in order.
-pub(crate) type EntrySeen<'s> = &'s mut (dyn FnMut(&Entry, Position) + Send);
-
 /// What is read.
 pub(crate) struct Reading<'a> {
     /// The journal.
@@ -107,18 +100,15 @@ impl Reading<'_> {
     pub(crate) fn all(
         &self,
         parts: usize,
-        seen: EntrySeen<'_>,
         take: &mut dyn FnMut(Read) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (sender, parts) = sync_channel::<ReadPart>(parts);
-        // for whichever thread reads
-        let seen = Mutex::new(seen);
         thread::scope(|scope| {
             let ahead = thread::Builder::new().name("caudal-storage-ahead".to_owned());
-            let ahead = ahead.spawn_scoped(scope, || self.fill(&seen, sender));
+            let ahead = ahead.spawn_scoped(scope, || self.fill(sender));
             if let Err(e) = ahead {
                 tracing::warn!(error = %e, "no read-ahead thread for the journal");
-                return self.read(&mut **lock(&seen), &mut |read| take(read).map(|()| true));
+                return self.read(&mut |read| take(read).map(|()| true));
             }
             for part in parts {
                 part?.into_iter().try_for_each(&mut *take)?;
@@ -128,9 +118,9 @@ impl Reading<'_> {
     }
 
     /// Reads until the end of the journal, or until the receiver is gone.
-    fn fill(&self, seen: &Mutex<EntrySeen<'_>>, sender: SyncSender<ReadPart>) {
+    fn fill(&self, sender: SyncSender<ReadPart>) {
         let (mut part, mut bytes) = (Vec::new(), 0);
-        let read = self.read(&mut **lock(seen), &mut |next| {
+        let read = self.read(&mut |next| {
             bytes += next.bytes;
             part.push(next);
             if bytes < PART_BYTES {
@@ -150,12 +140,11 @@ impl Reading<'_> {
     /// of each other one is named by the next.
     fn read(
         &self,
-        seen: EntrySeen<'_>,
         take: &mut dyn FnMut(Read) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let (mut held, mut wanted) = (None::<Read>, true);
         self.journal.records(self.from, &mut |at, record| {
-            let next = Read::of(at, record, self.projection, &mut *seen)?;
+            let next = Read::of(at, record, self.projection)?;
             if let Some(mut read) = held.replace(next) {
                 read.mark.chain = record.header.previous;
                 wanted = take(read)?;

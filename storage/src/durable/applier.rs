@@ -117,7 +117,7 @@ impl Applier {
 
     /// Makes the rows that [`Self::again`] has added visible, and frees the memory that they took.
     pub(crate) fn show(&mut self) {
-        self.overlay.show_rest(&self.index, self.mark);
+        self.overlay.show(&self.index);
         self.overlay.shrink();
     }
 

@@ -172,7 +172,6 @@ fn prepare(
         held,
         files: files.clone(),
         index_rebuilt,
-        counted: Mutex::default(),
         options,
     });
     watch::look_at_space(&shared);

@@ -1,14 +1,12 @@
 //! Turns entries into index rows: the engine's own and those of the projection.
 
 use std::collections::hash_map;
-use std::sync::Arc;
+use std::mem;
 
 use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::SortedRows;
-use crate::index::arena::RowArena;
-use crate::index::bulk_table::{BulkTable, RowMap, SpareMemory, StreamHeads};
 use crate::index::bytes::Bytes;
 use crate::index::manifest::JournalMark;
 use crate::index::scope::Scopes;
@@ -18,25 +16,20 @@ use crate::rows::{
     stream_value,
 };
 
-/// The last rows of a journal that was indexed again are many if they take at least this part of a table.
-const MANY_PART: usize = 8;
-
 /// The rows of one group, or of a part of the journal, before readers see them, and the counters that are read again
 /// and again.
 pub(crate) struct Overlay {
     /// The rows that the projection may read.
-    rows: RowMap,
+    rows: HashMap<Bytes, Option<Bytes>>,
     /// The kinds of rows that it does not read, and the engine's own rows.
     kinds: Scopes,
-    /// The rows of these kinds. Most rows are of such a kind, and a place in a map of many rows costs more than the row:
-    /// a look-up waits for memory. No key is here and in `rows`.
-    unread: RowArena,
+    /// The rows of these kinds in the order in which they were added: most rows are of such a kind, and a list costs less
+    /// than a map. No key is here and in `rows`.
+    unread: Vec<(Bytes, Option<Bytes>)>,
     /// The last sequence of each stream in the first `headed` rows of `unread`, by the part of their keys that names
     /// the stream.
-    heads: StreamHeads,
+    heads: HashMap<Bytes, u64>,
     headed: usize,
-    /// The memory of earlier rows.
-    spare: Arc<SpareMemory>,
     /// Rough size of the rows in a table, in bytes.
     bytes: usize,
     counters: HashMap<Bytes, u64>,
@@ -49,12 +42,11 @@ impl Overlay {
     pub(crate) fn new(projection: &dyn Projection, counters_max: usize) -> Self {
         let kinds = [projection.unread(), &[STREAM_TAG]].concat();
         Self {
-            rows: RowMap::default(),
+            rows: HashMap::default(),
             kinds: Scopes::of(&kinds),
-            unread: RowArena::default(),
-            heads: StreamHeads::default(),
+            unread: Vec::new(),
+            heads: HashMap::default(),
             headed: 0,
-            spare: Arc::default(),
             bytes: 0,
             counters: HashMap::default(),
             counters_max,
@@ -98,7 +90,9 @@ impl Overlay {
 
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
         if self.kinds.names(key) {
-            self.bytes += self.unread.push(key, value);
+            let (key, value) = (Bytes::new(key), value.map(Bytes::new));
+            self.bytes += row_bytes(&key, value.as_ref());
+            self.unread.push((key, value));
             return;
         }
         match self.rows.entry(Bytes::new(key)) {
@@ -124,10 +118,7 @@ impl Overlay {
 
     /// Moves the rows to the index, where readers see them.
     pub(crate) fn publish(&mut self, index: &SortedRows) {
-        let unread = self.unread.after(0);
-        let unread = unread.map(|(key, value)| (Bytes::new(key), value.map(Bytes::new)));
-        index.apply(self.rows.drain().chain(unread));
-        self.unread.clear();
+        index.apply(self.rows.drain().chain(self.unread.drain(..)));
         self.forget();
     }
 
@@ -145,45 +136,34 @@ impl Overlay {
         if index.fills_a_table(self.bytes) {
             // before there is one more table in memory
             index.wait_for_place()?;
-            self.freeze(index, mark, 0);
+            self.show(index);
+            index.freeze(mark)?;
         }
         Ok(())
     }
 
-    /// Shows the last rows of a journal that was indexed again. If there are many they are frozen, too: the flusher
-    /// sorts them in a fraction of the time of publishing each one. They wait for no place, but take that of rows which
-    /// are published next.
-    pub(crate) fn show_rest(&mut self, index: &SortedRows, mark: JournalMark) {
-        if index.fills_a_table(self.bytes * MANY_PART) {
-            self.freeze(index, mark, self.bytes)
-        } else {
-            self.publish(index)
-        }
-    }
-
-    fn freeze(&mut self, index: &SortedRows, mark: JournalMark, counted: usize) {
-        let asked = self.headed > 0;
-        if asked {
-            self.collect_heads();
-        }
-        let spare = &self.spare;
-        let heads = asked.then_some(&mut self.heads);
-        let streams = heads.map(|heads| std::mem::replace(heads, spare.heads()));
-        let (map, arena) = spare.take();
-        let rows = std::mem::replace(&mut self.rows, map);
-        let unread = std::mem::replace(&mut self.unread, arena);
-        let rows = BulkTable::new(rows, (self.kinds, unread), streams, spare);
-        index.freeze_rows(rows, mark, counted);
+    /// Moves the rows to the index as [`Self::publish`] does, where there are many and the index has no others in its
+    /// table: sorting them once takes a fraction of the time of inserting each one.
+    pub(crate) fn show(&mut self, index: &SortedRows) {
+        let mut rows: Vec<_> = self.rows.drain().chain(self.unread.drain(..)).collect();
+        rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+        // of rows with one key the one that was added last holds
+        rows.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                mem::swap(&mut later.1, &mut earlier.1);
+            }
+            same
+        });
+        index.begin(rows.into_iter().collect(), self.bytes);
         self.forget();
     }
 
     /// Frees the memory that the rows of many records took: a group has few.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
-        self.unread.shrink();
+        self.unread.shrink_to_fit();
         self.heads.shrink_to_fit();
-        // tables that are still to be written keep the old one
-        self.spare = Arc::default();
     }
 
     /// The last sequence of a stream among the rows that wait. Heads are collected once they are asked for: few facts
@@ -195,9 +175,10 @@ impl Overlay {
     }
 
     fn collect_heads(&mut self) {
-        for (key, value) in self.unread.after(self.headed) {
+        for (key, value) in self.unread.iter().skip(self.headed) {
+            let key = key.as_slice();
             if let (Some(of), Some(value)) = (stream_prefix(key), value)
-                && let Some(head) = parse_head(key, value)
+                && let Some(head) = parse_head(key, value.as_slice())
             {
                 self.heads.insert(Bytes::new(of), head.seq);
             }

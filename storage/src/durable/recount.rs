@@ -5,9 +5,6 @@
 //! which it is found ([`SortedRows::walk`](crate::index::SortedRows::walk)). Only where the sums differ is each entry
 //! looked up, to name those that are not found.
 //!
-//! A store that indexes its whole journal when it opens, and is to be read whole, sums the journal's rows while it does
-//! so: the first comparison then reads the journal no more.
-//!
 //! **Bounds.** Holds one page of rows, and nothing per entry.
 //!
 //! **Order.** Rows of commits after the last one compared do not count, so the store may take writes meanwhile: such
@@ -24,7 +21,6 @@ use crate::api::{CommitNo, Differing, Position, StoreError, StreamId};
 use crate::durable::Shared;
 use crate::journal::{position, split};
 use crate::rows::{STREAM_TAG, parse_stream_value, stream_key, stream_value};
-use crate::sync::lock;
 use crate::tally::{Scale, Tally};
 
 /// How many rows are read at a time.
@@ -74,7 +70,7 @@ type TakeEntry<'a> = &'a mut dyn FnMut(StreamId, u64, u64, Position) -> Result<(
 
 /// The sum of the rows that some entries imply, and the places of these entries.
 #[derive(Debug)]
-pub(super) struct ExpectedRows {
+struct ExpectedRows {
     scale: Scale,
     rows: Tally,
     places: Option<RangeInclusive<u64>>,
@@ -82,7 +78,7 @@ pub(super) struct ExpectedRows {
 
 impl ExpectedRows {
     /// No entries, from this commit on.
-    pub(super) fn from(commit: CommitNo) -> Self {
+    fn from(commit: CommitNo) -> Self {
         Self {
             scale: Scale::new(),
             rows: Tally::default(),
@@ -92,7 +88,7 @@ impl ExpectedRows {
     }
 
     /// Adds the next entry.
-    pub(super) fn add(&mut self, stream: StreamId, seq: u64, at: u64, place: Position) {
+    fn add(&mut self, stream: StreamId, seq: u64, at: u64, place: Position) {
         let (key, value) = (stream_key(stream, seq), stream_value(place, at));
         self.rows.add(&self.scale, &key, &value);
         let first = self.places.as_ref().map_or(place.0, |it| *it.start());
@@ -111,23 +107,12 @@ impl RecountPart<'_> {
         Ok(right)
     }
 
-    /// The same as it was summed when the store opened; only once, because nobody knows how often it is wanted.
-    fn counted(&self) -> Option<ExpectedRows> {
-        let (last, right) = lock(&self.shared.counted).take()?;
-        let (from, to) = self.commits;
-        (self.realm.is_none() && from.0 <= 1 && to == last).then_some(right)
-    }
-
     fn differ(&self, step: &mut dyn FnMut() -> bool) -> Result<Differing, StoreError> {
-        let right = match self.counted() {
-            Some(right) => right,
-            None => self.right(step)?,
-        };
         let ExpectedRows {
             scale,
             rows: right,
             places,
-        } = right;
+        } = self.right(step)?;
         let mut found = Differing::default();
         let Some(places) = places else {
             return Ok(found);
@@ -342,39 +327,6 @@ mod tests {
             put(&stream_key(other, 1), Some(&stream_value(nowhere, at)));
             assert_eq!(found(&store, Some(3)), wrong, "{nowhere:?}");
         }
-    }
-
-    #[test]
-    fn an_index_made_anew_is_compared_with_what_was_counted_meanwhile_and_then_with_the_journal() {
-        let dir = tempfile::tempdir().unwrap();
-        drop(store(dir.path()));
-        std::fs::remove_dir_all(dir.path().join(crate::index::blocks::INDEX)).unwrap();
-        let options = StoreOptions {
-            check_all: true,
-            ..StoreOptions::small()
-        };
-        let store = DurableStore::open(dir.path(), options, Arc::new(Words)).unwrap();
-        let waits = || lock(&store.shared.counted).is_some();
-        assert!(waits());
-        assert_eq!(found(&store, None), Vec::<String>::new());
-        assert!(!waits());
-        let count = |commit| {
-            let mut wrong = ExpectedRows::from(CommitNo(1));
-            wrong.add(stream(1), 1, 0, Position(1));
-            *lock(&store.shared.counted) = Some((CommitNo(commit), wrong));
-        };
-        // it suits neither a realm alone nor other commits
-        count(300);
-        assert_eq!(found(&store, Some(1)), Vec::<String>::new());
-        count(299);
-        assert_eq!(found(&store, None), Vec::<String>::new());
-        assert!(!waits());
-        count(300);
-        assert_eq!(found(&store, None).len(), 1, "the sums are compared");
-        assert!(store.ready().is_err());
-        drop(store);
-        let store = open(dir.path());
-        assert!(lock(&store.shared.counted).is_none(), "nothing is checked");
     }
 
     #[test]

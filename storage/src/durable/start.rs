@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::api::{CommitNo, Entry, Position, StoreError};
+use crate::api::StoreError;
 use crate::background::give_way;
 use crate::codec::all_zero;
 use crate::durable::ahead::{Reading, parts_of};
@@ -25,13 +25,11 @@ use crate::durable::heartbeat::Heartbeat;
 use crate::durable::identity::Identity;
 use crate::durable::obsolete_indexes::drop_old;
 use crate::durable::options::{NodePart, Progress};
-use crate::durable::recount::ExpectedRows;
 use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
 use crate::index::SortedRows;
 use crate::log::{LogError, Tail};
 use crate::num::u64_of;
-use crate::sync::lock;
 
 /// The pause between two tries to take a cell that another owner has.
 const HELD_PAUSE: Duration = Duration::from_millis(50);
@@ -256,15 +254,8 @@ fn catch_up(shared: &Shared, applier: &mut Applier, end: Tail) -> Result<(), Sto
         end,
         projection: shared.projection.as_ref(),
     };
-    let counts = from.commit == 0 && shared.options.check_all;
-    let mut right = counts.then(|| ExpectedRows::from(CommitNo(1)));
-    let mut seen = |entry: &Entry, place: Position| {
-        if let Some(right) = &mut right {
-            right.add(entry.stream, entry.seq, entry.at, place);
-        }
-    };
     let parts = parts_of(shared.options.table_bytes);
-    reading.all(parts, &mut seen, &mut |read| {
+    reading.all(parts, &mut |read| {
         applier.again(&read)?;
         bytes += u64_of(read.bytes);
         if reported.elapsed().as_secs() >= 1 {
@@ -279,7 +270,6 @@ fn catch_up(shared: &Shared, applier: &mut Applier, end: Tail) -> Result<(), Sto
     })?;
     applier.show();
     applier.settle()?;
-    *lock(&shared.counted) = right.map(|right| (end.commit, right));
     shared.checker.read_more(bytes);
     debug_assert!(!all_zero(&applier.mark().chain));
     Ok(())

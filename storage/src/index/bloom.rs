@@ -7,7 +7,6 @@
 //! of missing keys. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in
 //! 250. There are no false negatives. Hash and probes are part of the format on disk and do not change.
 
-use crate::fetch::fetch;
 use crate::num::{u64_of, usize_of};
 
 /// Bits per key in runs up to level [`YOUNG`].
@@ -22,8 +21,6 @@ const PROBES: usize = 7;
 const WORDS: usize = 8;
 /// Bits per line.
 const LINE_BITS: u64 = 512;
-/// How many keys are asked about at a time.
-const TOGETHER: usize = 64;
 /// The parts of a filter that keys are collected for.
 const PARTS: usize = 64;
 /// How many keys are collected for a part before they are added to it (at most 2 MiB for all parts).
@@ -129,22 +126,9 @@ impl Bloom {
     }
 
     /// Adds the numbers of those keys, given with their hashes, that are not in the run.
-    ///
-    /// In a filter larger than a processor's caches, asking about a key mostly waits for its line. So the lines of
-    /// [`TOGETHER`] keys are fetched first.
     pub(crate) fn denies(&self, asked: &[(usize, u64)], denied: &mut Vec<usize>) {
-        let lines = &self.0;
-        for asked in asked.chunks(TOGETHER) {
-            let words = asked.iter().filter_map(|(_, hash)| {
-                let BloomLine([word, ..]) = line_of(lines, *hash)?;
-                Some(*word)
-            });
-            fetch(words);
-            let no = asked.iter().filter(|(_, hash)| {
-                line_of(lines, *hash).is_some_and(|line| !line.may_have(*hash))
-            });
-            denied.extend(no.map(|(key, _)| *key));
-        }
+        let no = asked.iter().filter(|(_, hash)| !self.may_have(*hash));
+        denied.extend(no.map(|(key, _)| *key));
     }
 }
 

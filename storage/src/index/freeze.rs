@@ -1,17 +1,14 @@
 //! Tables that accept no more rows and wait to become runs.
 //!
-//! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits. The last rows
-//! of a journal that was indexed again do not wait: until the next table is frozen, they count as rows of that one, so
-//! there is no more in memory.
+//! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits.
 
 use std::sync::Arc;
 
 use crate::api::StoreError;
 use crate::index::SortedRows;
-use crate::index::bulk_table::BulkTable;
-use crate::index::frozen::{Frozen, FrozenRows};
 use crate::index::maintain::LOOK_AGAIN;
 use crate::index::manifest::JournalMark;
+use crate::index::table::{Frozen, Table};
 use crate::sync::{lock, read, wait_for, write};
 
 impl SortedRows {
@@ -37,7 +34,7 @@ impl SortedRows {
     pub(crate) fn freeze(&self, mark: JournalMark) -> Result<(), StoreError> {
         self.wait_for_place()?;
         let mut state = write(&self.state);
-        let rows = FrozenRows::Table(std::mem::take(&mut state.active));
+        let rows = std::mem::take(&mut state.active);
         state.active_bytes = 0;
         state.frozen.insert(0, Arc::new(Frozen { rows, mark }));
         drop(state);
@@ -46,7 +43,7 @@ impl SortedRows {
         Ok(())
     }
 
-    /// Whether rows of this size fill a table of their own ([`Self::freeze_rows`]).
+    /// Whether rows of this size fill a table of their own ([`Self::begin`]).
     pub(crate) fn fills_a_table(&self, bytes: usize) -> bool {
         bytes >= self.tuning.table_bytes && self.health.full().is_none()
     }
@@ -59,22 +56,15 @@ impl SortedRows {
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)
     }
 
-    /// Freezes rows that are in no table yet as one table; `mark` is the end of the journal part that they cover. They
-    /// are sorted once, by the flusher, which takes a fraction of the time of inserting each one. Of rows with one key
-    /// the last one holds. Nothing else may have been applied since the last table was frozen. `counted` bytes count as
-    /// rows of the next table.
-    pub(crate) fn freeze_rows(&self, rows: BulkTable, mark: JournalMark, counted: usize) {
-        let rows = FrozenRows::Bulk(Box::new(rows));
+    /// Makes these rows, of this many bytes, the table to which groups are published. Nothing may have been applied since
+    /// the last table was frozen.
+    pub(crate) fn begin(&self, rows: Table, bytes: usize) {
         let mut state = write(&self.state);
         assert!(
             state.active.is_empty(),
             "rows of a table that is not frozen come before these"
         );
-        state.active_bytes = counted;
-        state.frozen.insert(0, Arc::new(Frozen { rows, mark }));
-        drop(state);
-        drop(lock(&self.signals));
-        self.changed.notify_all();
+        (state.active, state.active_bytes) = (rows, bytes);
     }
 
     /// Waits until all frozen tables are on disk, or the disk is nearly full.

@@ -27,10 +27,10 @@ use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
 use crate::index::compaction_picker::pick_merge;
 use crate::index::error::IndexError;
-use crate::index::frozen::Frozen;
 use crate::index::manifest::{JournalMark, Manifest, RUNS_MAX};
 use crate::index::merge::{MergeSource, RunCursor, merge};
 use crate::index::run::{Run, RunInfo};
+use crate::index::table::{Frozen, slice};
 use crate::num::u64_of;
 use crate::sync::{lock, read, wait_for, write};
 
@@ -111,12 +111,12 @@ impl SortedRows {
     /// Writes a frozen table as a run; false when it was told to stop before the end.
     fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, IndexError> {
         let mut run = None;
-        if frozen.rows.len() > 0 {
+        if !frozen.rows.is_empty() {
             let scopes = self.tuning.scopes;
             let mut last = None;
-            let scope_prefixes = frozen.rows.all().enumerate().filter_map(|(n, (key, _))| {
+            let scope_prefixes = frozen.rows.keys().enumerate().filter_map(|(n, key)| {
                 self.flusher_yield(n);
-                scopes.scope_prefix(key)
+                scopes.scope_prefix(key.as_slice())
             });
             let scope_prefixes = scope_prefixes
                 .filter(|it| last.replace(*it) != Some(*it))
@@ -124,12 +124,12 @@ impl SortedRows {
             let keys = u64_of(frozen.rows.len() + scope_prefixes);
             let mut builder =
                 RunBuilder::new(&self.store, self.take_run_id(), 0, keys, &self.tuning)?;
-            for (n, (key, value)) in frozen.rows.all().enumerate() {
+            for (n, (key, value)) in frozen.rows.iter().enumerate() {
                 if u64_of(n).is_multiple_of(LOOK_EVERY) && self.stopped() {
                     return Ok(false);
                 }
                 self.flusher_yield(n);
-                builder.add(key, value)?;
+                builder.add(key.as_slice(), slice(value))?;
             }
             let written = builder.finish()?;
             self.store.sync_run(written.info.id)?;

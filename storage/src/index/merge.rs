@@ -1,15 +1,18 @@
 //! Walks over several sorted sources as one; of equal keys the newest wins.
 
+use std::collections::btree_map::Range;
 use std::sync::Arc;
 
 use crate::api::SortOrder;
-use crate::index::arena::RowRef;
 use crate::index::block::{Block, Stored, Unpacked};
 use crate::index::blocks::BlockStore;
 use crate::index::bytes::Bytes;
 use crate::index::error::IndexError;
-use crate::index::frozen::RowsWithin;
 use crate::index::run::Run;
+use crate::index::table::{RowRef, row_ref};
+
+/// A part of the rows of a frozen table, in the order of their keys.
+type FrozenRows<'a> = Range<'a, Bytes, Option<Bytes>>;
 
 /// One of the sorted sources of a walk.
 pub(crate) enum MergeSource<'a> {
@@ -19,7 +22,7 @@ pub(crate) enum MergeSource<'a> {
         Option<RowRef<'a>>,
     ),
     /// Rows of a frozen table, the next one, and the order of the walk.
-    Frozen(RowsWithin<'a>, Option<RowRef<'a>>, SortOrder),
+    Frozen(FrozenRows<'a>, Option<RowRef<'a>>, SortOrder),
     /// Rows of a run on disk.
     Run(Box<RunCursor<'a>>),
 }
@@ -33,7 +36,7 @@ impl<'a> MergeSource<'a> {
     }
 
     /// A source of rows of a frozen table.
-    pub(crate) fn frozen(mut rows: RowsWithin<'a>, order: SortOrder) -> Self {
+    pub(crate) fn frozen(mut rows: FrozenRows<'a>, order: SortOrder) -> Self {
         let first = step(&mut rows, order);
         Self::Frozen(rows, first, order)
     }
@@ -76,15 +79,16 @@ impl<'a> MergeSource<'a> {
     }
 }
 
-fn step<'a>(rows: &mut RowsWithin<'a>, order: SortOrder) -> Option<RowRef<'a>> {
-    match order {
+fn step<'a>(rows: &mut FrozenRows<'a>, order: SortOrder) -> Option<RowRef<'a>> {
+    let next = match order {
         SortOrder::Ascending => rows.next(),
         SortOrder::Descending => rows.next_back(),
-    }
+    };
+    next.map(row_ref)
 }
 
 fn row((key, value): &(Bytes, Option<Bytes>)) -> RowRef<'_> {
-    (key.as_slice(), value.as_ref().map(Bytes::as_slice))
+    row_ref((key, value))
 }
 
 /// Where a walk has found a row.

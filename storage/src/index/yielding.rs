@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::background::yield_to_requests;
 use crate::index::SortedRows;
-use crate::index::frozen::{Frozen, FrozenRows};
 use crate::index::maintain::LOOK_EVERY;
+use crate::index::table::Frozen;
 use crate::num::u64_of;
 use crate::sync::read;
 
@@ -38,8 +38,7 @@ impl SortedRows {
 
     /// Frees the memory of a table that was written, which takes milliseconds, unless somebody still reads it.
     pub(super) fn free(&self, written: Arc<Frozen>) {
-        let Some(FrozenRows::Table(table)) = Arc::into_inner(written).map(|it| it.rows) else {
-            // the memory of gathered rows is kept
+        let Some(Frozen { rows: table, .. }) = Arc::into_inner(written) else {
             return;
         };
         for (n, row) in table.into_iter().enumerate() {

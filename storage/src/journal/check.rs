@@ -2,7 +2,7 @@
 //!
 //! **Shape.** Segments are read one after the other, each as a whole; each record must have the right commit number and
 //! the hash of its predecessor, each entry its own checksum, and everything after the last record of a segment must be
-//! zeros. Hashes and checksums of entries take longest, so two threads share the records of a segment.
+//! zeros.
 //!
 //! **Bounds.** A segment that the checkpoint attests is not read if it is before everything that the index lacks, its
 //! file is the attested one, and it continues the chain exactly ([`Trust`]); the background check reads it later. A
@@ -29,7 +29,6 @@ use crate::journal::format::{
     StoreId, genesis,
 };
 use crate::journal::names::{number_in, segment_name, segment_path};
-use crate::journal::record_check::{CheckedRecord, judged, records};
 use crate::journal::seal::{Attested, Seal, SegmentError};
 use crate::journal::{SegmentInfo, read_at};
 use crate::log::Tail;
@@ -249,10 +248,9 @@ impl<'a> Walk<'a> {
             first_commit: 0,
         };
         let data = std::mem::take(&mut self.data);
-        let records = data.get(start..).map_or_else(Vec::new, records);
         let mut offset = start;
-        for (record, is) in records.iter().zip(judged(&records)) {
-            self.accept(number, offset, record, is)?;
+        while let Some(record) = data.get(offset..).and_then(Record::parse) {
+            self.accept(number, offset, &record)?;
             if info.first_commit == 0 {
                 info.first_commit = record.header.first_commit;
             }
@@ -283,13 +281,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds one record whose own checksums hold.
-    fn accept(
-        &mut self,
-        number: u32,
-        at: usize,
-        record: &Record<'_>,
-        is: CheckedRecord,
-    ) -> Result<(), OpenError> {
+    fn accept(&mut self, number: u32, at: usize, record: &Record<'_>) -> Result<(), OpenError> {
         let path = segment_path(self.dir, number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
         if let Some((segment, offset, why)) = self.broken {
@@ -309,11 +301,11 @@ impl<'a> Walk<'a> {
         if record.header.previous != self.found.chain {
             return damaged("the record does not name the one before it: it was replaced");
         }
-        if !is.whole {
+        if !record.visit(&mut |_, _, _| true) {
             return damaged("an entry in the record fails its checksum");
         }
         self.found.last_commit = record.header.last_commit();
-        self.found.chain = is.hash;
+        self.found.chain = record.hash();
         Ok(())
     }
 

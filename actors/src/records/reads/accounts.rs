@@ -92,31 +92,17 @@ pub fn load_in_full(
     load_from(store, realm, number, None)
 }
 
-/// Whether any of the accounts from `first` to `last` has left a row at rest, as a look-up by their keys would find it.
-pub fn any_at_rest(
-    store: &dyn Index,
-    realm: RealmId,
-    first: AccountNo,
-    last: AccountNo,
-) -> Result<bool, StoreError> {
-    let mut to = keys::rest(realm, last);
-    to.push(0);
-    let found = store.walk(&keys::rest(realm, first), &to, 1)?;
-    Ok(!found.is_empty())
-}
-
 /// An account that has left no row at rest, made of its profile and its `history`, without reading its movements;
 /// `None` if it has left one, or does not exist. `profile` is its folded profile, if known, and is taken if it is
-/// used. `looks` tells whether to look for such rows: it need not where there are [none](any_at_rest).
+/// used.
 pub fn standing(
     store: &dyn Index,
     realm: RealmId,
     profile: &mut Option<Box<Account>>,
     history: &History,
     number: AccountNo,
-    looks: bool,
 ) -> Result<Option<Box<Account>>, StoreError> {
-    if looks && at_rest(store, realm, number)?.is_some() {
+    if at_rest(store, realm, number)?.is_some() {
         return Ok(None);
     }
     let mut found = profile.take();
