@@ -153,7 +153,8 @@ async fn an_answer_is_kept_for_seconds_and_never_older_than_a_change() {
 async fn questions_have_a_rate_and_slots_of_their_realm() {
     let service = TestService::with(Setup {
         bank_reads: BankReadLimits {
-            burst: 6,
+            // The reconciliation of a day asks for its list and for the statement.
+            burst: 8,
             every: SOON,
             kept: Duration::ZERO,
             ..BankReadLimits::default()

@@ -34,6 +34,10 @@ use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX, UNREADABLE_MAX};
 const STATEMENT: &str = "statement";
 /// The longest text of a movement, in characters.
 const TEXT_MAX: usize = 200;
+/// The bank's word for a transfer that came back.
+const REVERSAL: &str = "REVERSAL";
+/// The bank's word for money that arrived.
+const ARRIVAL: &str = "TRANSFERENCIA";
 /// How often the list is read for one that no movement interrupted.
 const TRIES: usize = 3;
 
@@ -159,7 +163,7 @@ fn movement(
     let balance = balance.and_then(|worth| worth.money());
     let (incoming, amount) = value(&details)?;
     let kind: Option<String> = details.shown("type");
-    let reversal = kind.as_deref() == Some("REVERSAL");
+    let reversal = kind.as_deref() == Some(REVERSAL);
     let coelsa_id = details.text("coelsa_id")?;
     let text: Option<String> = details.shown("description");
     let movement = CollectorMovement {
@@ -190,13 +194,21 @@ fn unreadable(
     let details = record.object("details").unwrap_or(JsonMembers::none());
     let id = |text: Option<String>| text.as_deref().and_then(read::id);
     let value = value(&details).ok();
+    // A line whose value cannot be read still says what it is; so it is the same line as on the list of transfers.
+    let kind: Option<String> = details.shown("type");
+    let arrives = matches!(kind.as_deref(), Some(ARRIVAL | REVERSAL));
+    let reference = if kind.as_deref() == Some(REVERSAL) {
+        "reverses"
+    } else {
+        "origin_id"
+    };
     UnreadableLine {
         day,
-        incoming: value.is_some_and(|(incoming, _)| incoming),
+        incoming: value.map_or(arrives, |(incoming, _)| incoming),
         field: field.to_owned(),
         bank_id: id(record.text("id").ok().flatten()),
         coelsa_id: id(details.text("coelsa_id").ok().flatten()),
-        origin: details.origin("origin_id").ok().flatten(),
+        origin: details.origin(reference).ok().flatten(),
         cvu: None,
         amount: value.map(|(_, amount)| amount),
         text,

@@ -88,7 +88,7 @@ impl Scenario for Args {
     fn after(&self, data: &Path, _: Reopened, report: &mut Report) -> anyhow::Result<()> {
         let [backup, restored] = ["backup", "restored"].map(|name| data.with_file_name(name));
         let shipped = self.caudal(&["backup"], &[("--data", data), ("--to", &backup)])?;
-        let folders = [("--from", backup.as_path()), ("--data", &restored)];
+        let folders = [("--from", backup.as_path()), ("--into", &restored)];
         let took = self.caudal(&["restore"], &folders)?;
         let verified = self.caudal(&["verify"], &[("--data", &restored)])?;
         report.figure("backup", shipped, Unit::Seconds);
