@@ -1,9 +1,9 @@
 //! What the keys of tenants were shown: counts of each key and account, for the audit log.
 //!
-//! **Shape.** The layer [`count`] counts the CVUs in every answer to a GET with a key, in memory. [`EVERY`], and before
-//! somebody searches the audit log, the counts go there, as entries of the key. An answer that is made while it is sent
-//! (an export, a stream of events) counts for the CVU of its address, or else as a list of the whole realm
-//! ([`whole_list`]).
+//! **Shape.** The layer [`count`] counts, for every GET with a key, the CVU in its path or else those in its answer, in
+//! memory. [`EVERY`], and before somebody searches the audit log, the counts go there, as entries of the key. An answer
+//! that is made while it is sent (an export, a stream of events) counts for the CVU of its address, or else as a list of
+//! the whole realm ([`whole_list`]).
 //!
 //! **Bounds.** [`ACCOUNTS_MAX`] accounts of a key between two writings; reads of further ones count as lists of the whole
 //! realm. An entry has [`ENTRY_ACCOUNTS`].
@@ -196,7 +196,20 @@ pub async fn count<B: MessageBody + 'static>(
     if !known || *answer.request().method() != Method::GET || !answer.status().is_success() {
         return Ok(answer.map_into_left_body());
     }
-    let (answer, shown) = shown::by(answer);
+    let named = shown::cvus(answer.request().path().as_bytes());
+    let (answer, shown) = if named.is_empty() {
+        shown::by(answer)
+    } else {
+        // What is read of an account is that account's, whoever else its movements name.
+        let cvus = named;
+        (
+            answer.map_into_left_body(),
+            Shown {
+                cvus,
+                is_whole: true,
+            },
+        )
+    };
     let request = answer.request();
     if let (Some(identity), Some(app)) = (
         request.extensions().get::<Identity>(),
