@@ -2,10 +2,10 @@
 //! so that the service always talks through the client that it uses in production.
 //!
 //! **Shape.** `book` decides and remembers (accounts and aliases; `rail` does so for transfers, `enrolments` for the
-//! fund, `statement` for the movements of collector accounts; `worlds` tells whose one is), `log` keeps them on disk, `behaviours` tells how each
-//! operation misbehaves at the moment, `answers` puts the three together, `notices` notifies the service, `routes`
-//! and `payments` are the bank's own API and `control` the pages and switches next to it. A crate of its own: it
-//! shares rules of form (CVUs, amounts, days) and signatures with the service, and no line of the protocol.
+//! fund, `statement` for the movements of collector accounts; `worlds` says whose one is), `log` keeps them on disk,
+//! `behaviours` says how each operation misbehaves at the moment, `answers` puts the three together, `notices` notifies
+//! the service, `routes` and `payments` are the bank's own API and `control` the pages and switches next to it. A crate of
+//! its own: it shares rules of form (CVUs, amounts, days) and signatures with the service, and no line of the protocol.
 //!
 //! **Order.** An operation's effect is on disk (with a data folder) before anything of its answer
 //! leaves, and happens without waiting for anything: a client that goes away cannot cut it in two.

@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// A bank that tells the live realm's balance, and does not answer about the test realm's.
+    /// A bank that returns the live realm's balance, and does not answer about the test realm's.
     #[derive(Debug)]
     struct Away {
         realm: RealmId,

@@ -320,3 +320,22 @@ async fn a_shared_account_is_nobodys_and_a_silent_bank_is_told() {
         (json!(1), json!(0))
     );
 }
+
+#[actix_web::test]
+async fn readers_at_the_same_time_record_a_movement_once() {
+    let service = TestService::start().await;
+    service
+        .bank_moves(json!({"kind": "fee", "amount": "1.00"}))
+        .await;
+    let reads = (0..8).map(|_| std::future::IntoFuture::into_future(service.a.get(PATH)));
+    for day in futures_util::future::join_all(reads).await {
+        let day = day.is(200);
+        assert_eq!(
+            (classes(&day), &day["closing"]),
+            (vec!["unclassified"], &json!("-1.00"))
+        );
+    }
+    let open = service.admin_get("/admin/cases?kind=collector").await;
+    assert_eq!(open.is(200)["total"], 1);
+    service.verified().await;
+}

@@ -11,6 +11,9 @@
 //! **Bounds.** [`RECORDED_AT_ONCE`] facts in one order; a day's records that the bank does not list any more are shown up
 //! to [`UNLISTED_MAX`].
 //!
+//! **Failure.** What cannot be recorded now (the disk is full, or another reader records it) is shown all the same, and
+//! recorded at the next reading.
+//!
 //! **One account, several realms.** The first realm on the account is the keeper: it records the account's own movements,
 //! and they show in its reconciliation. The balances of a shared account are nobody's, so no realm reads its day.
 
@@ -90,7 +93,7 @@ impl CollectorItem {
 pub struct CollectorReport {
     /// The business day.
     pub day: BusinessDay,
-    /// The bank's balances and the sums of its movements; `None` when the bank tells no balance of the day.
+    /// The bank's balances and the sums of its movements; `None` when the bank reports no balance of the day.
     pub sums: Option<CollectorDay>,
     /// The movements, in the bank's order, then those that the bank does not list any more.
     pub items: Vec<CollectorItem>,
@@ -126,6 +129,25 @@ struct ComparedAccount {
     on: Arc<OnCollector>,
     keeper: RealmId,
     rules: Vec<CollectorRule>,
+}
+
+impl ComparedAccount {
+    /// The sides of a statement's lines, those that could not be recorded by the tenant's rules.
+    fn unrecorded(
+        &self,
+        statement: &CollectorStatement,
+        sides: Vec<Option<CollectorSide>>,
+    ) -> Vec<Option<CollectorSide>> {
+        let lines = statement.movements.iter().zip(sides);
+        let own = |line: &CollectorMovement| {
+            let class = classify(&self.rules, line);
+            let record = RecordedMovement::unrecorded(line.clone(), class);
+            CollectorSide::Own(Box::new(record))
+        };
+        lines
+            .map(|(line, side)| side.or_else(|| Some(own(line))))
+            .collect()
+    }
 }
 
 /// The lines of a statement with what the ledger knows of each.
@@ -268,8 +290,17 @@ impl Queries<'_> {
                 });
             }
             let requester = Requester::uncounted(request_id.to_owned());
-            let done = value(self.0.order(keeper, news, requester).await)?;
-            recorded = recorded.strict_add(done);
+            match value(self.0.order(keeper, news, requester).await) {
+                Ok(done) => recorded = recorded.strict_add(done),
+                Err(why) => {
+                    tracing::warn!(%why, realm = keeper.0, "movements of the collector account could not be recorded yet");
+                    return Ok(ComparedStatement {
+                        sides: account.unrecorded(&statement, sides),
+                        statement,
+                        recorded,
+                    });
+                }
+            }
         }
         Err(Failure::Overloaded)
     }

@@ -61,6 +61,24 @@ pub struct RecordedMovement {
 }
 
 impl RecordedMovement {
+    /// A movement that could not be recorded yet, with its class by the tenant's rules. It has no sequence.
+    pub const fn unrecorded(movement: CollectorMovement, class: CollectorClass) -> Self {
+        let since = movement.at;
+        Self {
+            sequence: 0,
+            movement,
+            class,
+            since,
+            decision: None,
+            matched: false,
+        }
+    }
+
+    /// Whether it is recorded, so that its id names it.
+    pub const fn is_recorded(&self) -> bool {
+        self.sequence > 0
+    }
+
     /// Its id in a realm.
     pub fn id(&self, realm: RealmId) -> CollectorId {
         CollectorId::of(realm, self.sequence, &self.movement.bank_id)

@@ -68,7 +68,7 @@ pub struct CollectorMovementBody {
     pub listed: bool,
     /// Whether the bank now lists it with another direction, amount or day than when it was recorded.
     pub changed: bool,
-    /// The id under which operators decide what it is; null for a client's movement.
+    /// The id under which operators decide what it is; null for a client's movement, and while it could not be recorded.
     pub case_id: Option<String>,
 }
 
@@ -79,8 +79,8 @@ impl CollectorMovementBody {
         let (class, matched, case_id) = match &item.side {
             CollectorSide::Client(record) => (MATCHED, record.map(Into::into), None),
             CollectorSide::Own(record) => {
-                let id = record.id(realm).to_string();
-                (record.class.as_str(), None, Some(id))
+                let id = record.is_recorded().then(|| record.id(realm).to_string());
+                (record.class.as_str(), None, id)
             }
         };
         Self {
@@ -109,7 +109,7 @@ pub struct CollectorDayBody {
     pub date: Day,
     /// The account.
     pub collector: CollectorBody,
-    /// The bank's balance before the first movement of the day; null when the bank tells none.
+    /// The bank's balance before the first movement of the day; null when the bank reports none.
     pub opening: Option<Pesos>,
     /// The sum of what came in.
     #[serde(rename = "in")]
