@@ -342,13 +342,22 @@ pub fn lines(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whether a line in lower case has a name by itself. Our own ids are random letters, and some have a name inside.
+fn has_word(lower: &str, name: &str) -> bool {
+    let name = name.to_lowercase();
+    let mut found = lower.match_indices(&name);
+    found.any(|(at, _)| {
+        let (before, rest) = lower.split_at(at);
+        let after = rest.chars().nth(name.chars().count());
+        let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        !is_part(before.chars().next_back()) && !is_part(after)
+    })
+}
+
 /// The kind of offence in a line, if there is one.
 pub fn offence(line: &str) -> Option<&'static str> {
     let lower = line.to_lowercase();
-    if NAMES
-        .iter()
-        .any(|name| lower.contains(&name.to_lowercase()))
-    {
+    if NAMES.iter().any(|name| has_word(&lower, name)) {
         return Some("a name or an alias");
     }
     if SECRETS.iter().any(|secret| line.contains(secret)) {
