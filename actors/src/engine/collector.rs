@@ -343,6 +343,8 @@ impl Queries<'_> {
         let reply = bank.statement(day, ongoing, request_id).await;
         let statement = Arc::new(reply.result.map_err(Failure::of_question)?);
         if !statement.unreadable.is_empty() {
+            // The list of transfers says more of the same line, such as its CVU, so its lines are kept first.
+            self.listed_by_bank(realm, day, request_id).await?;
             let authority = NoticeAuthority::from(BTreeSet::from([realm]));
             Ledger(self.0)
                 .unreadable(&authority, realm, &statement.unreadable, request_id)
