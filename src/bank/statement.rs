@@ -21,12 +21,10 @@ use caudal_ledger::facts::BankCall;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde_json::json;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::read::{self, JsonMembers, UnreadableMember, Worth};
-use super::redact::for_the_journal;
-use super::transfers::unlisted;
+use super::transfers::{LinePage, judge_lines, unlisted};
 use super::wire::{self, BankRequest, BankResponse, Verdict};
 use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX, UNREADABLE_MAX};
 
@@ -45,17 +43,18 @@ const TRIES: usize = 3;
 type BalancedLine = (CollectorMovement, Money);
 
 /// A page of the statement.
-pub(super) struct StatementPage {
-    /// How many lines it has.
-    lines: usize,
-    movements: Vec<BalancedLine>,
-    unreadable: Vec<UnreadableLine>,
-}
+type StatementPage = LinePage<BalancedLine>;
 
 impl BankRequest<StatementPage> {
     /// One page of a day's movements, oldest first.
     fn of_day(collector: &str, day: BusinessDay, offset: usize) -> Self {
-        let judge = Box::new(move |answer: &BankResponse| judge_page(answer, Some(day)));
+        let judge = Box::new(move |answer: &BankResponse| {
+            judge_lines(
+                answer,
+                |record| movement(record, Some(day)),
+                |record, field, text| unreadable(record, day, field, text),
+            )
+        });
         Self {
             headers: vec![
                 ("obp_limit", PAGE.to_string()),
@@ -72,7 +71,18 @@ impl BankRequest<StatementPage> {
 
     /// The last movement before a day.
     fn before(collector: &str, day: BusinessDay) -> Self {
-        let judge = Box::new(|answer: &BankResponse| judge_page(answer, None));
+        let judge = Box::new(move |answer: &BankResponse| {
+            let page = judge_lines(
+                answer,
+                |record| movement(record, None),
+                |record, field, text| unreadable(record, day, field, text),
+            );
+            match page {
+                // Without the balance before the day nothing can be said about it.
+                Verdict::Done(page) if !page.unreadable.is_empty() => Verdict::Nonsense,
+                page => page,
+            }
+        });
         Self {
             headers: vec![
                 ("obp_limit", "1".to_owned()),
@@ -100,41 +110,6 @@ impl BankRequest<StatementPage> {
             ..Self::get(STATEMENT, &path, judge)
         }
     }
-}
-
-/// Reads a page; with a day, only lines of that day make sense.
-pub(super) fn judge_page(
-    answer: &BankResponse,
-    day: Option<BusinessDay>,
-) -> Verdict<StatementPage> {
-    if !answer.is_success() {
-        return wire::of_question(answer);
-    }
-    let Some(lines): Option<Vec<&RawValue>> = answer.read() else {
-        return Verdict::Nonsense;
-    };
-    // If the bank exceeds the page size, its offsets cannot be trusted either.
-    if lines.len() > PAGE {
-        return Verdict::Nonsense;
-    }
-    let mut page = StatementPage {
-        lines: lines.len(),
-        movements: Vec::new(),
-        unreadable: Vec::new(),
-    };
-    for line in lines {
-        let record = serde_json::from_str(line.get()).unwrap_or(JsonMembers::none());
-        match (movement(&record, day), day) {
-            (Ok(line), _) => page.movements.push(line),
-            (Err(field), Some(day)) => {
-                let text = for_the_journal(line.get());
-                page.unreadable.push(unreadable(&record, day, field, text));
-            }
-            // Without the balance before the day nothing can be said about it.
-            (Err(_), None) => return Verdict::Nonsense,
-        }
-    }
-    Verdict::Done(page)
 }
 
 /// The signed value of a movement: whether it came in, and how much.

@@ -207,20 +207,27 @@ fn recorded(answer: &BankResponse, origin: OriginId) -> Option<BankTransfer> {
     record.transfer().ok().filter(|_| ours)
 }
 
-/// A page of a day's list.
+/// A page of a list.
 #[derive(Debug)]
-pub(super) struct DayPage {
+pub(super) struct LinePage<T> {
     /// How many lines it has.
-    lines: usize,
-    movements: Vec<BankMovement>,
-    unreadable: Vec<UnreadableLine>,
+    pub lines: usize,
+    /// The lines that can be read.
+    pub movements: Vec<T>,
+    /// The others.
+    pub unreadable: Vec<UnreadableLine>,
 }
 
-pub(super) fn judge_page(
+/// A page of a day's list.
+pub(super) type DayPage = LinePage<BankMovement>;
+
+/// Reads a page of a list line by line. `read` reads a line, and `keep` what can be read of one in which a member that
+/// decides cannot.
+pub(super) fn judge_lines<T>(
     answer: &BankResponse,
-    day: BusinessDay,
-    way: MovementWay,
-) -> Verdict<DayPage> {
+    read: impl Fn(&JsonMembers<'_>) -> Result<T, UnreadableMember>,
+    keep: impl Fn(&JsonMembers<'_>, UnreadableMember, String) -> UnreadableLine,
+) -> Verdict<LinePage<T>> {
     if !answer.is_success() {
         return wire::of_question(answer);
     }
@@ -231,23 +238,34 @@ pub(super) fn judge_page(
     if lines.len() > PAGE {
         return Verdict::Nonsense;
     }
-    let mut page = DayPage {
+    let mut page = LinePage {
         lines: lines.len(),
         movements: Vec::new(),
         unreadable: Vec::new(),
     };
     for line in lines {
         let record = serde_json::from_str(line.get()).unwrap_or(JsonMembers::none());
-        match movement(&record, day, way) {
+        match read(&record) {
             Ok(movement) => page.movements.push(movement),
             Err(field) => {
                 let text = for_the_journal(line.get());
-                page.unreadable
-                    .push(unreadable(&record, day, way, field, text));
+                page.unreadable.push(keep(&record, field, text));
             }
         }
     }
     Verdict::Done(page)
+}
+
+pub(super) fn judge_page(
+    answer: &BankResponse,
+    day: BusinessDay,
+    way: MovementWay,
+) -> Verdict<DayPage> {
+    judge_lines(
+        answer,
+        |record| movement(record, day, way),
+        |record, field, text| unreadable(record, day, way, field, text),
+    )
 }
 
 /// The names of the party with the CVU of ours and of the other one, and of our reference.

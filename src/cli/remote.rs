@@ -181,7 +181,7 @@ impl Remote {
     }
 }
 
-/// How long a service that is asked too fast wants to be left alone, a minute at most.
+/// How long a service that limits the rate asks to wait, a minute at most.
 fn too_fast(answer: &Response) -> Option<Duration> {
     let wait = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
     let wait = Duration::from_secs(wait.parse().ok()?);

@@ -1,4 +1,4 @@
-//! Collector accounts are checked at intervals: money that is missing, and a bank that is not reachable, are told wherever
+//! Collector accounts are checked at intervals: missing money and an unreachable bank are reported wherever
 //! people and programs look.
 
 use std::time::Duration;
@@ -89,7 +89,7 @@ async fn overview(service: &TestService) -> [String; 2] {
     pages
 }
 
-/// Checks that 30.00 of 100.00 are missing wherever it is told.
+/// Checks that every place that reports coverage shows 30.00 of 100.00 missing.
 async fn is_short(service: &TestService) {
     has_metric(service, "uncovered", "1").await;
     let (item, code, page) = status(service).await;
@@ -181,7 +181,7 @@ async fn missing_money_is_told_once_everywhere_over_restarts_until_it_is_there()
             service.restart().await;
         }
         is_short(&service).await;
-        // Several checks later it still was told once.
+        // Several checks later there is still one event.
         let before = service.bank.calls("balance").await;
         wait_until("more checks", SOON, async || {
             let calls = service.bank.calls("balance").await;
@@ -215,7 +215,7 @@ async fn missing_money_is_told_once_everywhere_over_restarts_until_it_is_there()
         notes.iter().all(|page| !page.contains("note bad")),
         "{notes:?}"
     );
-    // Nobody else was told.
+    // No other realm has an event.
     assert_eq!(
         (told(&service.b).await, told(&service.live).await),
         (vec![], vec![])

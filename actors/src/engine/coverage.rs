@@ -4,7 +4,7 @@
 //! it when money is missing in two checks in a row, or is there again. The realm keeps the state, so a restart repeats
 //! nothing.
 //!
-//! **Failure.** A realm that cannot record it now is told again by the next check.
+//! **Failure.** If a realm cannot record the change now, the next check asks it again.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The door of the people who run the service: who they are, their pending approvals, and the audit log.
 //!
-//! **Bounds.** A page of the audit log scans at most [`LOOKED_MAX`] entries, and tells where to continue. A search for a
+//! **Bounds.** A page of the audit log scans at most [`LOOKED_MAX`] entries, and says where to continue. A search for a
 //! CUIT finds entries about [`ACCOUNTS_MAX`] accounts of each realm.
 
 use std::sync::{Arc, PoisonError};
@@ -197,7 +197,7 @@ impl Operators<'_> {
     /// A part of the audit log, newest first.
     ///
     /// # Errors
-    /// Those of every reading door.
+    /// Those of every read.
     pub async fn audit_page(self, query: AuditQuery) -> Result<AuditPage, Failure> {
         // Also without a filter, counts of reads with keys are passed over.
         let read = move |store: &dyn Index| page(store, &query);
@@ -208,7 +208,7 @@ impl Operators<'_> {
     /// accounts: CVU, realm with number, and long lists of the realm.
     ///
     /// # Errors
-    /// Those of every reading door.
+    /// Those of every read.
     pub async fn names_of(self, subject: &str) -> Result<Vec<String>, Failure> {
         let mut names = vec![subject.to_owned()];
         let cvu = Cvu::parse(subject).ok();

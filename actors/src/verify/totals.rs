@@ -169,14 +169,11 @@ impl Sums {
         match &fact {
             CollectorFact::Listed { movement, class } => {
                 totals.house.moved(&fact, None);
-                let record = RecordedMovement {
-                    sequence: entry.seq,
-                    movement: CollectorMovement::clone(movement),
-                    class: *class,
-                    since: Timestamp::from_millis(entry.at),
-                    decision: None,
-                    matched: false,
-                };
+                let (line, since) = (
+                    CollectorMovement::clone(movement),
+                    Timestamp::from_millis(entry.at),
+                );
+                let record = RecordedMovement::listed(entry.seq, line, *class, since);
                 self.collector.insert((realm, entry.seq), record);
             }
             CollectorFact::Classified { record, .. } | CollectorFact::Matched { record } => {

@@ -64,8 +64,18 @@ impl RecordedMovement {
     /// A movement that could not be recorded yet, with its class by the tenant's rules. It has no sequence.
     pub const fn unrecorded(movement: CollectorMovement, class: CollectorClass) -> Self {
         let since = movement.at;
+        Self::listed(0, movement, class, since)
+    }
+
+    /// A movement that was recorded at an instant by the fact with a sequence.
+    pub const fn listed(
+        sequence: u64,
+        movement: CollectorMovement,
+        class: CollectorClass,
+        since: Timestamp,
+    ) -> Self {
         Self {
-            sequence: 0,
+            sequence,
             movement,
             class,
             since,

@@ -207,7 +207,7 @@ const fn realm_of(id: CaseId) -> RealmId {
 /// The accounts here whose CVUs are in some text, as they are now.
 ///
 /// # Errors
-/// Those of every reading door.
+/// Those of every read.
 pub(crate) async fn accounts_in(app: &AppState, text: &str) -> Result<Vec<AccountBody>, ApiError> {
     let engine = &app.engine;
     let mut found = Vec::new();
@@ -249,7 +249,7 @@ impl ApprovalBody {
     /// Adds the case that a request is about, and the accounts.
     ///
     /// # Errors
-    /// Those of every reading door.
+    /// Those of every read.
     async fn with_case(&mut self, admin_state: &AdminState, of: Proposal) -> Result<(), ApiError> {
         let Some(id) = case_of(&of) else {
             return Ok(());

@@ -144,7 +144,7 @@ params! {
 /// the search finds it.
 ///
 /// # Errors
-/// When the store takes no writes; those of every reading door.
+/// When the store takes no writes; those of every read.
 pub(crate) async fn subjects(
     app: &AppState,
     subject: Option<&str>,

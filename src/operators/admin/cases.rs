@@ -429,7 +429,7 @@ pub(super) async fn one(
 /// A case, open or decided, with the calls to the bank.
 ///
 /// # Errors
-/// When there is none; those of every reading door.
+/// When there is none; those of every read.
 pub(super) async fn read(admin_state: &AdminState, id: CaseId) -> Result<CaseBody, ApiError> {
     let engine = &admin_state.app.engine;
     Ok(match id {

@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 100;
 pub(super) struct CoverageFigures {
     /// How many there are.
     collectors: usize,
-    /// For how many of them the bank has told the balance since the service started.
+    /// For how many of them the bank has reported the balance since the service started.
     checked: usize,
     /// For how many of them clients' money is missing.
     uncovered: usize,

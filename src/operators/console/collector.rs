@@ -4,9 +4,9 @@ use actix_web::{HttpResponse, web};
 use caudal_http::bodies::collector::{CollectorDayBody, CollectorMovementBody};
 use caudal_http::current;
 use caudal_http::errors::ApiError;
-use caudal_http::words::{Mistake, Say as _};
-use caudal_ledger::time::BusinessDay;
+use caudal_http::words::Say as _;
 
+use super::lists::asked_day;
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, CellKind, Field, Form, Page, Part, Table, Takes, Tile, Tone};
 use super::words::Word;
@@ -22,16 +22,7 @@ pub(super) async fn day(context: PageContext, path: web::Path<(String, String)>)
 
 async fn page(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
-    let today = context.engine().now().business_day();
-    let day = match context.asks("date") {
-        None => today,
-        Some(text) => {
-            BusinessDay::parse(text).ok_or_else(|| ApiError::field("date", Mistake::NotADate))?
-        }
-    };
-    if day > today {
-        return Err(ApiError::field("date", Mistake::InTheFuture));
-    }
+    let day = asked_day(context)?;
     let mut blocks = vec![Block::Form(Form {
         title: context.say(Word::Day).to_owned(),
         action: context.path.clone(),

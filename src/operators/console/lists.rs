@@ -2,6 +2,9 @@
 
 use caudal_actors::engine::lists::{ListPage, Listing};
 use caudal_http::cursors;
+use caudal_http::errors::ApiError;
+use caudal_http::words::Mistake;
+use caudal_ledger::time::BusinessDay;
 use caudal_storage::SortOrder;
 
 use super::locale::Locale;
@@ -70,4 +73,22 @@ pub(super) fn note<T>(locale: Locale, listing: &Listing<T>) -> String {
             locale.say(Word::RowsLooked)
         ),
     }
+}
+
+/// The business day that a visit asks for, today if none.
+///
+/// # Errors
+/// 400 when it is no day, or one to come.
+pub(super) fn asked_day(context: &PageContext) -> Result<BusinessDay, ApiError> {
+    let today = context.engine().now().business_day();
+    let day = match context.asks("date") {
+        None => today,
+        Some(text) => {
+            BusinessDay::parse(text).ok_or_else(|| ApiError::field("date", Mistake::NotADate))?
+        }
+    };
+    if day > today {
+        return Err(ApiError::field("date", Mistake::InTheFuture));
+    }
+    Ok(day)
 }

@@ -10,11 +10,11 @@ use caudal_actors::platform::realms;
 use caudal_http::bodies::reconciliation::{ReconciledItem, item, summary};
 use caudal_http::current;
 use caudal_http::errors::ApiError;
-use caudal_http::words::{Mistake, Say as _};
+use caudal_http::words::Say as _;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::time::BusinessDay;
 
-use super::lists::cut;
+use super::lists::{asked_day, cut};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tile, Tone};
 use super::words::Word;
@@ -89,16 +89,7 @@ fn form(context: &PageContext, day: BusinessDay, result: Option<Agreement>) -> F
 
 /// The day and the result that a visit asks for.
 fn asked(context: &PageContext) -> Result<(BusinessDay, Option<Agreement>), ApiError> {
-    let today = context.engine().now().business_day();
-    let day = match context.asks("date") {
-        None => today,
-        Some(text) => {
-            BusinessDay::parse(text).ok_or_else(|| ApiError::field("date", Mistake::NotADate))?
-        }
-    };
-    if day > today {
-        return Err(ApiError::field("date", Mistake::InTheFuture));
-    }
+    let day = asked_day(context)?;
     let asked = context.asks("result");
     let result = Agreement::ALL
         .into_iter()

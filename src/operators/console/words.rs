@@ -402,7 +402,7 @@ texts! {
     Before = "Antes", "Before";
     After = "Después", "After";
     WouldDecide = "Lo que decide", "What it decides";
-    WhyAsked = "Motivo de quien lo pide", "Reason of who asks";
+    WhyAsked = "Motivo de quien lo pide", "Requester's reason";
     ApprovalReason = "Motivo de la segunda persona", "Second person's reason";
     ApprovedBy = "Aprobado por", "Approved by";
     OwnRequest = "Usted lo pidió: lo decide otra persona.", "You asked for it: another person decides.";

@@ -24,14 +24,11 @@ pub(super) fn happened(
             index.put(&keys::collector_of(realm, &movement.bank_id), &sequence);
             let day = movement.at.business_day();
             index.put(&keys::collector_day_of(realm, day, entry.seq), &[]);
-            let record = RecordedMovement {
-                sequence: entry.seq,
-                movement: CollectorMovement::clone(movement),
-                class: *class,
-                since: Timestamp::from_millis(entry.at),
-                decision: None,
-                matched: false,
-            };
+            let (line, since) = (
+                CollectorMovement::clone(movement),
+                Timestamp::from_millis(entry.at),
+            );
+            let record = RecordedMovement::listed(entry.seq, line, *class, since);
             (None, record)
         }
         CollectorFact::Classified { record, .. } | CollectorFact::Matched { record } => {

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::bodies::texts::{Instant, Pesos};
 
 /// The collector account next to what clients own, at one instant. Where other realms share the account, nobody can
-/// tell whose its money is: the amounts are null.
+/// say whose its money is: the amounts are null.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = TreasuryCoverage)]

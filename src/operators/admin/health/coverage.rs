@@ -64,7 +64,7 @@ fn sides(page: &mut Page, all: &[Labelled<'_>]) {
         })
     };
     let name = "treasury_bank_balance_pesos";
-    let help = "What the collector account had when the bank last told, in ARS.";
+    let help = "What the collector account had when the bank last reported its balance, in ARS.";
     let balances = last().map(|(labels, it)| (labels, Sum::from(it.bank)));
     family(page, (name, help), balances, Sum::plus);
     let name = "treasury_client_funds_pesos";
@@ -83,7 +83,7 @@ fn sides(page: &mut Page, all: &[Labelled<'_>]) {
     family(page, (name, help), uncovered, |one, other| one + other);
 }
 
-/// When the bank last told, and since when it is not reachable.
+/// When the bank last reported the balance, and since when it is not reachable.
 fn bank(page: &mut Page, all: &[Labelled<'_>]) {
     let seconds = |at: Option<Timestamp>| at.map_or(0, |at| at.millis() / 1000);
     let checks = || {
@@ -92,7 +92,7 @@ fn bank(page: &mut Page, all: &[Labelled<'_>]) {
     };
     let name = "treasury_checked_timestamp_seconds";
     let help =
-        "When the bank last told the balance, in seconds since 1970; 0 if not since the start.";
+        "When the bank last reported the balance, in seconds since 1970; 0 if not since the start.";
     let checked = checks().map(|(labels, it)| (labels, seconds(it.last.map(|last| last.at))));
     family(page, (name, help), checked, Ord::min);
     let name = "treasury_bank_unreachable_since_timestamp_seconds";
