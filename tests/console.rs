@@ -2,6 +2,7 @@
 //! abuse.
 
 mod acts;
+mod books;
 pub mod browser;
 mod doors;
 mod pages;

@@ -75,6 +75,7 @@ tables![
     aliases,
     authentication,
     bank,
+    books,
     closing_balances,
     collector,
     document,

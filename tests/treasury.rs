@@ -1,7 +1,7 @@
 //! Treasury: the snapshot next to the bank, and the positions of clients.
 
 mod bodies;
-mod books;
+pub mod books;
 mod collector;
 mod coverage;
 mod crowd;

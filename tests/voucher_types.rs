@@ -36,7 +36,14 @@ async fn built_in_types_are_listed_and_untouchable() {
             (&kind["system"], &kind["active"]),
             (&json!(true), &json!(true))
         );
-        for name in ["id", "legacyId", "tenantId", "description", "movementKind"] {
+        for name in [
+            "id",
+            "legacyId",
+            "tenantId",
+            "description",
+            "movementKind",
+            "counterAccount",
+        ] {
             assert_eq!(kind[name], Value::Null);
         }
         // Only the wallet family shows the type's number, which is fixed.
@@ -93,6 +100,7 @@ async fn a_type_is_made_switched_and_removed() {
         "code": "PREMIO_1", "name": "Premio", "sense": "credit", "active": true, "system": false,
         "id": "vty_1000", "legacyId": 1000, "tenantId": "tnt_first",
         "description": "Recarga por kiosco", "movementKind": "003",
+        "counterAccount": "adjustments:premio_1",
     });
     assert_eq!(made.json, expected);
     let body = json!({"code": "PREMIO_1", "name": "Otro", "sense": "debit"});

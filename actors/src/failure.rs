@@ -40,6 +40,11 @@ pub enum Failure {
     /// There are more rows to sort than one page may scan.
     #[error("there are more rows than one request sorts; narrow the dates, or leave out sort")]
     TooManyToSort,
+    /// The day of an instant has more entries in the books than one request counts.
+    #[error(
+        "the day has more entries up to that instant than one request counts; name a date instead"
+    )]
+    TooManyEntries,
     /// The cursor is of another list.
     #[error("the cursor is not of this list; begin without one")]
     NotACursor,

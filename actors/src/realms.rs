@@ -72,7 +72,7 @@ pub use orders::{Adjustment, RealmReport, TypeRef};
 pub use postings::{Batch, BatchOrder};
 pub use profile::Register;
 pub use unbooked::DismissUnbooked;
-pub use voucher_types::{CreateType, ListTypes, RemoveType, ToggleType};
+pub use voucher_types::{ChangeType, CreateType, ListTypes, RemoveType};
 pub use webhooks::{OrderWebhook, TryWebhook};
 
 /// How long a caller waits for an outcome: ten seconds, then it is unknown.

@@ -94,6 +94,7 @@ async fn furnish(engine: &Engine) {
             sense,
             description: None,
             category: None,
+            counter_account: None,
         };
         let created = engine.ledger().create_type(REALM, order, plain()).await;
         created.unwrap();

@@ -15,6 +15,9 @@
 //! has not heard yet: the bank has more by money on its way into an account, and less by transfers that have left and
 //! are still held. Without an answer of the bank there is only the ledger's side, as of now.
 //!
+//! **Uncredited.** A credit that the bank has reported and that the ledger could not book is a case, and not free money. A
+//! movement on the bank's list is booked or becomes a case as soon as the list is read; the list is not read for a snapshot.
+//!
 //! **One collector account, one realm.** If realms share an account, nobody can tell whose money is on it: each realm
 //! sees its own clients' money and [`NoBalance::Shared`]; the operator sees the account next to the debts of all of them,
 //! at one cut.
@@ -36,7 +39,7 @@ use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::treasury::{Coverage, Totals};
+use caudal_ledger::treasury::{Coverage, Sum, Totals};
 use caudal_storage::{Store, StoreError};
 use tokio::time::Instant;
 
@@ -80,6 +83,8 @@ pub struct Snapshot {
     pub as_of: Timestamp,
     /// The ledger's side: all of it as of one commit.
     pub totals: Totals,
+    /// Credits that the bank has reported and the ledger has not booked, in centavos.
+    pub uncredited: Sum,
     /// The account that really holds the money; empty without a bank.
     pub collector: Collector,
     /// The balance of the account, in centavos, and when the bank read it; or why it is not known.
@@ -90,7 +95,8 @@ impl Snapshot {
     /// Both sides compared, if the bank's is known.
     pub fn coverage(&self) -> Option<Coverage> {
         let (bank, _) = self.bank.as_ref().ok()?;
-        Some(Coverage::of(*bank, self.totals.foreign()))
+        let foreign = self.totals.foreign().plus(self.uncredited);
+        Some(Coverage::of(*bank, foreign))
     }
 
     /// The same as a fact, for the realms on the account.
@@ -144,8 +150,15 @@ pub type FindCollector = Arc<dyn Fn(RealmId) -> Result<RealmCollector, Failure> 
 /// Journals the calls to the bank that were made for a realm.
 pub type JournalCalls = Arc<dyn Fn(RealmId, Vec<BankCall>) + Send + Sync>;
 
+/// The ledger's side of a realm.
+#[derive(Clone, Copy, Debug, Default)]
+struct LedgerSide {
+    totals: Totals,
+    uncredited: Sum,
+}
+
 /// The ledger's side of the realms on a collector account.
-type LedgerSides = BTreeMap<RealmId, Totals>;
+type LedgerSides = BTreeMap<RealmId, LedgerSide>;
 
 /// The bank's answer, and the ledger's side as of the moment at which it was asked.
 #[derive(Clone, Debug)]
@@ -250,9 +263,11 @@ impl Treasury {
     ) -> Result<Snapshot, Failure> {
         let as_of = self.clock.now();
         let sides = ledgers(self.store.as_ref(), realms)?;
+        let LedgerSide { totals, uncredited } = sum(sides.values());
         Ok(Snapshot {
             as_of,
-            totals: sum(sides.values()),
+            totals,
+            uncredited,
             collector,
             bank: Err(why),
         })
@@ -357,26 +372,36 @@ impl Treasury {
 impl BalancePair {
     /// The snapshot of a realm on the account, or of the whole account.
     fn snapshot(&self, on: &OnCollector, realm: Option<RealmId>) -> Snapshot {
+        let LedgerSide { totals, uncredited } = match realm {
+            Some(realm) => self.sides.get(&realm).copied().unwrap_or_default(),
+            None => sum(self.sides.values()),
+        };
         Snapshot {
             as_of: self.at,
-            totals: match realm {
-                Some(realm) => self.sides.get(&realm).copied().unwrap_or_default(),
-                None => sum(self.sides.values()),
-            },
+            totals,
+            uncredited,
             collector: on.collector.clone(),
             bank: Ok((self.balance, self.at)),
         }
     }
 }
 
-/// The ledger's side of realms, as of one commit.
+/// The ledger's side of realms: their sums as of one commit, and what they have not booked as of now.
 fn ledgers(store: &dyn Store, realms: &[RealmId]) -> Result<LedgerSides, StoreError> {
-    Ok(reads::totals_of(store, realms)?.into_iter().collect())
+    let sides = reads::totals_of(store, realms)?.into_iter();
+    let both = sides.map(|(realm, totals)| {
+        let uncredited = reads::cases::uncredited(store, realm)?;
+        Ok((realm, LedgerSide { totals, uncredited }))
+    });
+    both.collect()
 }
 
 /// The sums of several realms as one.
-fn sum<'a>(sides: impl Iterator<Item = &'a Totals>) -> Totals {
-    sides.fold(Totals::default(), |sum, more| sum.plus(more))
+fn sum<'a>(sides: impl Iterator<Item = &'a LedgerSide>) -> LedgerSide {
+    sides.fold(LedgerSide::default(), |sum, more| LedgerSide {
+        totals: sum.totals.plus(&more.totals),
+        uncredited: sum.uncredited.plus(more.uncredited),
+    })
 }
 
 impl Actor for Treasury {

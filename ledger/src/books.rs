@@ -3,101 +3,28 @@
 //! **Shape.** `clients` is the control account of all positions, `suspense` the money that no account could take, and
 //! `bank` what the collector account has by the books. The other accounts are the PSP's own: what it charged clients, what
 //! its tenants' adjustments gave and took, what the bank charged and paid, and its own money on the account. Each fact
-//! that moves money credits one account and debits another, so the balances add up to zero after every fact, and `bank`
-//! follows from the others.
+//! that moves money credits one account and debits another ([`BookMove`]), so the balances add up to zero after every
+//! fact, and `bank` follows from the others.
+//!
+//! **Adjustments.** The tenant's own vouchers, confirmed holds and remuneration go to the account that their voucher
+//! names, else to that of their type's code ([`adjustments_of`]). A voucher keeps the account that its type had when it was
+//! posted, so a change of the type moves nothing of the past.
 //!
 //! **Derived.** The books are sums over facts that the journal has anyway: they can be counted again at any time. A hold
 //! and a transfer inside the realm change nothing in them: the money stays the clients'.
 
+use std::collections::BTreeMap;
+
 use crate::balance::Direction;
 use crate::cases::{CollectorFact, RecordedMovement};
-use crate::collector::{CollectorClass, CollectorMovement};
-use crate::money::Sum;
+use crate::collector::CollectorClass;
+use crate::money::{Amount, Sum};
 use crate::vouchers::{ReferenceType, Voucher};
 
 /// The code of the vouchers that take the tax on a fee.
 const FEE_TAX: &str = "FEE_TAX";
 
-/// The kind of an account, which decides the side on which it grows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BookKind {
-    /// What is there: grows by debits.
-    Asset,
-    /// What is owed: grows by credits.
-    Liability,
-    /// What was earned: grows by credits.
-    Income,
-    /// What was spent: grows by debits.
-    Expense,
-    /// The PSP's own money: grows by credits.
-    Equity,
-}
-
-impl BookKind {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Asset => "asset",
-            Self::Liability => "liability",
-            Self::Income => "income",
-            Self::Expense => "expense",
-            Self::Equity => "equity",
-        }
-    }
-
-    /// Whether its balance is what was debited less what was credited.
-    pub const fn grows_by_debits(self) -> bool {
-        matches!(self, Self::Asset | Self::Expense)
-    }
-}
-
-macro_rules! accounts {
-    ($($(#[$doc:meta])+ $name:ident = $word:literal, $kind:ident;)+) => {
-        /// An account of the books.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum BookAccount { $($(#[$doc])+ $name,)+ }
-
-        impl BookAccount {
-            /// Every account, in the order of a trial balance.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// The word on the wire.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $word,)+ }
-            }
-
-            /// Its kind.
-            pub const fn kind(self) -> BookKind {
-                match self { $(Self::$name => BookKind::$kind,)+ }
-            }
-        }
-    };
-}
-
-accounts! {
-    /// The collector account at the bank, by the books.
-    Bank = "bank", Asset;
-    /// The money of all clients: the sum of all positions.
-    Clients = "clients", Liability;
-    /// Money that arrived and that no account could take.
-    Suspense = "suspense", Liability;
-    /// Movements of the collector account that nobody has classified.
-    Unclassified = "unclassified", Liability;
-    /// Tax on fees that was taken from clients.
-    FeeTax = "fee_tax", Liability;
-    /// Fees that were taken from clients.
-    Fees = "fees", Income;
-    /// Interest that the bank paid.
-    Interest = "interest", Income;
-    /// What the tenant's own vouchers took from clients, less what they gave.
-    Adjustments = "adjustments", Income;
-    /// What the bank charged.
-    BankFees = "bank_fees", Expense;
-    /// Taxes that the bank withheld.
-    BankTaxes = "bank_taxes", Expense;
-    /// The PSP's own money: what came in, less what left.
-    PspFunds = "psp_funds", Equity;
-}
+pub use crate::book_accounts::{BookAccount, BookKind, BookName, BookRef, IN_TRANSIT, OF_TYPE};
 
 /// How many accounts [`HouseBalances`] has: all but the bank, the clients and suspense.
 pub const HOUSE: usize = 8;
@@ -173,60 +100,157 @@ impl HouseBalances {
 
     /// Counts the other side of a voucher.
     pub fn posted(&mut self, voucher: &Voucher) {
-        let amount = Sum::from(voucher.amount);
-        let zero = Sum::from_centavos(0);
-        // What leaves the clients is a credit of the other side.
-        let taken = match voucher.direction {
-            Direction::Debit | Direction::ConfirmHold => amount,
-            Direction::Credit => zero.minus(amount),
-            Direction::Hold | Direction::Release => return,
-        };
-        let account = match voucher.reference_type {
-            ReferenceType::Fee if voucher.type_code.as_str() == FEE_TAX => BookAccount::FeeTax,
-            ReferenceType::Fee => BookAccount::Fees,
-            ReferenceType::Adjustment | ReferenceType::Hold | ReferenceType::Remuneration => {
-                BookAccount::Adjustments
-            }
-            // Through the bank.
-            ReferenceType::Transfer | ReferenceType::CashIn => return,
-            // To another client.
-            ReferenceType::P2p => return,
-        };
-        self.credit(account, taken);
+        if let Some((account, taken)) = other_side(voucher) {
+            self.credit(account, taken);
+        }
     }
 
     /// Counts a fact about a movement of the collector account; `before` is its record, unless the fact begins it.
     pub fn moved(&mut self, fact: &CollectorFact, before: Option<&RecordedMovement>) {
-        match (fact, before) {
-            (CollectorFact::Listed { movement, class }, _) => self.book(movement, *class, true),
-            (CollectorFact::Classified { class, .. }, Some(record)) => {
-                self.book(&record.movement, record.class, false);
-                self.book(&record.movement, *class, true);
+        let Some(moved) = BookMove::of_movement(fact, before) else {
+            return;
+        };
+        let amount = Sum::from(moved.amount);
+        for (account, credit) in [
+            (&moved.credit, amount),
+            (&moved.debit, Sum::from_centavos(0).minus(amount)),
+        ] {
+            if let BookRef::Fixed(account) = account {
+                self.credit(*account, credit);
             }
-            (CollectorFact::Matched { .. }, Some(record)) => {
-                self.book(&record.movement, record.class, false);
-            }
-            (CollectorFact::Classified { .. } | CollectorFact::Matched { .. }, None) => {}
+        }
+    }
+}
+
+/// The account on the other side of a voucher, with what leaves the clients as its credit; `None` for a voucher that
+/// changes nothing in the books.
+fn other_side(voucher: &Voucher) -> Option<(BookAccount, Sum)> {
+    let amount = Sum::from(voucher.amount);
+    let taken = match voucher.direction {
+        Direction::Debit | Direction::ConfirmHold => amount,
+        Direction::Credit => Sum::from_centavos(0).minus(amount),
+        Direction::Hold | Direction::Release => return None,
+    };
+    let account = match voucher.reference_type {
+        ReferenceType::Fee if voucher.type_code.as_str() == FEE_TAX => BookAccount::FeeTax,
+        ReferenceType::Fee => BookAccount::Fees,
+        ReferenceType::Adjustment | ReferenceType::Hold | ReferenceType::Remuneration => {
+            BookAccount::Adjustments
+        }
+        ReferenceType::Transfer | ReferenceType::CashIn => BookAccount::Bank,
+        // To another client.
+        ReferenceType::P2p => return None,
+    };
+    Some((account, taken))
+}
+
+/// What a voucher adds to its account for adjustments, as credits less debits in centavos; `None` for any other voucher.
+pub fn adjusted(voucher: &Voucher) -> Option<Sum> {
+    let (account, taken) = other_side(voucher)?;
+    (account == BookAccount::Adjustments).then_some(taken)
+}
+
+/// The account for adjustments of a voucher, if it has one ([`adjusted`]).
+pub fn adjustments_of(voucher: &Voucher) -> BookName {
+    let of_type = || BookName::of_type(voucher.type_code.as_str());
+    voucher.counter_account.clone().unwrap_or_else(of_type)
+}
+
+/// The name of that account in two parts, without an allocation; letters of the second may be upper case.
+pub fn adjustments_parts(voucher: &Voucher) -> [&str; 2] {
+    match &voucher.counter_account {
+        Some(name) => [name.as_str(), ""],
+        None => [OF_TYPE, voucher.type_code.as_str()],
+    }
+}
+
+/// What a fact moves in the books: an amount from the credit of one account to the debit of another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BookMove {
+    /// The account that is debited.
+    pub debit: BookRef,
+    /// The account that is credited.
+    pub credit: BookRef,
+    /// The amount, in centavos.
+    pub amount: Amount,
+}
+
+impl BookMove {
+    /// A move between two accounts; with the sides exchanged, if the amount comes back.
+    fn between(debit: BookRef, credit: BookRef, amount: Amount, is_back: bool) -> Self {
+        let (debit, credit) = if is_back {
+            (credit, debit)
+        } else {
+            (debit, credit)
+        };
+        Self {
+            debit,
+            credit,
+            amount,
         }
     }
 
-    /// Books a movement, or takes it back.
-    fn book(&mut self, movement: &CollectorMovement, class: CollectorClass, is_new: bool) {
-        let account = match class {
-            CollectorClass::BankFee => BookAccount::BankFees,
-            CollectorClass::BankTax => BookAccount::BankTaxes,
-            CollectorClass::Interest => BookAccount::Interest,
-            CollectorClass::Funding | CollectorClass::Sweep => BookAccount::PspFunds,
-            CollectorClass::Unclassified => BookAccount::Unclassified,
+    /// The move of a voucher; `None` for a hold, its release, and money within the realm.
+    pub fn of_voucher(voucher: &Voucher) -> Option<Self> {
+        let (account, taken) = other_side(voucher)?;
+        let other = match account {
+            BookAccount::Adjustments => BookRef::Adjustments(adjustments_of(voucher)),
+            BookAccount::Bank
+            | BookAccount::Clients
+            | BookAccount::Suspense
+            | BookAccount::Unclassified
+            | BookAccount::FeeTax
+            | BookAccount::Fees
+            | BookAccount::Interest
+            | BookAccount::BankFees
+            | BookAccount::BankTaxes
+            | BookAccount::PspFunds => BookRef::Fixed(account),
         };
-        let amount = Sum::from(movement.amount);
-        // Money that came in is a debit of the bank, and so a credit here.
-        let credit = if movement.incoming == is_new {
-            amount
-        } else {
-            Sum::from_centavos(0).minus(amount)
-        };
-        self.credit(account, credit);
+        let clients = BookRef::Fixed(BookAccount::Clients);
+        let is_back = taken < Sum::from_centavos(0);
+        Some(Self::between(clients, other, voucher.amount, is_back))
+    }
+
+    /// The move of money that no account could take, or of its end: by then it is credited to an account by a voucher of
+    /// its own, or has left.
+    pub fn of_suspense(amount: Amount, ends: bool) -> Self {
+        let (bank, suspense) = (BookAccount::Bank, BookAccount::Suspense);
+        Self::between(BookRef::Fixed(bank), BookRef::Fixed(suspense), amount, ends)
+    }
+
+    /// The move of a fact about a movement of the collector account; `before` is its record, unless the fact begins it.
+    /// `None` when both classes are of one account.
+    pub fn of_movement(fact: &CollectorFact, before: Option<&RecordedMovement>) -> Option<Self> {
+        let fixed = |class| BookRef::Fixed(account_of(class));
+        let bank = BookRef::Fixed(BookAccount::Bank);
+        // Money that came in is a debit of the bank.
+        match (fact, before) {
+            (CollectorFact::Listed { movement, class }, _) => {
+                let (amount, left) = (movement.amount, !movement.incoming);
+                Some(Self::between(bank, fixed(*class), amount, left))
+            }
+            (CollectorFact::Classified { class, .. }, Some(record)) => {
+                let (old, new) = (fixed(record.class), fixed(*class));
+                let (amount, left) = (record.movement.amount, !record.movement.incoming);
+                (old != new).then(|| Self::between(old, new, amount, left))
+            }
+            (CollectorFact::Matched { .. }, Some(record)) => {
+                let (amount, came) = (record.movement.amount, record.movement.incoming);
+                Some(Self::between(bank, fixed(record.class), amount, came))
+            }
+            (CollectorFact::Classified { .. } | CollectorFact::Matched { .. }, None) => None,
+        }
+    }
+}
+
+/// The account of a class of movements.
+const fn account_of(class: CollectorClass) -> BookAccount {
+    match class {
+        CollectorClass::BankFee => BookAccount::BankFees,
+        CollectorClass::BankTax => BookAccount::BankTaxes,
+        CollectorClass::Interest => BookAccount::Interest,
+        CollectorClass::Funding | CollectorClass::Sweep => BookAccount::PspFunds,
+        CollectorClass::Unclassified => BookAccount::Unclassified,
     }
 }
 
@@ -270,10 +294,10 @@ impl FreeTerms {
 }
 
 /// A line of a trial balance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrialBalanceLine {
     /// The account.
-    pub account: BookAccount,
+    pub account: BookRef,
     /// Debits less credits, in centavos; negative on the credit side.
     pub debit: Sum,
 }
@@ -295,29 +319,82 @@ pub fn difference(lines: &[TrialBalanceLine]) -> Sum {
     debits.fold(Sum::from_centavos(0), Sum::plus)
 }
 
-/// All accounts with their balances, which add up to zero.
-pub fn trial_balance(clients: Sum, suspense: Sum, house: &HouseBalances) -> Vec<TrialBalanceLine> {
-    let zero = Sum::from_centavos(0);
-    let line = |account: &BookAccount| {
-        let debit = match account {
-            BookAccount::Bank => clients.plus(suspense).plus(house.total()),
-            BookAccount::Clients => zero.minus(clients),
-            BookAccount::Suspense => zero.minus(suspense),
-            BookAccount::Unclassified
-            | BookAccount::FeeTax
-            | BookAccount::Fees
-            | BookAccount::Interest
-            | BookAccount::Adjustments
-            | BookAccount::BankFees
-            | BookAccount::BankTaxes
-            | BookAccount::PspFunds => zero.minus(house.of(*account)),
-        };
-        TrialBalanceLine {
-            account: *account,
-            debit,
+/// The balances of the accounts for adjustments, each as credits less debits, in centavos.
+pub type AdjustmentBalances = BTreeMap<BookName, Sum>;
+
+/// The balances of a realm's books, all as of one instant.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BookBalances {
+    /// The clients' money.
+    pub clients: Sum,
+    /// Money that no account could take.
+    pub suspense: Sum,
+    /// The PSP's own accounts.
+    pub house: HouseBalances,
+    /// The accounts for adjustments.
+    pub adjustments: AdjustmentBalances,
+}
+
+impl BookBalances {
+    /// Applies what a fact moves.
+    pub fn apply(&mut self, moved: &BookMove) {
+        let amount = Sum::from(moved.amount);
+        self.credit(&moved.credit, amount);
+        self.credit(&moved.debit, Sum::from_centavos(0).minus(amount));
+    }
+
+    fn credit(&mut self, account: &BookRef, amount: Sum) {
+        match account {
+            BookRef::Fixed(BookAccount::Clients) => self.clients = self.clients.plus(amount),
+            BookRef::Fixed(BookAccount::Suspense) => self.suspense = self.suspense.plus(amount),
+            // The bank's balance follows from the others.
+            BookRef::Fixed(account) => self.house.credit(*account, amount),
+            BookRef::Adjustments(name) => {
+                self.house.credit(BookAccount::Adjustments, amount);
+                let balance = self.adjustments.entry(name.clone()).or_default();
+                *balance = balance.plus(amount);
+            }
         }
-    };
-    BookAccount::ALL.iter().map(line).collect()
+    }
+
+    /// All accounts with their balances, which add up to zero. The accounts for adjustments, by name, are in the place
+    /// of their control account.
+    pub fn trial_balance(&self) -> Vec<TrialBalanceLine> {
+        let zero = Sum::from_centavos(0);
+        let of = |account: BookRef, credit: Sum| TrialBalanceLine {
+            account,
+            debit: zero.minus(credit),
+        };
+        let adjusted = self.adjustments.values().copied().fold(zero, Sum::plus);
+        let control = self.house.of(BookAccount::Adjustments);
+        let own = self.house.total().minus(control).plus(adjusted);
+        let bank = self.clients.plus(self.suspense).plus(own);
+        let mut lines = Vec::new();
+        for account in BookAccount::ALL {
+            let credit = match account {
+                BookAccount::Bank => zero.minus(bank),
+                BookAccount::Clients => self.clients,
+                BookAccount::Suspense => self.suspense,
+                BookAccount::Adjustments => {
+                    let named = self.adjustments.iter();
+                    let line = |(name, sum): (&BookName, &Sum)| {
+                        of(BookRef::Adjustments(name.clone()), *sum)
+                    };
+                    lines.extend(named.map(line));
+                    continue;
+                }
+                BookAccount::Unclassified
+                | BookAccount::FeeTax
+                | BookAccount::Fees
+                | BookAccount::Interest
+                | BookAccount::BankFees
+                | BookAccount::BankTaxes
+                | BookAccount::PspFunds => self.house.of(*account),
+            };
+            lines.push(of(BookRef::Fixed(*account), credit));
+        }
+        lines
+    }
 }
 
 #[cfg(test)]
@@ -397,10 +474,109 @@ mod tests {
             (matched, Some(&sweep), BookAccount::Unclassified, "7.00"),
         ] {
             house.moved(&fact, before);
-            let lines = trial_balance(Sum::from_centavos(11), Sum::from_centavos(7), &house);
+            let balances = BookBalances {
+                clients: Sum::from_centavos(11),
+                suspense: Sum::from_centavos(7),
+                house,
+                adjustments: [(BookName::of_type("GIFT"), Sum::from_centavos(-3))].into(),
+            };
+            let lines = balances.trial_balance();
             assert_eq!(difference(&lines), Sum::default());
+            let account = BookRef::Fixed(account);
             let found = lines.iter().find(|it| it.account == account).unwrap();
             assert_eq!(found.balance().to_string(), balance, "{fact:?}");
+        }
+    }
+
+    fn voucher(
+        direction: Direction,
+        reference_type: ReferenceType,
+        code: &str,
+        account: Option<&str>,
+    ) -> Voucher {
+        Voucher {
+            direction,
+            reference_type,
+            type_code: crate::voucher_types::TypeCode::parse(code).unwrap(),
+            counter_account: account.map(|name| BookName::parse(name).unwrap()),
+            ..crate::accounts::tests::drafted()
+        }
+    }
+
+    #[test]
+    fn balances_after_the_moves_of_vouchers_are_those_of_the_sums() {
+        let mut balances = BookBalances::default();
+        let mut house = HouseBalances::default();
+        for (voucher, debit, credit) in [
+            (
+                voucher(Direction::Credit, ReferenceType::Adjustment, "GIFT", None),
+                "adjustments:gift",
+                "clients",
+            ),
+            (
+                voucher(
+                    Direction::Debit,
+                    ReferenceType::Adjustment,
+                    "TOLL",
+                    Some("tolls"),
+                ),
+                "clients",
+                "tolls",
+            ),
+            (
+                voucher(
+                    Direction::ConfirmHold,
+                    ReferenceType::Hold,
+                    "CONFIRM_HOLD",
+                    None,
+                ),
+                "clients",
+                "adjustments:confirm_hold",
+            ),
+            (
+                voucher(
+                    Direction::Credit,
+                    ReferenceType::CashIn,
+                    "TRANSFER_IN",
+                    None,
+                ),
+                "bank",
+                "clients",
+            ),
+            (
+                voucher(Direction::Debit, ReferenceType::Fee, "FEE", None),
+                "clients",
+                "fees",
+            ),
+            (
+                voucher(Direction::Debit, ReferenceType::Fee, "FEE_TAX", None),
+                "clients",
+                "fee_tax",
+            ),
+        ] {
+            let moved = BookMove::of_voucher(&voucher).unwrap();
+            let sides = (moved.debit.as_str(), moved.credit.as_str());
+            assert_eq!(sides, (debit, credit));
+            balances.apply(&moved);
+            house.posted(&voucher);
+            assert_eq!(balances.house, house);
+            assert_eq!(difference(&balances.trial_balance()), Sum::default());
+            let [first, second] = adjustments_parts(&voucher);
+            let name = [first, &second.to_ascii_lowercase()].concat();
+            let has = adjusted(&voucher).is_some();
+            assert_eq!(has, [debit, credit].contains(&name.as_str()));
+        }
+    }
+
+    #[test]
+    fn holds_and_money_within_the_realm_move_nothing() {
+        for (direction, reference) in [
+            (Direction::Hold, ReferenceType::Hold),
+            (Direction::Release, ReferenceType::Transfer),
+            (Direction::Debit, ReferenceType::P2p),
+        ] {
+            let voucher = voucher(direction, reference, "ANY", None);
+            assert_eq!(BookMove::of_voucher(&voucher), None);
         }
     }
 }

@@ -140,7 +140,7 @@ kinds! {
     TransferReversed = 22, "transfer.reversed";
     /// A voucher type was created.
     VoucherTypeCreated = 23, "voucher_type.created";
-    /// A voucher type was switched on or off.
+    /// A voucher type was switched on or off, or got another account in the books.
     VoucherTypeUpdated = 24, "voucher_type.updated";
     /// A voucher type was removed.
     VoucherTypeRemoved = 25, "voucher_type.removed";
@@ -278,7 +278,9 @@ impl EventKind {
     pub const fn of_realm(fact: &RealmFact) -> Option<Self> {
         match fact {
             RealmFact::VoucherTypeCreated(_) => Some(Self::VoucherTypeCreated),
-            RealmFact::VoucherTypeToggled { .. } => Some(Self::VoucherTypeUpdated),
+            RealmFact::VoucherTypeToggled { .. } | RealmFact::VoucherTypeAccountSet { .. } => {
+                Some(Self::VoucherTypeUpdated)
+            }
             RealmFact::VoucherTypeRemoved { .. } => Some(Self::VoucherTypeRemoved),
             RealmFact::EventRules { .. } => None,
         }

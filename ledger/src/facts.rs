@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::{Holder, Identity, SuspensionCode};
 use crate::alias::Alias;
+use crate::book_accounts::BookName;
 use crate::chain::Digest;
 use crate::collector::CollectorRule;
 use crate::cuit::Cuit;
@@ -208,6 +209,13 @@ pub enum RealmFact {
     EventRules {
         /// The number of the set, from 1.
         number: u16,
+    },
+    /// The account of the books for the vouchers of a type was set, from here on.
+    VoucherTypeAccountSet {
+        /// The code of the type.
+        code: TypeCode,
+        /// The account; `None` for that of the code.
+        account: Option<BookName>,
     },
 }
 

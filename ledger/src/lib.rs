@@ -13,6 +13,7 @@ pub mod accounts;
 pub mod alias;
 pub mod balance;
 pub mod bank;
+pub mod book_accounts;
 pub mod books;
 pub mod calendar;
 pub mod cases;

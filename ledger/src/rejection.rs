@@ -131,6 +131,14 @@ pub enum Rejection {
         /// The most custom types: [`crate::voucher_types::VoucherTypes::CUSTOM_MAX`].
         maximum: usize,
     },
+    /// The books of the realm have as many accounts for adjustments as they may have.
+    #[error(
+        "the books have reached their maximum of {maximum} accounts for adjustments; name one that exists as counterAccount"
+    )]
+    TooManyBookAccounts {
+        /// The most accounts: [`crate::books::BookName::ACCOUNTS_MAX`].
+        maximum: usize,
+    },
     /// The webhook does not exist for this caller.
     #[error("webhook not found")]
     WebhookNotFound,
@@ -414,6 +422,7 @@ codes! {
     VoucherTypeTaken = "voucher_type_taken";
     VoucherTypeSense = "voucher_type_sense";
     TooManyVoucherTypes = "too_many_voucher_types";
+    TooManyBookAccounts = "too_many_book_accounts";
     WebhookNotFound = "webhook_not_found";
     DeliveryNotFound = "delivery_not_found";
     TooManyWebhooks = "too_many_webhooks";

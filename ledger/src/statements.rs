@@ -327,6 +327,7 @@ mod tests {
                 type_code: TypeCode::parse("IN").unwrap(),
                 type_name: "In".to_owned(),
                 type_number: None,
+                counter_account: None,
                 external_id: None,
                 reference_type: ReferenceType::Adjustment,
                 reference_id: None,

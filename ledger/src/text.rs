@@ -20,6 +20,14 @@ pub enum TextError {
     /// Not the code of a voucher type.
     #[error("must be 2 to 40 letters without accents, digits, underscores or dashes")]
     TypeCode,
+    /// Not the name of an account of the books.
+    #[error(
+        "must be 1 to 40 lower-case letters without accents, digits, underscores, colons, dots or dashes"
+    )]
+    BookName,
+    /// The name of an account of the books that the service itself keeps.
+    #[error("must not be the name of a fixed account of the books")]
+    BookFixed,
     /// A line has too many characters.
     #[error("is too long")]
     TooLong,

@@ -11,7 +11,7 @@ use crate::balance::Direction;
 use crate::text::TextError;
 use crate::time::Timestamp;
 
-pub use of_realm::{CreateVoucherType, VoucherTypes};
+pub use of_realm::{CreateVoucherType, VoucherTypeChange, VoucherTypes};
 pub use shapes::{Origin, Sense, VoucherType};
 
 /// The code of a voucher type: 2 to 40 unaccented letters, digits, underscores or dashes; letters are upper case.
@@ -170,6 +170,7 @@ fn built_in((code, name, direction): &(&'static str, &'static str, Direction)) -
         legacy_id: number.map(|(number, _)| number),
         description: None,
         category: None,
+        counter_account: None,
         created_at: Timestamp::default(),
     }
 }

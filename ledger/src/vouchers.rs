@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::balance::{Balance, Direction};
+use crate::book_accounts::BookName;
 use crate::chain::{Canonical, Digest};
 use crate::counterparty::Counterparty;
 use crate::cvu::Cvu;
@@ -103,6 +104,9 @@ pub struct Voucher {
     /// The number of the type at the time of posting, for a tenant's own type.
     #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     pub type_number: Option<u64>,
+    /// The account of the books on its other side, if the tenant has set one for the type; else it follows from the code.
+    #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
+    pub counter_account: Option<BookName>,
     /// The tenant's own id of the movement.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<ExternalId>,
@@ -152,8 +156,8 @@ impl Voucher {
         }
     }
 
-    /// The hash of this voucher after `previous`. It does not include the number of the type, which follows from the
-    /// code and from the realm's types at that time.
+    /// The hash of this voucher after `previous`. It includes neither the number of the type nor its account in the
+    /// books, which follow from the code and from the realm's types at that time.
     pub fn hash_after(&self, previous: Digest) -> Digest {
         let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let date = self

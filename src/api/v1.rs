@@ -70,6 +70,7 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(collector::of_day)
         .service(books::accounts)
         .service(books::trial_balance)
+        .service(books::entries)
         .service(treasury::list)
         .service(treasury::read)
         .service(treasury::movements)

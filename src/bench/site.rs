@@ -322,6 +322,7 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         sense: Sense::Credit,
         description: None,
         category: None,
+        counter_account: None,
     };
     engine
         .ledger()

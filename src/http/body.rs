@@ -320,6 +320,11 @@ impl Fields {
         }
     }
 
+    /// Whether a field was sent, with a value or as null.
+    pub fn is_sent(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
     /// Whether a field was sent with a value.
     pub fn has(&self, name: &str) -> bool {
         let value = self.values.get(name);

@@ -146,6 +146,7 @@ rows! {
     // Lists.
     page_too_far Tenants: "The page was asked for by its number or offset, and more rows precede it than one request may scan.", "Go on with `X-Next-Cursor` of an earlier page as `cursor`, or narrow the dates.";
     too_many_to_sort Tenants: "An order by amount was asked for over more rows than one request sorts.", "Narrow the dates, or leave out `sort`.";
+    too_many_entries Tenants: "The trial balance of an instant was asked for, and its day has more entries up to it than one request counts.", "Ask for the end of a day with `date`.";
     // Accounts.
     account_not_found Tenants: "The account does not exist, or belongs to another tenant.", "Check the CVU or the number, and that the key is of the right realm.";
     account_without_cvu Tenants: "The wallet account has no CVU yet.", "Create its CVU first.";
@@ -174,6 +175,7 @@ rows! {
     voucher_type_taken Tenants: "A voucher type with this code exists.", "Use it, or choose another code.";
     voucher_type_sense Tenants: "A custom type is `credit` or `debit`.", "Use one of these.";
     too_many_voucher_types Tenants: "The realm has as many custom types as it may have.", "Remove types that you no longer use.";
+    too_many_book_accounts Tenants: "The books have as many accounts for adjustments as they may have.", "Name an account that exists as `counterAccount`.";
     voucher_not_found Tenants: "The voucher does not exist, or belongs to another tenant.", "Check the id.";
     batch_rejected Tenants: "An item of an atomic batch was rejected, so nothing was posted; `details` has the result of each item.", "Correct or remove the rejected items.";
     hold_not_found Tenants: "The hold does not exist, or belongs to another tenant.", "Check the id.";

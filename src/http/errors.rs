@@ -303,9 +303,10 @@ impl From<&Failure> for ApiError {
             Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => {
                 of(StatusCode::CONFLICT)
             }
-            Failure::Bank(BankError::Refused(_)) | Failure::PageTooFar | Failure::TooManyToSort => {
-                of(StatusCode::BAD_REQUEST)
-            }
+            Failure::Bank(BankError::Refused(_))
+            | Failure::PageTooFar
+            | Failure::TooManyToSort
+            | Failure::TooManyEntries => of(StatusCode::BAD_REQUEST),
             Failure::NotACursor => Self::field("cursor", Mistake::NotACursor),
             Failure::Bank(BankError::TimedOut) | Failure::NotRead(BankError::TimedOut) => {
                 of(StatusCode::GATEWAY_TIMEOUT)

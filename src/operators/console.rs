@@ -25,6 +25,7 @@ mod approvals;
 mod assets;
 mod audit;
 mod backups;
+mod books;
 mod cases;
 mod cells;
 mod collector;
@@ -110,6 +111,8 @@ impl Console {
             .service(get("/tenants/{tenant}/{mode}/positions").get(treasury::positions))
             .service(get("/tenants/{tenant}/{mode}/reconciliation").get(reconciliation::day))
             .service(get("/tenants/{tenant}/{mode}/collector").get(collector::day))
+            .service(get("/tenants/{tenant}/{mode}/books").get(books::balances))
+            .service(get("/tenants/{tenant}/{mode}/books/entries").get(books::entries))
             .service(get("/accounts/{key}").get(accounts::one))
             .service(get("/accounts/{key}/movements").get(movements::of_account))
             .service(get("/accounts/{key}/transfers").get(transfers::of_account))

@@ -227,6 +227,15 @@ async fn what_a_person_dismisses_is_never_booked() {
     }
 }
 
+/// Waits until the treasury has these credits that the ledger has not booked.
+async fn uncredited(rig: &Rig, wanted: &str) {
+    wait_until("what is not booked", SOON, async || {
+        let taken = rig.a.get("/v1/treasury").await.is(200);
+        (taken["uncredited"] == wanted).then_some(())
+    })
+    .await;
+}
+
 #[actix_web::test]
 async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a_case() {
     let rig = Rig::start().await;
@@ -250,7 +259,10 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
         (&json!("told_otherwise"), &json!("2.00"), &json!("in"))
     );
     assert_eq!(case["unbooked"]["coelsaId"], id);
+    // Of the 2.00 that the bank now reports, the ledger has booked 1.00 under this id.
+    uncredited(&rig, "1.00").await;
     rig.decide(&case, &by("dismiss")).await.is(200);
+    uncredited(&rig, "0.00").await;
     // The same id on another CVU is another case.
     let elsewhere = received(&rig.other, "1.00", &id);
     assert_eq!(rig.notify(&elsewhere).await.is(200)["result"], "known");

@@ -108,6 +108,8 @@ function pages({ first, sent, hook, voucher, cases, request }) {
     reconciliation: "/console/reconciliation",
     "reconciliation-day": `${realm}/reconciliation`,
     "collector-day": `${realm}/collector`,
+    books: `${realm}/books`,
+    "book-entries": `${realm}/books/entries`,
     webhooks: "/console/webhooks",
     webhook: hook && `/console/webhooks/${hook.id}`,
     backups: "/console/backups",

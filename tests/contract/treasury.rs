@@ -70,7 +70,7 @@ pub fn rows() -> Vec<Row> {
 }
 
 /// The rows of the collector account's day and of the books.
-fn books() -> [Row; 3] {
+fn books() -> [Row; 4] {
     [
         Row {
             operation: "listBookAccounts",
@@ -79,6 +79,11 @@ fn books() -> [Row; 3] {
         Row {
             operation: "readTrialBalance",
             query: "?date=2024-02-29",
+            ..ROW
+        },
+        Row {
+            operation: "listBookEntries",
+            query: "?account=clients&from=2020-01-01&limit=10",
             ..ROW
         },
         Row {

@@ -32,6 +32,7 @@ const LEDGER: &[&str] = &[
     "collector",
     "cases",
     "remuneration",
+    "book_accounts",
     "voucher_types",
     "vouchers",
     "limits",

@@ -7,7 +7,7 @@ pub const NOTHING: &str = r#"
     "bankAsOf":"<bank>","bankError":null,
     "clientFunds":{"available":"0.00","held":"0.00","total":"0.00"},
     "accounts":{"active":0,"suspended":0,"closed":0},
-    "inTransit":{"outgoing":"0.00","incoming":"0.00"},"pspFees":"0.00","freeBalance":"0.00",
+    "inTransit":{"outgoing":"0.00","incoming":"0.00"},"uncredited":"0.00","pspFees":"0.00","freeBalance":"0.00",
     "free":{"total":"0.00","fees":"0.00","feeTax":"0.00","adjustments":"0.00","funding":"0.00","interest":"0.00","bankCharges":"0.00","unexplained":"0.00"},
     "coverageRatio":null,"covered":true}"#;
 
@@ -18,7 +18,7 @@ pub const SHORT: &str = r#"
     "bankAsOf":"<bank>","bankError":null,
     "clientFunds":{"available":"69.99","held":"30.00","total":"99.99"},
     "accounts":{"active":1,"suspended":0,"closed":0},
-    "inTransit":{"outgoing":"0.00","incoming":"0.00"},"pspFees":"0.00","freeBalance":"-99.99",
+    "inTransit":{"outgoing":"0.00","incoming":"0.00"},"uncredited":"0.00","pspFees":"0.00","freeBalance":"-99.99",
     "free":{"total":"-99.99","fees":"0.00","feeTax":"0.00","adjustments":"-99.99","funding":"0.00","interest":"0.00","bankCharges":"0.00","unexplained":"0.00"},
     "coverageRatio":"0.0000","covered":false}"#;
 

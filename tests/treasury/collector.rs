@@ -7,7 +7,7 @@ const PATH: &str = "/v1/treasury/collector";
 
 impl TestService {
     /// Has the bank move money of the collector account itself; returns the bank's id.
-    pub(super) async fn bank_moves(&self, order: Value) -> String {
+    pub async fn bank_moves(&self, order: Value) -> String {
         let bank = self.bank.client();
         let done = bank.post("/sandbox/collector-movements", &order).await;
         done.is(200)["id"].as_str().unwrap().to_owned()

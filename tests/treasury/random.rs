@@ -3,7 +3,7 @@
 //! **What is right.** Each day adds up, except for exactly what the bank hides; the terms of the treasury add up to the
 //! bank's balance, and the books differ from it by exactly what the bank changed and took back.
 
-use super::books::{balances, centavos, unexplained};
+use super::books::{balances, centavos, entries_explain, unexplained};
 use crate::support::{SOON, TestService, Value, json, wait_until};
 
 /// How many days back the bank posts.
@@ -113,6 +113,8 @@ async fn thirty_days_of_a_bank_that_does_as_it_likes_add_up() {
         let item = items.find(|it| it["bankId"] == **id).unwrap();
         assert_eq!(item[flag], json!(flag == "changed"), "{day}: {item}");
     }
+    // All of it was recorded today, so the entries of today are all that the books have.
+    entries_explain(&service.a, today).await;
     // What nobody has classified and what the bank took back or changed is all that the books lack.
     let books = balances(&service.a.get("/v1/books/trial-balance").await.is(200));
     let of = |name: &str| {

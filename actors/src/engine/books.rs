@@ -1,14 +1,24 @@
-//! The door of the books: the trial balance, now or at the end of a day. Both are one cut: the present sums are one row,
-//! and those of a past day the sums of its days.
+//! The door of the books: the accounts, their entries, and the trial balance, now or at a past instant. The present sums are
+//! one cut, those of a past day the sums of its days, and those at an instant within a day have its entries in addition.
 
-use caudal_ledger::books::{TrialBalanceLine, trial_balance};
+mod entries;
+
+use std::collections::BTreeSet;
+
+use caudal_ledger::books::{BookBalances, BookName, TrialBalanceLine};
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Sum;
+use caudal_storage::{Index, StoreError};
 
 use super::Queries;
-use super::read_slots::ReadCost;
+use super::lists::{ListPage, Listing};
+use super::read_slots::{ReadAccess, ReadCost};
 use crate::failure::Failure;
 use crate::records::reads;
+
+pub use crate::records::reads::books::{BookFact, EntrySource};
+pub use entries::{BookEntry, EntryFilter};
 
 /// All accounts of a realm's books with their balances at an instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,33 +27,81 @@ pub struct TrialBalance {
     pub as_of: Timestamp,
     /// The accounts, whose balances add up to zero.
     pub lines: Vec<TrialBalanceLine>,
+    /// Beside them: the transfers that were sent and are not final, in centavos. `None` for an instant within a day.
+    pub in_transit: Option<Sum>,
 }
 
 impl Queries<'_> {
-    /// The trial balance at the end of a day; at present for `None`.
+    /// The trial balance at the end of a day, or at an instant; at present for `None`.
     ///
     /// # Errors
-    /// When the store cannot be read, or no turn to read comes in time.
+    /// When the store cannot be read, or no turn to read comes in time; [`Failure::TooManyEntries`] when the day of an
+    /// instant has too many entries to count.
     pub async fn trial_balance(
         self,
         realm: RealmId,
-        day: Option<BusinessDay>,
+        at: Option<Timestamp>,
     ) -> Result<TrialBalance, Failure> {
-        let as_of = day.map_or_else(|| self.0.now(), BusinessDay::end);
-        let read = move |store: &dyn caudal_storage::Index| {
-            Ok(match day {
-                Some(day) => {
-                    let sums = reads::added_until(store, realm, day.end())?;
-                    let clients = sums.available.plus(sums.held);
-                    trial_balance(clients, sums.suspense, &sums.house)
-                }
-                None => {
-                    let totals = reads::totals(store, realm)?;
-                    trial_balance(totals.owed(), totals.incoming, &totals.house)
-                }
-            })
+        let as_of = at.unwrap_or_else(|| self.0.now());
+        let ends_a_day = as_of == as_of.business_day().end();
+        let cost = ReadCost::scan_if(at.is_some() && !ends_a_day);
+        let both = |(balances, sum)| (balances, Some(sum));
+        let read = move |books: &ReadAccess| {
+            let store = books.store.as_ref();
+            match at {
+                None => Ok(both(now(store, realm)?)),
+                Some(at) if ends_a_day => Ok(both(reads::books::until(store, realm, at)?)),
+                Some(at) => Ok((entries::balances_at(store, realm, at)?, None)),
+            }
         };
-        let lines = self.0.scan(realm, ReadCost::Page, read).await?;
-        Ok(TrialBalance { as_of, lines })
+        let (balances, in_transit) = self.0.look(realm, cost, read).await?;
+        Ok(TrialBalance {
+            as_of,
+            lines: balances.trial_balance(),
+            in_transit,
+        })
     }
+
+    /// The entries of the books: each fact that moved them, with a line for each of its two accounts.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no turn to read comes in time.
+    pub async fn book_entries(
+        self,
+        realm: RealmId,
+        filter: EntryFilter,
+        page: ListPage,
+    ) -> Result<Listing<BookEntry>, Failure> {
+        let bound = self.0.list_rows;
+        self.0
+            .look(realm, ReadCost::Scan, move |books| {
+                entries::list(books.store.as_ref(), realm, &filter, (&page, bound))
+            })
+            .await
+    }
+
+    /// The accounts for adjustments: those that have moved, and those of the realm's voucher types.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no turn to read comes in time.
+    pub async fn book_accounts(self, realm: RealmId) -> Result<BTreeSet<BookName>, Failure> {
+        let types = self.voucher_types(realm).await?;
+        let read = move |store: &dyn Index| reads::books::now(store, realm);
+        let (_, moved) = self.0.scan(realm, ReadCost::Page, read).await?;
+        let mut names = types.book_accounts();
+        names.extend(moved.into_keys());
+        Ok(names)
+    }
+}
+
+/// The books at present, and the transfers that wait for the bank.
+fn now(store: &dyn Index, realm: RealmId) -> Result<(BookBalances, Sum), StoreError> {
+    let (totals, adjustments) = reads::books::now(store, realm)?;
+    let balances = BookBalances {
+        clients: totals.owed(),
+        suspense: totals.incoming,
+        house: totals.house,
+        adjustments,
+    };
+    Ok((balances, totals.outgoing))
 }

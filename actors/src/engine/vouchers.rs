@@ -7,7 +7,9 @@ use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
+use caudal_ledger::voucher_types::{
+    CreateVoucherType, TypeCode, VoucherType, VoucherTypeChange, VoucherTypes,
+};
 use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{Index, StoreError};
 
@@ -15,7 +17,7 @@ use super::read_slots::ReadCost;
 use super::{Ledger, Queries, Requester};
 use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
-use crate::realms::{Adjustment, CreateType, ListTypes, RemoveType, ToggleType};
+use crate::realms::{Adjustment, ChangeType, CreateType, ListTypes, RemoveType};
 use crate::records::projection::VoucherPlace;
 use crate::records::{REALM, reads, realm_stream};
 use crate::reply::Answered;
@@ -41,16 +43,16 @@ impl Ledger<'_> {
         self.0.order(realm, CreateType(order), requester).await
     }
 
-    /// Switches a voucher type on or off.
-    pub async fn toggle_type(
+    /// Changes a voucher type.
+    pub async fn change_type(
         self,
         realm: RealmId,
         code: TypeCode,
-        active: bool,
+        change: VoucherTypeChange,
         requester: Requester<VoucherType>,
     ) -> Answered<VoucherType> {
         self.0
-            .order(realm, ToggleType(code, active), requester)
+            .order(realm, ChangeType(code, change), requester)
             .await
     }
 

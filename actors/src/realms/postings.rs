@@ -187,6 +187,7 @@ impl RealmSupervisor {
                     legacy_id: None,
                     description: None,
                     category: None,
+                    counter_account: None,
                     created_at: Timestamp::default(),
                 });
             }

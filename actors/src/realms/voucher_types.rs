@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
+use caudal_ledger::voucher_types::{
+    CreateVoucherType, TypeCode, VoucherType, VoucherTypeChange, VoucherTypes,
+};
 use caudal_storage::StoreError;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor};
@@ -39,22 +41,24 @@ impl RealmOrder for CreateType {
     fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let (now, opening) = (realm.shared.clock.now(), realm.shared.opening);
         realm.change_types(request, &self.0.code, |types| {
-            types.decide_create(&self.0, opening, now).map(Some)
+            types
+                .decide_create(&self.0, opening, now)
+                .map(|fact| vec![fact])
         });
     }
 }
 
-/// Switches the type of a code on or off.
-pub struct ToggleType(pub TypeCode, pub bool);
+/// Changes the type of a code.
+pub struct ChangeType(pub TypeCode, pub VoucherTypeChange);
 
-impl Order for ToggleType {
+impl Order for ChangeType {
     type Outcome = VoucherType;
 }
 
-impl RealmOrder for ToggleType {
+impl RealmOrder for ChangeType {
     fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
-        let Self(code, active) = self;
-        realm.change_types(request, &code, |types| types.decide_toggle(&code, active));
+        let Self(code, change) = self;
+        realm.change_types(request, &code, |types| types.decide_change(&code, &change));
     }
 }
 
@@ -68,7 +72,9 @@ impl Order for RemoveType {
 impl RealmOrder for RemoveType {
     fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
         let Self(code) = self;
-        realm.change_types(request, &code, |types| types.decide_remove(&code).map(Some));
+        realm.change_types(request, &code, |types| {
+            types.decide_remove(&code).map(|fact| vec![fact])
+        });
     }
 }
 
@@ -123,20 +129,20 @@ impl RealmSupervisor {
         Ok(())
     }
 
-    /// Decides an order about voucher types; `decide` gives `None` when nothing changes.
+    /// Decides an order about voucher types; `decide` gives no fact when nothing changes.
     fn change_types(
         &mut self,
         request: RequestContext<VoucherType>,
         code: &TypeCode,
-        decide: impl FnOnce(&VoucherTypes) -> Result<Option<RealmFact>, Rejection>,
+        decide: impl FnOnce(&VoucherTypes) -> Result<Vec<RealmFact>, Rejection>,
     ) {
         let before = self.types.find(code);
-        let fact = match decide(&self.types) {
-            Ok(fact) => fact,
+        let facts = match decide(&self.types) {
+            Ok(facts) => facts,
             Err(rejection) => return self.end(Err(rejection.into()), request),
         };
         let mut writes = WriteSet::default();
-        if let Some(fact) = fact {
+        for fact in facts {
             let stream = records::realm_stream(self.shared.realm, REALM);
             match self.tail.next(stream, self.shared.clock.now(), &fact) {
                 Ok(entry) => writes.entries.push(entry),

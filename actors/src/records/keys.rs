@@ -1,6 +1,7 @@
 //! Keys of the index: a tag each, then realm and name, all big-endian so that they sort. So all keys of a realm lie
 //! under its number; [`origin`] documents the one exception.
 
+mod books;
 mod cases;
 mod collector;
 mod kinds;
@@ -20,6 +21,7 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
+pub use books::{BookKey, book, book_day, book_day_of, book_name, book_of, book_place};
 pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
     said, unbooked,
@@ -72,6 +74,7 @@ const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
 // 0x45 and 0x46 are in `rests`.
 // 0x48 to 0x4a are in `collector`.
+// 0x4b and 0x4c are in `books`.
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 

@@ -1,5 +1,6 @@
 //! The rows that each fact adds to the index. This is deterministic, so that a rebuild gives the same rows.
 
+mod books;
 mod cases;
 mod collector;
 mod events;
@@ -29,6 +30,7 @@ use super::{
     decode, keys, rest, unknown_kind,
 };
 
+pub use books::{BookRow, added_by_day};
 pub use cases::CaseCounts;
 pub use events::{EventRow, SubjectNote, known as known_rules};
 pub use landed::Landed;
@@ -123,7 +125,7 @@ impl Projection for ServiceProjection {
 
 impl Projection for ProjectionUnder {
     fn version(&self) -> u32 {
-        18
+        20
     }
 
     fn scoped(&self) -> &[u8] {

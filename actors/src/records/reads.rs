@@ -5,6 +5,7 @@
 //! never an error.
 
 mod accounts;
+pub mod books;
 pub mod cases;
 pub mod collector;
 pub mod coverage;

@@ -16,6 +16,7 @@ use std::fmt::Debug;
 use caudal_ledger::accounts::{Holder, Identity, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::books::BookName;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::coverage::CoverageFact;
 use caudal_ledger::cuit::Cuit;
@@ -71,6 +72,7 @@ fn voucher() -> Voucher {
         },
         type_code: TypeCode::parse("FEE_X").unwrap(),
         type_number: None,
+        counter_account: None,
         type_name: "Fee".into(),
         external_id: ExternalId::parse("order-1").ok(),
         reference_type: ReferenceType::Adjustment,
@@ -231,6 +233,7 @@ fn realm_facts() -> Vec<RealmFact> {
             legacy_id: Some(1000),
             description: None,
             category: None,
+            counter_account: None,
             created_at: at(2),
         }),
         RealmFact::VoucherTypeToggled {
@@ -239,6 +242,10 @@ fn realm_facts() -> Vec<RealmFact> {
         },
         RealmFact::VoucherTypeRemoved { code },
         RealmFact::EventRules { number: 2 },
+        RealmFact::VoucherTypeAccountSet {
+            code: TypeCode::parse("TOPUP").unwrap(),
+            account: BookName::parse("gifts").ok(),
+        },
     ]
 }
 

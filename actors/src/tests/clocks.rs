@@ -1,5 +1,7 @@
 //! Clocks that go wrong.
 
+use caudal_ledger::voucher_types::VoucherTypeChange;
+
 use super::*;
 
 #[actix::test]
@@ -25,11 +27,15 @@ async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
             .await,
     );
     let code = TypeCode::parse("IN").unwrap();
+    let change = VoucherTypeChange {
+        active: Some(false),
+        counter_account: None,
+    };
     value(
         world
             .engine
             .ledger()
-            .toggle_type(REALM, code, false, plain())
+            .change_type(REALM, code, change, plain())
             .await,
     );
     let change = TenantChange::default();

@@ -185,6 +185,7 @@ fn credit(code: &str) -> CreateVoucherType {
         sense: Sense::Credit,
         description: None,
         category: None,
+        counter_account: None,
     }
 }
 

@@ -271,6 +271,7 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
             sense: Sense::Credit,
             description: None,
             category: None,
+            counter_account: None,
         };
         engine
             .ledger()

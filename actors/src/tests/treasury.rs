@@ -384,6 +384,7 @@ pub(super) fn first_voucher() -> Voucher {
         },
         type_code: TypeCode::parse("IN").unwrap(),
         type_number: None,
+        counter_account: None,
         type_name: "In".into(),
         external_id: None,
         reference_type: ReferenceType::Adjustment,

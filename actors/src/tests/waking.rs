@@ -194,6 +194,7 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
         sense: Sense::Credit,
         description: None,
         category: None,
+        counter_account: None,
     };
     match engine.ledger().create_type(realm, order, plain()).await {
         Ok(_) | Err(Failure::Rejected(Rejection::VoucherTypeTaken { .. })) => true,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use caudal_ledger::books::{self, AdjustmentBalances};
 use caudal_ledger::cases::{
     BankSays, CaseFact, CollectorFact, RecordedMovement, SuspensePlace, UnbookedFact,
 };
@@ -15,12 +16,12 @@ use caudal_ledger::limits::TotalUsage;
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, TransferFact, TransferRecord, TransferStatus};
-use caudal_ledger::treasury::{Census, Totals};
+use caudal_ledger::treasury::{Census, Sum, Totals};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{CommitNo, Entry, Index, StoreError};
 
 use super::Report;
-use crate::records::projection::{self, CaseCounts};
+use crate::records::projection::{self, Added, CaseCounts};
 use crate::records::{
     ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DELIVERIES, LEDGER,
     PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads,
@@ -32,6 +33,8 @@ use crate::records::{
 pub(super) struct Sums {
     sets: RuleSets,
     realms: BTreeMap<RealmId, Totals>,
+    /// The accounts for adjustments in the books of the realms.
+    adjustments: BTreeMap<RealmId, AdjustmentBalances>,
     /// The sums that have left the realms.
     usage: BTreeMap<RealmId, TotalUsage>,
     /// Transfers that wait for the bank, with their amounts and states.
@@ -50,6 +53,7 @@ impl Sums {
         Self {
             sets,
             realms: BTreeMap::new(),
+            adjustments: BTreeMap::new(),
             usage: BTreeMap::new(),
             open: BTreeMap::new(),
             parked: BTreeMap::new(),
@@ -72,6 +76,11 @@ impl Sums {
         let usage = self.usage.entry(realm).or_default();
         if TotalUsage::counts(voucher) {
             *usage = usage.after(voucher);
+        }
+        if let Some(taken) = books::adjusted(voucher) {
+            let accounts = self.adjustments.entry(realm).or_default();
+            let balance = accounts.entry(books::adjustments_of(voucher)).or_default();
+            *balance = balance.plus(taken);
         }
         let totals = self.realms.entry(realm).or_default();
         totals.posted(voucher);
@@ -275,6 +284,16 @@ impl Sums {
         }
     }
 
+    /// Whether the accounts for adjustments have what the journal says, and their days added exactly that.
+    fn adjusted_as(&self, store: &dyn Index, realm: RealmId) -> Result<bool, StoreError> {
+        let (_, have) = reads::books::now(store, realm)?;
+        let must = self.adjustments.get(&realm);
+        let before = reads::books::adjustments_until(store, realm, Timestamp::default())?;
+        let nothing = Sum::default();
+        Ok(must.map_or(have.is_empty(), |must| *must == have)
+            && before.values().all(|balance| *balance == nothing))
+    }
+
     /// Compares the sums with the rows. A running service moves on meanwhile: only realms that have not changed can be
     /// compared whole.
     pub(super) fn compare(
@@ -292,14 +311,6 @@ impl Sums {
             }
             row.census = Census::default();
             let usage = self.usage.get(&realm).copied().unwrap_or_default();
-            let days = reads::added_until(store, realm, Timestamp::MAX)?;
-            let days = (
-                days.vouchers,
-                days.available,
-                days.held,
-                days.suspense,
-                days.house,
-            );
             let differ = [
                 (
                     "the open cases of the index are not those of the journal",
@@ -311,13 +322,11 @@ impl Sums {
                 ),
                 (
                     "the sums of its days are not those of the journal",
-                    days != (
-                        right.sequence,
-                        right.available,
-                        right.held,
-                        right.incoming,
-                        right.house,
-                    ),
+                    reads::added_until(store, realm, Timestamp::MAX)? != added(&right),
+                ),
+                (
+                    "the accounts for adjustments in the books are not those of the journal",
+                    !self.adjusted_as(store, realm)?,
                 ),
                 (
                     "the sums of the index are not those of the journal",
@@ -344,6 +353,18 @@ impl Sums {
             }
         }
         Ok(())
+    }
+}
+
+/// What all days together must have added to a realm with these sums.
+const fn added(right: &Totals) -> Added {
+    Added {
+        available: right.available,
+        held: right.held,
+        vouchers: right.sequence,
+        suspense: right.incoming,
+        outgoing: right.outgoing,
+        house: right.house,
     }
 }
 

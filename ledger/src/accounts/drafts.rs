@@ -141,6 +141,7 @@ impl Drafts<'_> {
             amount: draft.amount,
             after,
             type_number: draft.voucher_type.own_number(),
+            counter_account: draft.voucher_type.counter_account,
             type_code: draft.voucher_type.code,
             type_name: draft.voucher_type.name,
             external_id: draft.external_id,

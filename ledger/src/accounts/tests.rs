@@ -90,6 +90,7 @@ fn order(direction: Direction, centavos: i64, id: &str) -> PostAdjustment {
             legacy_id: Some(1000),
             description: None,
             category: None,
+            counter_account: None,
             created_at: Timestamp::default(),
         },
         amount: Amount::from_centavos(centavos).unwrap(),

@@ -110,6 +110,18 @@ impl BankSays {
         }
     }
 
+    /// What arrived by it: the amount, and the id on the rail; `None` if money left, or the amount cannot be read.
+    pub fn arrival(&self) -> Option<(Amount, Option<&str>)> {
+        match self {
+            Self::Left(_) => None,
+            Self::Arrived(it) => Some((it.amount, Some(it.coelsa_id.as_str()))),
+            Self::Unreadable(line) => {
+                let amount = line.amount.filter(|_| line.incoming)?;
+                Some((amount, line.coelsa_id.as_deref()))
+            }
+        }
+    }
+
     /// The amount that left or arrived, if that can be read.
     pub fn amount(&self) -> Option<Amount> {
         match self {

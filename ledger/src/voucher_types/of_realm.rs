@@ -1,11 +1,12 @@
 //! The voucher types of one realm, derived from its facts: which may be created, switched and removed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Origin, SYSTEM_TYPES, Sense, TypeCode, VoucherType, built_in, system_type};
 use crate::balance::Direction;
+use crate::book_accounts::BookName;
 use crate::facts::RealmFact;
 use crate::numbers::{Kind, LastNumber, Opening};
 use crate::rejection::Rejection;
@@ -34,6 +35,17 @@ pub struct CreateVoucherType {
     pub description: Option<String>,
     /// The tenant's category, at most [`VoucherType::CATEGORY_MAX`] characters.
     pub category: Option<String>,
+    /// The account of the books for its vouchers; `None` for that of its code.
+    pub counter_account: Option<BookName>,
+}
+
+/// What changes in a type; what is absent stays.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct VoucherTypeChange {
+    /// Whether new vouchers of it are accepted.
+    pub active: Option<bool>,
+    /// The account of the books for its vouchers from now on; `Some(None)` for that of its code.
+    pub counter_account: Option<Option<BookName>>,
 }
 
 fn built_in_types() -> impl Iterator<Item = VoucherType> {
@@ -48,6 +60,9 @@ pub struct VoucherTypes {
     last: Option<LastNumber>,
     /// Removed types by their numeric ids: repeated postings may still name them, and vouchers contain the ids.
     removed: BTreeMap<u64, VoucherType>,
+    /// The accounts of the books that types have had and do not have any more.
+    #[serde(default)]
+    former: BTreeSet<BookName>,
 }
 
 impl VoucherTypes {
@@ -134,6 +149,7 @@ impl VoucherTypes {
                 maximum: Self::CUSTOM_MAX,
             });
         }
+        self.has_room_for(&order.code, order.counter_account.as_ref())?;
         Ok(RealmFact::VoucherTypeCreated(VoucherType {
             code: order.code.clone(),
             name: order.name.clone(),
@@ -142,25 +158,56 @@ impl VoucherTypes {
             legacy_id: Some(opening.next(Kind::VoucherType, self.last, now)),
             description: order.description.clone(),
             category: order.category.clone(),
+            counter_account: order.counter_account.clone(),
             created_at: now,
         }))
     }
 
-    /// Decides to switch a type on or off; `None` when it already is in that state.
+    /// The accounts of the books that vouchers of the tenant's types go to, or went to.
+    pub fn book_accounts(&self) -> BTreeSet<BookName> {
+        let types = self.custom.values().chain(self.removed.values());
+        let now = types.filter_map(VoucherType::account);
+        now.chain(self.former.iter().cloned()).collect()
+    }
+
+    /// Refuses one more account beyond the most that the books may have.
+    fn has_room_for(&self, code: &TypeCode, account: Option<&BookName>) -> Result<(), Rejection> {
+        let known = self.book_accounts();
+        let of_type = || BookName::of_type(code.as_str());
+        let is_known = known.contains(&account.cloned().unwrap_or_else(of_type));
+        if is_known || known.len() < BookName::ACCOUNTS_MAX {
+            return Ok(());
+        }
+        Err(Rejection::TooManyBookAccounts {
+            maximum: BookName::ACCOUNTS_MAX,
+        })
+    }
+
+    /// Decides a change of a type: a fact for each part that is not so already.
     ///
     /// # Errors
-    /// As [`Self::custom`].
-    pub fn decide_toggle(
+    /// As [`Self::custom`], or when the books would have more than [`BookName::ACCOUNTS_MAX`] accounts for adjustments.
+    pub fn decide_change(
         &self,
         code: &TypeCode,
-        active: bool,
-    ) -> Result<Option<RealmFact>, Rejection> {
+        change: &VoucherTypeChange,
+    ) -> Result<Vec<RealmFact>, Rejection> {
         let found = self.custom(code)?;
-        let fact = RealmFact::VoucherTypeToggled {
+        let active = change.active.filter(|active| found.active != *active);
+        let account = change.counter_account.as_ref();
+        let account = account.filter(|account| found.counter_account != **account);
+        if let Some(account) = account {
+            self.has_room_for(code, account.as_ref())?;
+        }
+        let toggled = active.map(|active| RealmFact::VoucherTypeToggled {
             code: code.clone(),
             active,
-        };
-        Ok((found.active != active).then_some(fact))
+        });
+        let set = account.map(|account| RealmFact::VoucherTypeAccountSet {
+            code: code.clone(),
+            account: account.clone(),
+        });
+        Ok(toggled.into_iter().chain(set).collect())
     }
 
     /// Decides the removal of a type; vouchers that were posted with it keep its code, name and number.
@@ -195,6 +242,12 @@ impl VoucherTypes {
                     self.removed.insert(id, removed);
                 }
             }
+            RealmFact::VoucherTypeAccountSet { code, account } => {
+                if let Some(found) = self.custom.get_mut(code) {
+                    self.former.extend(found.account());
+                    found.counter_account.clone_from(account);
+                }
+            }
             // This fact concerns the counting of events, not types.
             RealmFact::EventRules { .. } => {}
         }
@@ -212,6 +265,14 @@ mod tests {
             sense,
             description: None,
             category: None,
+            counter_account: None,
+        }
+    }
+
+    fn switched(active: bool) -> VoucherTypeChange {
+        VoucherTypeChange {
+            active: Some(active),
+            counter_account: None,
         }
     }
 
@@ -229,8 +290,9 @@ mod tests {
             types.decide_create(&order("BONUS", Sense::Debit), Opening::default(), now),
             Err(Rejection::VoucherTypeTaken { .. })
         ));
-        assert_eq!(types.decide_toggle(&code, true), Ok(None));
-        types.apply(&types.decide_toggle(&code, false).unwrap().unwrap());
+        assert_eq!(types.decide_change(&code, &switched(true)), Ok(Vec::new()));
+        let off = types.decide_change(&code, &switched(false)).unwrap();
+        off.iter().for_each(|fact| types.apply(fact));
         assert!(!types.find(&code).unwrap().active);
         types.apply(&types.decide_remove(&code).unwrap());
         assert_eq!(types.find(&code), None);
@@ -244,6 +306,52 @@ mod tests {
         assert_eq!(types.removed_code(1000), Some(&code));
         let had = [0, 1, 13, 14, 999, 1000, 1001, 1002].map(|id| types.has_had(id));
         assert_eq!(had, [false, true, true, false, false, true, true, false]);
+    }
+
+    #[test]
+    fn the_accounts_of_types_are_bounded_and_an_account_that_was_used_counts() {
+        let mut types = VoucherTypes::default();
+        let now = Timestamp::from_millis(1);
+        let create = |types: &VoucherTypes, code: &str, account: Option<BookName>| {
+            let order = CreateVoucherType {
+                counter_account: account,
+                ..order(code, Sense::Credit)
+            };
+            types.decide_create(&order, Opening::default(), now)
+        };
+        let named = |text: &str| Some(BookName::parse(text).unwrap());
+        let code = TypeCode::parse("BONUS").unwrap();
+        types.apply(&create(&types, "BONUS", named("promotions")).unwrap());
+        for (account, facts) in [
+            (named("promotions"), 0),
+            (None, 1),
+            (None, 0),
+            (named("gifts"), 1),
+        ] {
+            let change = VoucherTypeChange {
+                active: None,
+                counter_account: Some(account.clone()),
+            };
+            let decided = types.decide_change(&code, &change).unwrap();
+            assert_eq!(decided.len(), facts, "{account:?}");
+            decided.iter().for_each(|fact| types.apply(fact));
+            assert_eq!(types.find(&code).unwrap().counter_account, account);
+        }
+        let known: Vec<_> = types.book_accounts().into_iter().collect();
+        let known: Vec<_> = known.iter().map(BookName::as_str).collect();
+        assert_eq!(known, ["adjustments:bonus", "gifts", "promotions"]);
+        let more = (known.len()..BookName::ACCOUNTS_MAX).map(|n| format!("a{n}"));
+        types.former.extend(more.filter_map(|name| named(&name)));
+        let full = Rejection::TooManyBookAccounts {
+            maximum: BookName::ACCOUNTS_MAX,
+        };
+        assert_eq!(create(&types, "MORE", None), Err(full.clone()));
+        assert!(create(&types, "MORE", named("gifts")).is_ok());
+        let change = VoucherTypeChange {
+            active: Some(false),
+            counter_account: Some(named("one.more")),
+        };
+        assert_eq!(types.decide_change(&code, &change), Err(full));
     }
 
     #[test]

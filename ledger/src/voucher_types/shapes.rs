@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TypeCode;
 use crate::balance::Direction;
+use crate::book_accounts::BookName;
 use crate::time::Timestamp;
 
 /// The direction of a type that a tenant defines: its vouchers are adjustments, which bring money in or take it out.
@@ -69,6 +70,8 @@ pub struct VoucherType {
     pub description: Option<String>,
     /// The tenant's category (wallet `tipoMovimiento`).
     pub category: Option<String>,
+    /// The account of the books that its vouchers go to, if the tenant has set one; see [`Self::account`].
+    pub counter_account: Option<BookName>,
     /// When it was created; the start of 1970 for built-in types.
     pub created_at: Timestamp,
 }
@@ -92,6 +95,13 @@ impl VoucherType {
         self.legacy_id.filter(|_| !self.is_system())
     }
 
+    /// The account of the books on the other side of its vouchers; `None` for a built-in type, whose vouchers decide it.
+    pub fn account(&self) -> Option<BookName> {
+        let of_type = || BookName::of_type(self.code.as_str());
+        let custom = (!self.is_system()).then(of_type);
+        self.counter_account.clone().or(custom)
+    }
+
     /// Whether it is built in.
     pub const fn is_system(&self) -> bool {
         matches!(self.origin, Origin::System(_))
@@ -112,6 +122,8 @@ struct Written {
     description: Option<String>,
     #[serde(default)]
     category: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counter_account: Option<BookName>,
     created_at: Timestamp,
 }
 
@@ -131,6 +143,7 @@ impl From<VoucherType> for Written {
             legacy_id: it.legacy_id,
             description: it.description,
             category: it.category,
+            counter_account: it.counter_account,
             created_at: it.created_at,
         }
     }
@@ -153,6 +166,7 @@ impl TryFrom<Written> for VoucherType {
             legacy_id: it.legacy_id,
             description: it.description,
             category: it.category,
+            counter_account: it.counter_account,
             created_at: it.created_at,
         })
     }

@@ -148,6 +148,7 @@ impl Stage {
                 sense,
                 description: None,
                 category: None,
+                counter_account: None,
             };
             given(engine.ledger().create_type(REALM, order, requester()).await).unwrap();
         }

@@ -380,6 +380,7 @@ fn voucher_type(credit: bool) -> VoucherType {
         legacy_id: Some(1000),
         description: None,
         category: None,
+        counter_account: None,
         created_at: Timestamp::default(),
     }
 }

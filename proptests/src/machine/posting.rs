@@ -9,7 +9,7 @@ use caudal_ledger::limits::{TotalLimits, TotalUsage};
 use caudal_ledger::numbers::Opening;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
+use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherTypeChange};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
 use chrono::NaiveDate;
 
@@ -96,6 +96,7 @@ impl Machine {
             after,
             type_code: TypeCode::parse("CREDIT").unwrap(),
             type_number: None,
+            counter_account: None,
             type_name: "Credit".to_owned(),
             external_id: None,
             // It belongs to no hold: this is arithmetic alone.
@@ -149,39 +150,41 @@ impl Machine {
             sense,
             description: None,
             category: Some("001".to_owned()),
+            counter_account: None,
         };
         let decided = self.realms[&realm]
             .types
             .decide_create(&order, Opening::default(), self.now);
-        self.realm_facts(realm, decided.map(Some))
+        self.realm_facts(realm, decided.map(|fact| vec![fact]))
     }
 
     pub(super) fn toggle_type(&mut self, realm: u32, code: &str, active: bool) -> Answer {
         let code = TypeCode::parse(code).unwrap();
-        let decided = self.realms[&realm].types.decide_toggle(&code, active);
+        let change = VoucherTypeChange {
+            active: Some(active),
+            counter_account: None,
+        };
+        let decided = self.realms[&realm].types.decide_change(&code, &change);
         self.realm_facts(realm, decided)
     }
 
     pub(super) fn remove_type(&mut self, realm: u32, code: &str) -> Answer {
         let code = TypeCode::parse(code).unwrap();
         let decided = self.realms[&realm].types.decide_remove(&code);
-        self.realm_facts(realm, decided.map(Some))
+        self.realm_facts(realm, decided.map(|fact| vec![fact]))
     }
 
-    fn realm_facts(
-        &mut self,
-        number: u32,
-        decided: Result<Option<RealmFact>, Rejection>,
-    ) -> Answer {
+    fn realm_facts(&mut self, number: u32, decided: Result<Vec<RealmFact>, Rejection>) -> Answer {
         let now = self.now;
         let realm = self.realm(number);
         match decided {
-            Ok(Some(fact)) => {
-                realm.log.push((encode(&fact), now));
-                realm.types.apply(&fact);
-                Answer::Facts(1)
+            Ok(facts) => {
+                for fact in &facts {
+                    realm.log.push((encode(fact), now));
+                    realm.types.apply(fact);
+                }
+                Answer::Facts(facts.len())
             }
-            Ok(None) => Answer::Facts(0),
             Err(why) => refusal(&why),
         }
     }

@@ -2,19 +2,24 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get};
-use caudal_http::bodies::books::{BookAccountBody, TrialBalanceBody};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::books::{BookEntry, EntryFilter};
+use caudal_http::bodies::books::{BookAccountBody, BookEntryBody, TrialBalanceBody};
 use caudal_http::caller::Caller;
 use caudal_http::errors::HandlerResult;
-use caudal_http::params::params;
+use caudal_http::params::{PageParams, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::respond::json;
 use caudal_http::rows;
-use caudal_http::sheets::columns::TRIAL_BALANCE;
-use caudal_ledger::books::BookAccount;
-use caudal_ledger::time::BusinessDay;
+use caudal_http::sheets::columns::{BOOK_ENTRIES, TRIAL_BALANCE};
+use caudal_http::words::Mistake;
+use caudal_ledger::books::{BookAccount, BookRef};
+use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use super::pages::page;
 
 /// The accounts of the books.
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,33 +30,55 @@ pub(crate) struct BookAccounts {
 
 /// Lists the accounts of the books: the clients' money, the collector account, and the PSP's own side of what moved.
 ///
-/// Every voucher and every movement of the collector account credits one account and debits another.
+/// Every voucher and every movement of the collector account credits one account and debits another. Vouchers of your
+/// own types go to an account for adjustments, of income kind: `adjustments:` and the code of the type in lower case,
+/// unless the type has another `counterAccount`. Confirmed holds go to `adjustments:confirm_hold`. `in_transit` is a memo:
+/// transfers that were sent and are not final, shown beside the books and in no total.
 #[utoipa::path(
     operation_id = "listBookAccounts",
     tag = "Treasury",
     responses((status = 200, body = BookAccounts), Problems)
 )]
 #[get("/v1/books/accounts")]
-pub(crate) async fn accounts(_: Caller) -> HandlerResult {
-    let all = BookAccount::ALL.iter();
-    let items = all.map(|account| (*account).into()).collect();
+pub(crate) async fn accounts(caller: Caller) -> HandlerResult {
+    let (queries, realm) = (caller.engine().queries(), caller.realm());
+    let mut adjustments = queries.book_accounts(realm).await?;
+    let mut items = Vec::new();
+    for account in BookAccount::ALL {
+        if *account == BookAccount::Adjustments {
+            let named = std::mem::take(&mut adjustments).into_iter();
+            items.extend(named.map(|name| (&BookRef::Adjustments(name)).into()));
+        } else {
+            items.push((&BookRef::Fixed(*account)).into());
+        }
+    }
+    items.push(BookAccountBody::in_transit());
     Ok(json(StatusCode::OK, &BookAccounts { items }))
 }
 
 params! {
-    /// The day of a trial balance.
-    struct TrialBalanceParams(today: BusinessDay) {
+    /// The day or the instant of a trial balance.
+    struct TrialBalanceParams(now: Timestamp) {
         /// a business day, YYYY-MM-DD, not in the future; now when absent
         date: Option<BusinessDay> = date("date") as Option<String> { format = Date };
-        => |query| query.not_after("date", date, today);
+        /// an instant, RFC 3339, not in the future, instead of a day
+        at: Option<Timestamp> = instant("at") as Option<String> { format = DateTime };
+        => |query| {
+            query.not_after("date", date, now.business_day());
+            query.not_after("at", at, now);
+            if date.is_some() && at.is_some() {
+                query.mistake("at", Mistake::Together { other: "date" });
+            }
+        };
     }
 }
 
-/// Reads the trial balance: the balance of every account of the books, now or at the end of a day. Debits and credits are
-/// equal.
+/// Reads the trial balance: the balance of every account of the books, now, at the end of a day, or at an instant. Debits
+/// and credits are equal.
 ///
-/// `clients` is the sum of all positions. `bank` is what the collector account has by the books: the bank's own balance
-/// less it is what nobody has explained yet, such as money on its way into an account.
+/// `clients` is the sum of all positions. The accounts for adjustments that have moved are lines of their own. `bank` is
+/// what the collector account has by the books: the bank's own balance less it is what nobody has explained yet, such as
+/// money on its way into an account. An instant has what the days before it and the entries of its day up to it moved.
 #[utoipa::path(
     operation_id = "readTrialBalance",
     tag = "Treasury",
@@ -65,8 +92,9 @@ pub(crate) async fn trial_balance(
     query: Query,
 ) -> HandlerResult {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let sent = TrialBalanceParams::read(query, engine.now().business_day())?;
-    let found = engine.queries().trial_balance(realm, sent.date).await?;
+    let sent = TrialBalanceParams::read(query, engine.now())?;
+    let at = sent.at.or(sent.date.map(BusinessDay::end));
+    let found = engine.queries().trial_balance(realm, at).await?;
     let body = TrialBalanceBody::of(&found, sent.date);
     Ok(match rows::style(&request) {
         Some(style) => {
@@ -75,4 +103,59 @@ pub(crate) async fn trial_balance(
         }
         None => json(StatusCode::OK, &body),
     })
+}
+
+page! {
+    /// A page of entries of the books.
+    pub(crate) BookEntriesPage as BookEntriesPage {
+        /// The entries.
+        BookEntryBody
+    }
+}
+
+params! {
+    /// Which entries.
+    part struct EntryParams {
+        /// Only of this account; `adjustments` is all accounts for adjustments.
+        account: Option<BookRef> = read("account", BookRef::parse) as Option<String>;
+    }
+}
+
+/// Lists the entries of the books, the newest first: each fact that moved them has an entry in the account that it debits
+/// and one in the account that it credits.
+///
+/// The entries of a day add up to the difference between its trial balance and that of the day before, account by account.
+/// A hold, its release, and a transfer within the realm move nothing in the books. Go on with `X-Next-Cursor` as `cursor`
+/// until it is absent: a page may be short, and `looked` then says how far it has looked.
+#[utoipa::path(
+    operation_id = "listBookEntries",
+    tag = "Treasury",
+    params(EntryParams, PageParams, PeriodParams),
+    responses((status = 200, content((BookEntriesPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+)]
+#[get("/v1/books/entries")]
+pub(crate) async fn entries(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+) -> HandlerResult {
+    let whole = rows::whole(&request, &mut query);
+    let EntryParams { account } = EntryParams::take(&mut query);
+    let PeriodParams { from, to } = PeriodParams::take(&mut query);
+    let page = query.page();
+    query.done()?;
+    let (queries, realm) = (caller.engine().queries(), caller.realm());
+    let filter = EntryFilter { account, from, to };
+    if let Some(style) = whole {
+        let fetch = async move |engine: &Engine, page| {
+            let queries = engine.queries();
+            queries.book_entries(realm, filter.clone(), page).await
+        };
+        let show = |entry: &BookEntry| serde_json::json!(BookEntryBody::from(entry));
+        return rows::stream(&caller, style, BOOK_ENTRIES, page, fetch, show).await;
+    }
+    let listing = queries.book_entries(realm, filter, page).await?;
+    Ok(BookEntriesPage::answer(&listing, &page, |entry| {
+        entry.into()
+    }))
 }

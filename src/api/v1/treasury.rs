@@ -163,8 +163,8 @@ params! {
 /// collector account has. When the bank is away the ledger's side is served all the same. Of a past day
 /// there is the ledger's side at its end, read from the movements of every account.
 ///
-/// `freeBalance` is what the collector account has beyond the clients' funds; it is informative and may be
-/// negative.
+/// `freeBalance` is what the collector account has beyond the clients' funds, money that no account could take, and credits
+/// that the bank has reported and the ledger could not book (`uncredited`); it is informative and may be negative.
 #[utoipa::path(
     operation_id = "readTreasury",
     tag = "Treasury",

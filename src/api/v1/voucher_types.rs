@@ -14,7 +14,10 @@ use caudal_http::request::request;
 use caudal_http::respond::{self, array, give, json, plain};
 use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
-use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode, VoucherType};
+use caudal_ledger::books::BookName;
+use caudal_ledger::voucher_types::{
+    CreateVoucherType, Sense, TypeCode, VoucherType, VoucherTypeChange,
+};
 
 /// The longest name of a type, in characters.
 const NAME_MAX: usize = 80;
@@ -63,6 +66,10 @@ request! {
         /// The tenant's own category (wallet `tipoMovimiento`).
         movement_kind: Option<String> = optional("movementKind", read_body::line(VoucherType::CATEGORY_MAX))
             as Option<String> { max_length = 40 };
+        /// The account of the books on the other side of its vouchers: 1–40 lower-case letters without accents, digits,
+        /// underscores, colons, dots or dashes, and no fixed account. `adjustments:` and the code when absent.
+        counter_account: Option<BookName> = optional("counterAccount", read_body::text(BookName::parse))
+            as Option<String> { pattern = "^[a-z0-9_:.-]{1,40}$" };
     }
 }
 
@@ -71,10 +78,17 @@ fn sense(text: &str) -> Result<Sense, Mistake> {
 }
 
 request! {
-    /// Switches a voucher type.
+    /// Changes a voucher type; what is absent stays.
     strict struct ToggleVoucherType as ToggleVoucherTypeDto {
+        => let changes = |fields| ["active", "counterAccount"].map(|name| fields.is_sent(name));
         /// Whether new vouchers of it are accepted.
-        active: bool = required("active", read_body::boolean) as bool;
+        active: Option<bool> = not_null("active", read_body::boolean) as Option<bool> { nullable = false };
+        /// The account of the books for its vouchers from now on; null for `adjustments:` and the code.
+        counter_account: Option<Option<BookName>> = nullable("counterAccount", read_body::text(BookName::parse))
+            as Option<String> { pattern = "^[a-z0-9_:.-]{1,40}$" };
+        => |fields| if changes == [false, false] {
+            fields.mistake("active", Mistake::RequiredOr { other: "counterAccount" });
+        };
     }
 }
 
@@ -102,6 +116,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         sense: sent.sense,
         description: sent.description,
         category: sent.movement_kind,
+        counter_account: sent.counter_account,
     };
     answer.give(
         caller
@@ -112,10 +127,11 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     )
 }
 
-/// Switches a custom type on or off.
+/// Switches a custom type on or off, or sets the account of the books for its vouchers.
 ///
-/// Vouchers of an inactive type are refused with `voucher_type_inactive`; those that were posted stay. Emits
-/// `voucher_type.updated`.
+/// Vouchers of an inactive type are refused with `voucher_type_inactive`; those that were posted stay. Another account
+/// counts for the vouchers that are posted from now on: what was posted stays where it is. Several types may have the same
+/// account. Emits `voucher_type.updated` for each of the two that changes.
 #[utoipa::path(
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
@@ -126,11 +142,15 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
 #[patch("/v1/voucher-types/{code}")]
 pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) -> HandlerResult {
     let code = declared::TypeInPath::read(&path)?;
-    let ToggleVoucherType { active } = ToggleVoucherType::read(body)?;
+    let sent = ToggleVoucherType::read(body)?;
+    let change = VoucherTypeChange {
+        active: sent.active,
+        counter_account: sent.counter_account,
+    };
     let answered = caller
         .engine()
         .ledger()
-        .toggle_type(caller.realm(), code, active, plain(&caller))
+        .change_type(caller.realm(), code, change, plain(&caller))
         .await;
     give(answered, |found| {
         json(

@@ -233,5 +233,6 @@ fn order(sent: CreateTipoComprobante) -> Result<CreateVoucherType, ApiError> {
         sense: sense.ok_or_else(|| ApiError::field("sentido", SENSELESS))?,
         description: sent.descripcion,
         category: sent.tipo_movimiento,
+        counter_account: None,
     })
 }

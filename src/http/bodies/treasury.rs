@@ -93,11 +93,14 @@ pub struct Treasury {
     pub accounts: Option<AccountCounts>,
     /// Money between bank and ledger; null for a past day.
     pub in_transit: Option<InTransit>,
+    /// Credits that the bank has reported and the ledger could not book: cases that wait for a person. What the ledger
+    /// has not heard of yet is in `free.unexplained`. Null for a past day.
+    pub uncredited: Option<Pesos>,
     /// Fees and their tax taken from clients so far; they stay on the collector account until the
     /// PSP moves them. Null for a past day.
     pub psp_fees: Option<Pesos>,
-    /// What of the bank's balance is the PSP's: `bankBalance` less `clientFunds.total` and `inTransit.incoming`, which no
-    /// account could take. May be negative, and blocks nothing. Null when the bank is away.
+    /// What of the bank's balance is the PSP's: `bankBalance` less `clientFunds.total`, `inTransit.incoming`, which no
+    /// account could take, and `uncredited`. May be negative, and blocks nothing. Null when the bank is away.
     pub free_balance: Option<Pesos>,
     /// What `freeBalance` is made of; null when the bank is away.
     pub free: Option<FreeTermsBody>,
@@ -205,6 +208,7 @@ impl From<&Snapshot> for Treasury {
                 outgoing: totals.outgoing.into(),
                 incoming: totals.incoming.into(),
             }),
+            uncredited: Some(snapshot.uncredited.into()),
             psp_fees: Some(totals.charged().into()),
             free_balance: coverage.map(|coverage| coverage.free.into()),
             free: coverage.map(|it| FreeTerms::of(it.free, &totals.house).into()),
@@ -236,6 +240,7 @@ impl Treasury {
             client_funds: cut.into(),
             accounts: None,
             in_transit: None,
+            uncredited: None,
             psp_fees: None,
             free_balance: None,
             free: None,

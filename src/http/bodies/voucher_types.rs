@@ -30,6 +30,8 @@ pub struct VoucherTypeBody {
     pub description: Option<String>,
     /// The tenant's own category (wallet `tipoMovimiento`).
     pub movement_kind: Option<String>,
+    /// The account of the books on the other side of its vouchers from now on; null for system types.
+    pub counter_account: Option<String>,
     /// The tenant that owns it; null for system types.
     pub tenant_id: Option<String>,
 }
@@ -47,6 +49,7 @@ pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
         legacy_id: number,
         description: found.description.clone(),
         movement_kind: found.category.clone(),
+        counter_account: found.account().map(|account| account.to_string()),
         tenant_id: (!found.is_system()).then(|| tenant.to_owned()),
     }
 }

@@ -6,7 +6,6 @@ use std::marker::PhantomData;
 
 use caudal_ledger::accounts::{Status, SuspensionCode};
 use caudal_ledger::balance::Direction;
-use caudal_ledger::books::BookAccount;
 use caudal_ledger::cuit::PersonType;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::holds::HoldStatus;
@@ -191,11 +190,6 @@ choice!(
     AgreementWord = "ReconciliationResult",
     "How the bank's side of a movement and the ledger's agree."
 );
-choice!(
-    BookAccount,
-    BookAccountWord = "BookAccountName",
-    "An account of the books."
-);
 choice!(EventKind, EventTypeWord = "EventType", "What happened.");
 
 listed! {
@@ -249,8 +243,10 @@ words! {
         "unclassified";
     /// What records a client's movement.
     MatchWord as MovementMatchType: "transfer", "voucher", "suspense", "return";
-    /// On which side an account of the books grows: assets and expenses by debits, the others by credits.
-    BookKindWord as BookKind: "asset", "liability", "income", "expense", "equity";
+    /// On which side an account of the books grows: assets and expenses by debits; a `memo` is in no total.
+    BookKindWord as BookKind: "asset", "liability", "income", "expense", "equity", "memo";
+    /// What an entry of the books is about.
+    EntrySourceWord as BookEntrySourceType: "voucher", "suspense", "collector";
     /// Which way money moved.
     WayWord as Way: "in", "out";
     /// Whether a key is of a bank account or of a virtual one.

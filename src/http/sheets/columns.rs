@@ -151,6 +151,7 @@ pub const TREASURY: SheetKind = SheetKind {
         "covered",
         "asOf.date",
         "bankAsOf.date",
+        "uncredited",
     ],
 };
 /// Snapshots of collector accounts, each with the realms on it as a text of JSON.
@@ -221,6 +222,21 @@ pub const RECONCILED: SheetKind = SheetKind {
 pub const TRIAL_BALANCE: SheetKind = SheetKind {
     columns: &["account", "kind", "debit", "credit", "balance"],
 };
+/// The entries of the books.
+pub const BOOK_ENTRIES: SheetKind = SheetKind {
+    columns: &[
+        "at",
+        "at.date",
+        "day",
+        "account",
+        "debit",
+        "credit",
+        "source.type",
+        "source.id",
+        "text",
+        "counterAccount",
+    ],
+};
 /// The movements of a collector account, with what each is.
 pub const COLLECTOR_MOVEMENTS: SheetKind = SheetKind {
     columns: &[
@@ -261,6 +277,7 @@ mod tests {
             RECONCILED,
             COLLECTOR_MOVEMENTS,
             TRIAL_BALANCE,
+            BOOK_ENTRIES,
         ] {
             for name in kind.columns {
                 let day = format!("{name}.date");

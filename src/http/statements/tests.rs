@@ -77,6 +77,7 @@ fn voucher(sequence: u64, before: Balance, hash: Digest, at: Timestamp) -> Vouch
         type_code: TypeCode::parse(code).unwrap(),
         type_name: name.to_owned(),
         type_number: None,
+        counter_account: None,
         external_id: odd.then(|| ExternalId::parse(&format!("+ref-{sequence}")).unwrap()),
         reference_type: ReferenceType::Adjustment,
         reference_id: None,

@@ -9,7 +9,7 @@ use super::ledger::alias_is_taken;
 /// The status and the stable word of wrong fields.
 pub(crate) const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
 /// The statuses and stable words of the actors' failures other than rules, for the catalogue.
-pub(crate) const FAILURES: [(StatusCode, &str); 19] = [
+pub(crate) const FAILURES: [(StatusCode, &str); 20] = [
     (StatusCode::BAD_REQUEST, "bank_refused"),
     (StatusCode::BAD_GATEWAY, "bank_failed"),
     (StatusCode::GATEWAY_TIMEOUT, "bank_timeout"),
@@ -19,6 +19,7 @@ pub(crate) const FAILURES: [(StatusCode, &str); 19] = [
     (StatusCode::PRECONDITION_FAILED, "version_mismatch"),
     (StatusCode::BAD_REQUEST, "page_too_far"),
     (StatusCode::BAD_REQUEST, "too_many_to_sort"),
+    (StatusCode::BAD_REQUEST, "too_many_entries"),
     (StatusCode::TOO_MANY_REQUESTS, "bank_reads_limited"),
     (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
     (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
@@ -47,6 +48,7 @@ pub(crate) fn code(failure: &Failure) -> &'static str {
         Failure::Stale => "version_mismatch",
         Failure::PageTooFar => "page_too_far",
         Failure::TooManyToSort => "too_many_to_sort",
+        Failure::TooManyEntries => "too_many_entries",
         Failure::NotACursor => INVALID.1,
         Failure::BankReadsLimited => "bank_reads_limited",
         Failure::Overloaded => "overloaded",

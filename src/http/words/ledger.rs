@@ -75,15 +75,20 @@ said!(AmountError, |why, f| f.write_str(match why {
     AmountError::TooLarge => "debe ser como máximo 999999999999999.99",
 }));
 
-said!(TextError, |why, f| f.write_str(match why {
+said!(TextError, |why, f| {
+    f.write_str(match why {
     TextError::ExternalId =>
         "debe tener de 1 a 64 caracteres imprimibles, sin espacios al principio ni al final",
     TextError::TypeCode =>
         "debe tener de 2 a 40 letras sin acentos, dígitos, guiones bajos o guiones",
+    TextError::BookName =>
+        "debe tener de 1 a 40 letras minúsculas sin acentos, dígitos, guiones bajos, dos puntos, puntos o guiones",
+    TextError::BookFixed => "no debe ser el nombre de una cuenta fija de los libros",
     TextError::TooLong => "es demasiado largo",
     TextError::Empty => "no debe estar vacío",
     TextError::Hidden => "no debe contener caracteres de control ni marcas invisibles",
-}));
+})
+});
 
 said!(KycError, |why, f| match why {
     KycError::Country => f.write_str("debe ser un código de país de dos letras"),
@@ -164,6 +169,7 @@ rules! {
     VoucherTypeTaken: CONFLICT, "Ya existe un tipo de comprobante con ese código";
     VoucherTypeSense: BAD_REQUEST, "Un tipo de comprobante propio es de crédito o de débito";
     TooManyVoucherTypes: BAD_REQUEST, "Se alcanzó la cantidad máxima de tipos de comprobante";
+    TooManyBookAccounts: BAD_REQUEST, "Se alcanzó la cantidad máxima de cuentas para ajustes en los libros";
     WebhookNotFound: NOT_FOUND, "El webhook no existe";
     DeliveryNotFound: NOT_FOUND, "El envío no existe";
     TooManyWebhooks: BAD_REQUEST, "Se alcanzó la cantidad máxima de webhooks";
@@ -290,6 +296,9 @@ impl Say for Failure {
             }
             Self::TooManyToSort => {
                 "Hay más registros de los que una consulta ordena; acote las fechas u omita sort"
+            }
+            Self::TooManyEntries => {
+                "El día tiene más asientos hasta ese instante de los que una consulta cuenta; pida una fecha"
             }
             Self::NotACursor => "El cursor no es de esta lista; empiece sin cursor",
             Self::BankReadsLimited => {

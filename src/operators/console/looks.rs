@@ -20,12 +20,13 @@ use crate::admin::people::Operator;
 /// The action of the entries.
 const ACTION: &str = "openPage";
 /// The pages that show no person: those about the service, its tenants and their webhooks, and sums.
-const NO_PERSONS: [&str; 12] = [
+const NO_PERSONS: [&str; 13] = [
     "/console/",
     "/console/live",
     "/console/parts/equation",
     "/console/tenants",
     "/console/tenants/{tenant}",
+    "/console/tenants/{tenant}/{mode}/books",
     "/console/treasury",
     "/console/reconciliation",
     "/console/webhooks",

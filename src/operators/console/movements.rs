@@ -5,9 +5,11 @@ use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_http::bodies::vouchers::voucher;
 use caudal_http::errors::ApiError;
+use caudal_ledger::books::BookMove;
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 
+use super::books::entries_address;
 use super::lists::{after, asked_page, note};
 use super::locale::Locale;
 use super::page_context::PageContext;
@@ -180,6 +182,12 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
         }
         false => Cell::code(&body.reference_id),
     };
+    let day = placed.voucher.at.business_day();
+    let in_books = BookMove::of_voucher(&placed.voucher).map(|moved| {
+        let entries = entries_address(&place, moved.debit.as_str(), Some(day));
+        Cell::text(context.say(Word::BookEntries)).to(entries)
+    });
+    let in_books = in_books.unwrap_or_else(|| Cell::text(""));
     let facts = vec![
         (context.say(Word::Id), Cell::code(&body.id)),
         (context.say(Word::At), locale.time(placed.voucher.at)),
@@ -215,6 +223,7 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
             Cell::maybe(body.description),
         ),
         (context.say(Word::About), about),
+        (context.say(Word::Books), in_books),
     ];
     let mut blocks = vec![Block::Facts(context.say(Word::Voucher).to_owned(), facts)];
     if let Some(other) = body.counterparty {

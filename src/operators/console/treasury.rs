@@ -1,6 +1,6 @@
 //! The treasury: the clients' money next to the bank's balance of their collector accounts, also client by client.
 //!
-//! The equation: the bank's balance = the clients' money + money in suspense + fees taken + the free rest.
+//! The equation: the bank's balance = the clients' money + money in suspense + credits not booked + what is free.
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::treasury::{PositionFilter, Snapshot};
@@ -136,13 +136,18 @@ fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
         .coverage_ratio
         .as_ref()
         .map(|ratio| locale.grouped(ratio));
-    let facts = vec![
+    let books = on.places.iter().map(|place| {
+        let page = Cell::text(place.title()).to(place.address("books"));
+        (context.say(Word::Books), page)
+    });
+    let mut facts = vec![
         (context.say(Word::Bank), Cell::text(&it.collector.bank)),
         (context.say(Word::Realms), Cell::text(names.join(", "))),
         (context.say(Word::AsOf), locale.time_of(&it.as_of)),
         (context.say(Word::Coverage), Cell::maybe(ratio)),
         (context.say(Word::Vouchers), locale.count(it.sequence)),
     ];
+    facts.extend(books);
     let title = format!("{} {}", context.say(Word::Collector), it.collector.cbu);
     let mut blocks = vec![Block::Facts(title, facts), Block::Tiles(tiles)];
     if let Some(why) = &it.bank_error {
@@ -194,6 +199,15 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
             Some("/console/cases".to_owned()),
         ),
     ];
+    if let Some(uncredited) = &it.uncredited {
+        let cases = Some("/console/cases".to_owned());
+        rows.push((
+            Word::Uncredited,
+            locale.money(uncredited),
+            Word::Cases,
+            cases,
+        ));
+    }
     if let Some(free) = &it.free {
         let places = [link("vouchers"), day, link("reconciliation")];
         rows.extend(free_terms(context, free, places));

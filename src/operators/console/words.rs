@@ -283,6 +283,15 @@ texts! {
     ClassSweep = "Dinero propio que salió", "Own money out";
     FeeTax = "Impuesto sobre comisiones", "Tax on fees";
     Adjustments = "Ajustes", "Adjustments";
+    Books = "Libros", "Books";
+    TrialBalance = "Balance de comprobación", "Trial balance";
+    BookAccount = "Cuenta de los libros", "Account of the books";
+    BookEntries = "Asientos", "Entries";
+    DebitSide = "Debe", "Debit";
+    CreditSide = "Haber", "Credit";
+    Balance = "Saldo", "Balance";
+    CounterAccount = "Contracuenta", "Counter account";
+    Uncredited = "Créditos sin registrar", "Credits not booked";
     OwnFunds = "Dinero propio", "Own money";
     BankCharges = "Cargos del banco", "Bank charges";
     Interest = "Intereses", "Interest";

@@ -70,6 +70,7 @@ fn of_days(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, Stor
         held,
         vouchers,
         suspense: _,
+        outgoing: _,
         house: _,
     } = reads::added_until(store, realm, at)?;
     Ok(Cut {

@@ -1,5 +1,6 @@
 //! The kinds of index rows, by their first byte: their names, for counting their bytes, and which ones are only written.
 
+use super::books::{BOOK_DAY, BOOK_PLACE};
 use super::collector::{COLLECTOR, COLLECTOR_DAY, COLLECTOR_OF};
 use super::rests::REST;
 use super::*;
@@ -31,8 +32,8 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         WEBHOOK | PROGRESS | DELIVERY => "webhooks",
         PENDING | ENROLLING | TOTALS | USAGE => "sums and what waits",
         0x38..=0x3f => "cases",
-        0x42 | 0x43 => "marks and days",
-        COLLECTOR | COLLECTOR_OF | COLLECTOR_DAY => "movements of collector accounts",
+        0x42 | 0x43 | BOOK_DAY => "marks and days",
+        COLLECTOR | COLLECTOR_OF | COLLECTOR_DAY | BOOK_PLACE => "movements of collector accounts",
         _ => return None,
     })
 }

@@ -1,5 +1,5 @@
 //! Rows of the recorded movements of collector accounts: by sequence, by the bank's id, by the bank's day, as a case while
-//! nobody has said what they are, and in the books.
+//! nobody has said what they are, in the books, and by their place among the events of the realm.
 
 use caudal_ledger::cases::{CaseKind, CollectorFact, RecordedMovement};
 
@@ -48,9 +48,16 @@ pub(super) fn happened(
         account: AccountNo(0),
         sequence: record.sequence,
     };
-    totals::moved(realm, index, Timestamp::from_millis(entry.at), |totals| {
+    let at = Timestamp::from_millis(entry.at);
+    let events = totals::moved(realm, index, at, |totals| {
         totals.house.moved(&fact, before.as_ref());
+        totals.events
     })?;
+    let number = entry.seq.to_be_bytes();
+    index.put(
+        &keys::book_place(realm, events.strict_add(entry.seq)),
+        &number,
+    );
     let waited = before.is_some_and(|before| before.waits());
     match (waited, record.waits()) {
         (false, true) => cases::opens(realm, CaseKind::Collector, (place, record.since), index),

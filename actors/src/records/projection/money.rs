@@ -13,7 +13,7 @@ use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 
 use super::events::{self, EventRow, SubjectNote};
-use super::{InternalLine, Landed, VoucherPlace, cases, totals, unbooked, usage};
+use super::{InternalLine, Landed, VoucherPlace, books, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
 use crate::records::{account_sets, decode, encode};
 
@@ -67,6 +67,7 @@ pub(super) fn posted(
         index.put(&key, &encode(&landed)?);
     }
     usage::posted(realm, voucher, index)?;
+    books::posted(realm, voucher, index)?;
     let number = totals::posted(realm, index, (voucher, internal), |totals| {
         totals.posted(voucher);
         totals.count_event()
@@ -176,7 +177,7 @@ pub(super) fn transfer(
         index.delete(&open);
     }
     if waited != waits {
-        totals::update(realm, index, |totals| {
+        totals::moved(realm, index, at, |totals| {
             totals.waits(transfer.amount, waited, waits);
         })?;
     }

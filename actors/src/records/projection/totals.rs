@@ -19,7 +19,8 @@ use crate::records::keys::{self, Marked};
 use crate::records::marks::{self, BLOCK, Marks, OpenBlocks};
 
 pub use days::Added;
-use days::{DAY_WORDS, Day, apart, house_of, together};
+use days::{DAY_WORDS, Day, house_of};
+pub(super) use days::{apart, together};
 
 /// How many bits the count of events has.
 const EVENT_BITS: u32 = 48;
@@ -46,7 +47,7 @@ pub(super) fn update<T>(
     change_all(realm, index, Cause::Other, change)
 }
 
-/// The same for a fact of this instant that moves money, and is no voucher.
+/// The same for a fact of this instant that changes the sums of its day, and is no voucher.
 pub(super) fn moved<T>(
     realm: RealmId,
     index: &mut dyn IndexWriter,
@@ -60,9 +61,9 @@ pub(super) fn moved<T>(
 enum Cause<'a> {
     /// A voucher, with its ordinal among the internal vouchers of its realm, if it has one.
     Voucher(&'a Voucher, Option<u64>),
-    /// Another fact that moves money, at this instant.
+    /// Another fact that changes the sums of its day, at this instant.
     Moved(Timestamp),
-    /// A fact that moves no money.
+    /// A fact that changes no sum of a day.
     Other,
 }
 
@@ -107,6 +108,7 @@ fn change_all<T>(
             held: kept.totals.held.minus(before.held),
             vouchers,
             suspense: kept.totals.incoming.minus(before.incoming),
+            outgoing: kept.totals.outgoing.minus(before.outgoing),
             house: kept.totals.house.minus(before.house),
         };
         kept.day.add(realm, at, added, index)?;
@@ -274,6 +276,7 @@ mod tests {
                     held: sum(i128::MAX),
                     vouchers: 3,
                     suspense: sum(-1),
+                    outgoing: sum(12),
                     house: HouseBalances::new([1, 2, 3, 4, 5, 6, 7, -8].map(sum)),
                 },
             },

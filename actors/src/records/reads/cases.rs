@@ -4,14 +4,19 @@ use caudal_ledger::cases::{CaseKind, Parked, RETURNS, SuspensePlace, Unbooked};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::{VoucherPlace, under};
+use crate::records::keys::Rail;
 use crate::records::projection::CaseCounts;
 use crate::records::{decode, keys};
 
 /// The most cases that are searched for the one to which a return belongs.
 pub const RECOGNISED_MAX: usize = 10_000;
+
+/// The most open cases that are read for the credits that the ledger has not booked.
+pub const UNCREDITED_MAX: usize = 1000;
 
 /// An open case: since when it waits, and its place.
 pub type OpenCase = (Timestamp, VoucherPlace);
@@ -178,6 +183,42 @@ pub fn since(
     let row = store.get(&keys::case_since(realm, kind, place))?;
     let since = row.as_deref().map(keys::number_of).transpose()?;
     Ok(since.map(Timestamp::from_millis))
+}
+
+/// What the bank has reported as arrived and the ledger has not booked: the cases of arrivals that wait, each less what the
+/// ledger has under the same id of the rail. The [`UNCREDITED_MAX`] cases that have waited longest are counted.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn uncredited(store: &dyn Index, realm: RealmId) -> Result<Sum, StoreError> {
+    let mut sum = Sum::default();
+    for (_, place) in open(store, realm, CaseKind::Unbooked, UNCREDITED_MAX)? {
+        let VoucherPlace { account, sequence } = place;
+        let found = unbooked(store, realm, SuspensePlace { account, sequence })?;
+        let Some((amount, rail)) = found.as_ref().and_then(|it| it.says.arrival()) else {
+            continue;
+        };
+        let booked = rail.map(|rail| landed_amount(store, realm, rail));
+        let booked = booked.transpose()?.unwrap_or(Sum::from_centavos(0));
+        sum = sum.plus(Sum::from(amount).minus(booked).max(Sum::default()));
+    }
+    Ok(sum)
+}
+
+/// What the ledger has booked of the money that arrived under an id of the rail.
+fn landed_amount(store: &dyn Index, realm: RealmId, rail: &str) -> Result<Sum, StoreError> {
+    let Some(landed) = super::money::landed(store, realm, Rail::Arrival, rail)? else {
+        return Ok(Sum::default());
+    };
+    let (account, sequence) = (landed.account, landed.sequence);
+    let amount = if landed.suspended {
+        let waits = parked(store, realm, SuspensePlace { account, sequence })?;
+        waits.map(|it| it.suspense.cash_in.amount)
+    } else {
+        let credit = super::voucher(store, realm, VoucherPlace { account, sequence })?;
+        credit.map(|it| it.amount)
+    };
+    Ok(amount.map_or_else(Sum::default, Sum::from))
 }
 
 /// How many cases of a realm are open.

@@ -198,9 +198,9 @@ fn voucher_type(
         let fact: RealmFact = decode(&at.body)?;
         let code = match &fact {
             RealmFact::VoucherTypeCreated(created) => created.code.clone(),
-            RealmFact::VoucherTypeToggled { code, .. } | RealmFact::VoucherTypeRemoved { code } => {
-                code.clone()
-            }
+            RealmFact::VoucherTypeToggled { code, .. }
+            | RealmFact::VoucherTypeAccountSet { code, .. }
+            | RealmFact::VoucherTypeRemoved { code } => code.clone(),
             RealmFact::EventRules { .. } => continue,
         };
         let before = types.find(&code);

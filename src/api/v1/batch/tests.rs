@@ -32,6 +32,7 @@ fn placed(name: &str, reference: Option<&str>) -> AccountVoucher {
         },
         type_code: TypeCode::parse("SALE").unwrap(),
         type_number: None,
+        counter_account: None,
         type_name: name.to_owned(),
         external_id: ExternalId::parse("order-1").ok(),
         reference_type: ReferenceType::Adjustment,

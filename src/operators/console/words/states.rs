@@ -72,6 +72,13 @@ states! {
     "funding": Quiet, "Aporte propio", "Funding";
     "sweep": Quiet, "Retiro propio", "Sweep";
     "unclassified": Bad, "Sin clasificar", "Unclassified";
+    "voucher": Quiet, "Comprobante", "Voucher";
+    "asset": Quiet, "Activo", "Asset";
+    "liability": Quiet, "Pasivo", "Liability";
+    "income": Quiet, "Ingreso", "Income";
+    "expense": Quiet, "Gasto", "Expense";
+    "equity": Quiet, "Patrimonio", "Equity";
+    "memo": Quiet, "Cuenta de orden", "Memo";
     "waiting": Warn, "En espera", "Waiting";
     "returning": Warn, "Devolviendo", "Returning";
     "credited": Good, "Acreditado", "Credited";

@@ -2,7 +2,8 @@
 //! a sum over days, without reading any account.
 //!
 //! **Shape.** A row for each day with movements, under its last instant: available, held (each an `i128`), vouchers
-//! (`u64`) and a zero (`u64`), suspense and the PSP's own accounts (each an `i128`), big-endian. The newest day is in the row of the realm's sums, with its first and
+//! (`u64`) and a zero (`u64`), suspense, transfers that wait for the bank, and the PSP's own accounts (each an `i128`),
+//! big-endian. The newest day is in the row of the realm's sums, with its first and
 //! last instant, until a later one begins. A voucher that an account decided a moment before midnight may come
 //! after one of the next day: it changes the row of its own day.
 
@@ -18,7 +19,7 @@ use crate::records::keys;
 type RowWord = [u8; 16];
 
 /// How many words the sums of a day have.
-const ADDED_WORDS: usize = 4 + HOUSE;
+const ADDED_WORDS: usize = 5 + HOUSE;
 /// How many words the newest day has in the row of the realm's sums.
 pub(super) const DAY_WORDS: usize = 1 + ADDED_WORDS;
 
@@ -33,6 +34,8 @@ pub struct Added {
     pub vouchers: u64,
     /// Added to the money that no account could take.
     pub suspense: Sum,
+    /// Added to the transfers that wait for the bank.
+    pub outgoing: Sum,
     /// Added to the PSP's own accounts.
     pub house: HouseBalances,
 }
@@ -46,6 +49,7 @@ impl Added {
             held: self.held.plus(other.held),
             vouchers: self.vouchers.strict_add(other.vouchers),
             suspense: self.suspense.plus(other.suspense),
+            outgoing: self.outgoing.plus(other.outgoing),
             house: self.house.plus(other.house),
         }
     }
@@ -57,6 +61,7 @@ impl Added {
             sum(self.held),
             together(self.vouchers, 0),
             sum(self.suspense),
+            sum(self.outgoing),
         ];
         let house = self.house.balances().iter().map(|it| sum(*it));
         let mut words = [[0; 16]; ADDED_WORDS];
@@ -66,14 +71,15 @@ impl Added {
     }
 
     fn of(words: &[RowWord]) -> Option<Self> {
-        let (own, house) = words.split_first_chunk::<4>()?;
-        let [available, held, vouchers, suspense] = *own;
+        let (own, house) = words.split_first_chunk::<5>()?;
+        let [available, held, vouchers, suspense, outgoing] = *own;
         let sum = |word| Sum::from_centavos(i128::from_be_bytes(word));
         Some(Self {
             available: sum(available),
             held: sum(held),
             vouchers: apart(vouchers).0,
             suspense: sum(suspense),
+            outgoing: sum(outgoing),
             house: house_of(house)?,
         })
     }
@@ -168,12 +174,12 @@ impl Day {
 }
 
 /// Two numbers as one word.
-pub(super) fn together(first: u64, second: u64) -> RowWord {
+pub(in super::super) fn together(first: u64, second: u64) -> RowWord {
     (u128::from(first).wrapping_shl(64) | u128::from(second)).to_be_bytes()
 }
 
 /// The two numbers of a word.
-pub(super) fn apart(word: RowWord) -> (u64, u64) {
+pub(in super::super) fn apart(word: RowWord) -> (u64, u64) {
     let half = |at: u32| {
         let shifted = u128::from_be_bytes(word).wrapping_shr(at);
         u64::try_from(shifted & u128::from(u64::MAX)).unwrap_or(u64::MAX)
