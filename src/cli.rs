@@ -8,6 +8,7 @@ mod admin;
 mod approvals;
 mod backup;
 mod dev;
+mod evidence;
 mod health;
 mod listen;
 mod log;
@@ -27,6 +28,7 @@ mod stopped;
 mod table;
 mod terminal;
 mod verify;
+mod verify_day;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -78,8 +80,10 @@ enum Command {
     Status(status::StatusArgs),
     Health(health::HealthArgs),
     Statement(statement::StatementArgs),
+    Evidence(Box<evidence::EvidenceArgs>),
     Listen(Box<listen::ListenArgs>),
     Verify(verify::VerifyArgs),
+    VerifyDay(verify_day::VerifyDayArgs),
     Backup(Box<backup::BackupArgs>),
     Restore(Box<restore::RestoreArgs>),
     #[command(subcommand)]
@@ -174,8 +178,10 @@ pub(crate) fn run() -> ExitCode {
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
         Command::Statement(args) => statement::run(&args),
+        Command::Evidence(args) => evidence::run(*args),
         Command::Listen(args) => listen::run(*args),
         Command::Verify(args) => verify::run(args),
+        Command::VerifyDay(args) => verify_day::run(&args),
         Command::Backup(args) => backup::run(*args),
         Command::Restore(args) => restore::run(&args),
         Command::Realm(command) => realm::run(*command),

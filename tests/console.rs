@@ -5,6 +5,7 @@ mod acts;
 mod books;
 pub mod browser;
 mod doors;
+mod downloads;
 mod pages;
 mod requests;
 mod sessions;

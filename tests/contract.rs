@@ -4,6 +4,7 @@
 //! row here, and the endpoint is covered.
 
 mod checks;
+mod days;
 mod document;
 mod dry;
 mod events;
@@ -206,6 +207,8 @@ struct Row {
     endless: bool,
     /// Whether it concerns an event that was sent to a webhook.
     tried: bool,
+    /// Whether it shows closed days: a realm has none on its first day.
+    past: bool,
 }
 
 const ROW: Row = Row {
@@ -222,6 +225,7 @@ const ROW: Row = Row {
     lenient: false,
     endless: false,
     tried: false,
+    past: false,
 };
 
 /// An operation of the document with its row.

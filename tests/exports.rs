@@ -1,14 +1,18 @@
-//! Whole lists in one answer, as CSV or as lines of JSON: every row once, a marked end, and no formula.
+//! Whole lists in one answer, as CSV, as a workbook or as lines of JSON: every row once, a marked end, and no formula.
+
+use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use crate::support::client::fresh;
 use crate::support::service::Setup;
+use crate::support::sheets::{SheetCell, csv, workbook};
 use crate::support::{Answer, Client, SOON, TestService, Value, cuit, json, wait_until};
 
 /// The media types of the forms.
 const CSV: &str = "text/csv";
 const LINES: &str = "application/x-ndjson";
+const XLSX: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 /// More rows than are read at a time.
-const MANY: u64 = 1203;
+pub const MANY: u64 = 1203;
 
 async fn rows(client: &Client, path: &str, accept: &str) -> Answer {
     let answer = client.get(path).header("accept", accept).await.is(200);
@@ -34,7 +38,8 @@ fn of(rows: &[Value], field: &str) -> Vec<Value> {
     rows.iter().map(|row| row[field].clone()).collect()
 }
 
-async fn service() -> (TestService, String) {
+/// A service with an account of [`MANY`] vouchers, whose texts begin like formulas.
+pub async fn service() -> (TestService, String) {
     let service = TestService::with(Setup::default()).await;
     let client = &service.a;
     client.in_and_out().await;
@@ -163,6 +168,92 @@ async fn csv_has_a_row_for_each_and_no_formula() {
     }
     let all = rows(client, &format!("/v1/accounts/{cvu}/comprobantes"), CSV).await;
     assert!(all.text.contains("'@SUM(7)") && all.text.contains(&cvu));
+}
+
+/// The milliseconds since 1970 of an instant in the calendar of Excel.
+fn millis(serial: &str) -> u64 {
+    let (days, part) = serial.split_once('.').unwrap();
+    let unit = 10_u64.pow(u32::try_from(part.len()).unwrap());
+    let part = part.parse::<u64>().unwrap() * 86_400_000;
+    (days.parse::<u64>().unwrap() - 25_569) * 86_400_000 + (part + unit / 2) / unit
+}
+
+/// A cell of a workbook next to the same cell of CSV.
+fn agrees(path: &str, column: &str, cell: &SheetCell, text: &str) {
+    let is_amount = text.len() > 3
+        && text.bytes().rev().nth(2) == Some(b'.')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b".-".contains(&byte));
+    let shown = match cell {
+        SheetCell::Empty => String::new(),
+        // A text that a program could take for a formula has an apostrophe in CSV only.
+        SheetCell::Text(found) if format!("'{found}") == text => text.to_owned(),
+        SheetCell::Text(found) => found.clone(),
+        SheetCell::Number(digits, 0 | 4) => digits.clone(),
+        SheetCell::Number(days, 164) => {
+            let day = BusinessDay::from_days(days.parse::<i64>().unwrap() - 25_569);
+            day.unwrap().to_string()
+        }
+        // Buenos Aires is three hours behind UTC.
+        SheetCell::Number(serial, 165) => {
+            Timestamp::from_millis(millis(serial) + 3 * 3_600_000).to_string()
+        }
+        other => panic!("{path} {column}: {other:?}"),
+    };
+    assert_eq!(shown, text, "{path} {column}");
+    let as_amount = matches!(cell, SheetCell::Number(_, 4));
+    assert_eq!(as_amount, is_amount, "{path} {column}: {text}");
+}
+
+#[actix_web::test]
+async fn a_workbook_has_the_rows_of_csv_with_their_types() {
+    let (service, cvu) = service().await;
+    let client = &service.a;
+    client.hold(&cvu, "1.00").await;
+    let other = client.cvu().await;
+    let sent = client.transfer(&cvu, json!({"cvu": other}), "2.00");
+    sent.await.is(201);
+    let mut numbers = 0;
+    for path in [
+        "/v1/accounts".to_owned(),
+        format!("/v1/accounts/{cvu}/comprobantes"),
+        format!("/v1/accounts/{cvu}/movements?sort=amount"),
+        format!("/v1/accounts/{cvu}/holds"),
+        "/v1/comprobantes/internal".to_owned(),
+        "/v1/transfers".to_owned(),
+        "/v1/events".to_owned(),
+        "/v1/treasury".to_owned(),
+        "/v1/treasury/positions".to_owned(),
+        "/v1/treasury/collector".to_owned(),
+        "/v1/books/trial-balance".to_owned(),
+        "/v1/bank/conciliacion".to_owned(),
+        "/v1/bank/conciliacion?from=2026-01-01&to=2026-01-02".to_owned(),
+    ] {
+        let table = csv(&rows(client, &path, CSV).await.text);
+        let (header, found) = workbook(&rows(client, &path, XLSX).await.bytes);
+        assert_eq!(header, table[0], "{path}");
+        assert_eq!(found.len(), table.len() - 1, "{path}");
+        for (cells, texts) in found.iter().zip(&table[1..]) {
+            for (place, column) in header.iter().enumerate() {
+                // The treasury is read anew for each answer.
+                if !path.starts_with("/v1/treasury") || !column.contains("sOf") {
+                    agrees(&path, column, &cells[place], &texts[place]);
+                }
+                numbers += usize::from(matches!(cells[place], SheetCell::Number(_, 4)));
+            }
+        }
+    }
+    assert!(numbers > 1000, "{numbers}");
+    let path = format!("/v1/accounts/{cvu}/comprobantes");
+    let (_, found) = workbook(&rows(client, &path, XLSX).await.bytes);
+    let has = |text: &str| {
+        found
+            .iter()
+            .flatten()
+            .any(|cell| *cell == SheetCell::Text(text.to_owned()))
+    };
+    assert!(has("@SUM(7)") && has(&cvu));
 }
 
 #[actix_web::test]

@@ -45,6 +45,8 @@ mod dry_runs;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod exports;
 #[cfg(test)]
 mod fees;

@@ -10,6 +10,7 @@ mod clock;
 mod journals;
 pub mod processes;
 pub mod service;
+pub mod sheets;
 
 use std::time::{Duration, Instant};
 

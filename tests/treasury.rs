@@ -6,6 +6,7 @@ mod collector;
 mod coverage;
 mod crowd;
 mod cuts;
+mod days;
 mod past;
 mod random;
 mod relations;

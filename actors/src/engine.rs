@@ -20,6 +20,7 @@ mod catch_up;
 mod clock;
 pub mod collector;
 pub mod coverage;
+pub mod days;
 pub mod events;
 mod following;
 pub mod lists;
@@ -70,6 +71,7 @@ use crate::platform::{
     Keys, KnownKey, OnPlatformChange, PlatformActor, PlatformMessage, PlatformOrder,
 };
 use crate::ports::Clock;
+use crate::ports::seals::{DaySigner, NoSigner};
 use crate::ports::webhooks::{NoSink, WebhookSink};
 use crate::realms::{RealmOrder, RealmSupervisor, Register, Target};
 use crate::records::reads;
@@ -231,6 +233,8 @@ pub struct Outside {
     pub sink: Arc<dyn WebhookSink>,
     /// Whether the departures of every realm are held, as in a service that was restored to the past.
     pub held: watch::Receiver<bool>,
+    /// Signs closed days.
+    pub seals: Arc<dyn DaySigner>,
 }
 
 struct Realms {
@@ -316,7 +320,12 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Self, Failure> {
         let (_, held) = watch::channel(false);
-        let outside = Outside { banks, sink, held };
+        let outside = Outside {
+            banks,
+            sink,
+            held,
+            seals: Arc::new(NoSigner),
+        };
         Self::timed(store, clock, outside, options, Times::default())
     }
 

@@ -2,6 +2,7 @@
 
 pub mod fake_bank;
 mod notices;
+pub mod seals;
 mod time;
 pub mod webhooks;
 
@@ -12,6 +13,7 @@ use std::pin::Pin;
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cases::{SuspensePlace, UnreadableLine};
+use caudal_ledger::chain::Digest;
 use caudal_ledger::collector::CollectorMovement;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
@@ -213,6 +215,8 @@ pub struct CollectorStatement {
     pub movements: Vec<CollectorMovement>,
     /// The lines that cannot be read in a field that decides.
     pub unreadable: Vec<UnreadableLine>,
+    /// The digest of the bank's answers as they were received: the SHA-256 of the SHA-256 of each, in their order.
+    pub digest: Digest,
 }
 
 /// A notice of the bank. It may come late, twice, in any order or never, so it is a hint, and takes effect only once,

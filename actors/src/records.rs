@@ -63,6 +63,8 @@ pub const COLLECTOR: u8 = 18;
 
 /// Whether the collector account has what a realm's clients own: an entry for each change.
 pub const COVERAGE: u8 = 17;
+/// The closed days of a realm.
+pub const DAYS: u8 = 19;
 
 /// The format of a record: named fields of MessagePack, with names of one letter in records that are written often.
 const NAMED: u8 = 1;

@@ -38,6 +38,7 @@ mod clocks;
 mod cold;
 mod courier;
 mod crashes;
+mod days;
 mod flood;
 mod full_store;
 mod harness;
@@ -131,7 +132,12 @@ impl World {
             ..EngineOptions::default()
         };
         let (sink, held) = (Arc::new(NoSink), watch::channel(false).1);
-        let outside = Outside { banks, sink, held };
+        let outside = Outside {
+            banks,
+            sink,
+            held,
+            seals: Arc::new(days::TestSigner),
+        };
         let clock_of = Arc::<TestClock>::clone(&clock);
         let held_store = Arc::<FaultyStore>::clone(&store);
         let engine = Engine::timed(held_store, clock_of, outside, options, Times::default());

@@ -9,8 +9,8 @@ import re
 import sys
 from pathlib import Path
 
-#: The bank signs what it sends; a stream has no end.
-LEFT_OUT = ("takeBankNotice", "streamEvents")
+#: The bank signs what it sends; a stream has no end; no day is closed on the first day of a realm.
+LEFT_OUT = ("takeBankNotice", "streamEvents", "readClosedDay", "readDayProof")
 #: The variables of the collection, with the values that they have before a request sets them.
 DEFAULTS = {
     "run": "1",

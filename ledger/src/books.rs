@@ -357,6 +357,36 @@ impl BookBalances {
         }
     }
 
+    /// The fixed accounts, each with its balance as its kind counts it. All accounts for adjustments together are their
+    /// control account.
+    pub fn controls(&self) -> Vec<(BookAccount, Sum)> {
+        let zero = Sum::from_centavos(0);
+        let bank = self.clients.plus(self.suspense).plus(self.house.total());
+        let balance = |account: &BookAccount| {
+            let credit = match account {
+                BookAccount::Bank => zero.minus(bank),
+                BookAccount::Clients => self.clients,
+                BookAccount::Suspense => self.suspense,
+                BookAccount::Unclassified
+                | BookAccount::FeeTax
+                | BookAccount::Fees
+                | BookAccount::Interest
+                | BookAccount::Adjustments
+                | BookAccount::BankFees
+                | BookAccount::BankTaxes
+                | BookAccount::PspFunds => self.house.of(*account),
+            };
+            let by_debits = account.kind().grows_by_debits();
+            let balance = if by_debits {
+                zero.minus(credit)
+            } else {
+                credit
+            };
+            (*account, balance)
+        };
+        BookAccount::ALL.iter().map(balance).collect()
+    }
+
     /// All accounts with their balances, which add up to zero. The accounts for adjustments, by name, are in the place
     /// of their control account.
     pub fn trial_balance(&self) -> Vec<TrialBalanceLine> {

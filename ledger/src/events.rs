@@ -12,6 +12,7 @@ use crate::accounts::Account;
 use crate::balance::{Balance, Direction};
 use crate::cases::{CaseFact, Parked};
 use crate::coverage::CoverageFact;
+use crate::days::ClosedDay;
 use crate::facts::{AccountFact, RealmFact};
 use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
@@ -156,6 +157,8 @@ kinds! {
     TreasuryUncovered = 30, "treasury.uncovered";
     /// The collector account has all of the clients' money again.
     TreasuryCovered = 31, "treasury.covered";
+    /// A business day is closed: its figures are final, and its checkpoint is signed.
+    DayClosed = 32, "day.closed";
 }
 
 impl EventKind {
@@ -372,6 +375,8 @@ pub enum Subject {
     Resolved(Box<Parked>),
     /// The collector account next to what is owed.
     Coverage(CoverageFact),
+    /// A day that was closed.
+    Day(Box<ClosedDay>),
 }
 
 /// An event, assembled from the fact that it reports.

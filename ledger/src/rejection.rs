@@ -252,6 +252,9 @@ pub enum Rejection {
         "the collector account is another realm's as well; nobody can say whose its balances are"
     )]
     CollectorShared,
+    /// The day is not closed yet.
+    #[error("the day is not closed yet; a day is closed some minutes after its end")]
+    DayNotClosed,
     /// The bank is being asked to return the money.
     #[error("the bank is being asked to return this money; its answer decides the case")]
     ReturnInFlight,
@@ -448,6 +451,7 @@ codes! {
     CaseNotFound = "case_not_found";
     CaseDecided = "case_decided";
     CollectorShared = "collector_shared";
+    DayNotClosed = "day_not_closed";
     ReturnInFlight = "return_in_flight";
     SenderUnknown = "sender_unknown";
     TransferExternalIdReused = "id_externo_reused";

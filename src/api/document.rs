@@ -180,7 +180,7 @@ Amounts go out as text with two decimals. Times \
 are RFC 3339 in UTC; days are business days in Buenos Aires.\n\nErrors have one shape; `code` is a \
 stable word to switch on. 503 means that nothing was lost: try again with the same \
 `Idempotency-Key` or `idExterno` after `Retry-After` seconds.\n\n\
-A list as CSV or NDJSON is whole: `limit`, `offset` and `cursor` are refused, 1000000 rows are the most, NDJSON ends \
+A list as CSV, XLSX or NDJSON is whole: `limit`, `offset` and `cursor` are refused, 1000000 rows are the most, NDJSON ends \
 with a line `summary`, and that CSV was cut shows in the transfer alone.";
 
 /// The tags, in the order in which an integrator needs them.

@@ -5,6 +5,7 @@ pub(crate) mod balances;
 pub(crate) mod batch;
 pub(crate) mod books;
 pub(crate) mod collector;
+pub(crate) mod days;
 pub(crate) mod events;
 pub(crate) mod fees;
 pub(crate) mod holds;
@@ -70,6 +71,9 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(collector::of_day)
         .service(books::accounts)
         .service(books::trial_balance)
+        .service(days::list)
+        .service(days::read)
+        .service(days::proof)
         .service(books::entries)
         .service(treasury::list)
         .service(treasury::read)

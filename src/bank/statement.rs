@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use caudal_actors::ports::{BankError, BankReply, CollectorStatement};
 use caudal_ledger::cases::UnreadableLine;
+use caudal_ledger::chain::Digest;
 use caudal_ledger::collector::CollectorMovement;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::money::{Amount, Money};
@@ -198,11 +199,14 @@ struct StatementLines {
     places: BTreeMap<String, usize>,
     /// By the digest that identifies the line.
     unreadable: BTreeMap<[u8; 32], UnreadableLine>,
+    /// The digests of the bank's answers, one after the other.
+    answers: Vec<u8>,
 }
 
 impl StatementLines {
     /// Takes in a page; returns whether it has a line that no earlier one has.
     fn take(&mut self, page: StatementPage) -> bool {
+        self.answers.extend(page.digest.0);
         let known = (self.places.len(), self.unreadable.len());
         for line in page.movements {
             let new = self.listed.len();
@@ -219,9 +223,9 @@ impl StatementLines {
         known != (self.places.len(), self.unreadable.len())
     }
 
-    /// The statement; `before` is the balance before the day, if the bank has an earlier movement, and `now` the present
-    /// one, if the day is not over.
-    fn statement(self, before: Option<Money>, now: Option<Money>) -> CollectorStatement {
+    /// The statement; `before` has the last movement before the day, if the bank has an earlier one, and `now` is the
+    /// present balance, if the day is not over.
+    fn statement(self, before: &StatementPage, now: Option<Money>) -> CollectorStatement {
         let first = self.listed.first().and_then(|(line, after)| {
             let amount = line.amount.money();
             if line.incoming {
@@ -230,13 +234,15 @@ impl StatementLines {
                 after.plus(amount)
             }
         });
-        let opening = before.or(first);
+        let earlier = before.movements.first().map(|(_, after)| *after);
+        let opening = earlier.or(first);
         let last = self.listed.last().map(|(_, after)| *after);
         CollectorStatement {
             opening: opening.or(now),
             closing: now.or(last).or(opening),
             movements: self.listed.into_iter().map(|(line, _)| line).collect(),
             unreadable: self.unreadable.into_values().collect(),
+            digest: Digest::of(&[before.digest.0.as_slice(), &self.answers].concat()),
         }
     }
 }
@@ -265,10 +271,9 @@ impl HttpGateway {
     ) -> Result<CollectorStatement, BankError> {
         let ask = BankRequest::before(&self.config.collector, day);
         let before = self.asked(ask, request_id, calls).await?;
-        let before = before.movements.first().map(|(_, after)| *after);
         if !ongoing {
             let lines = self.statement_lines(day, request_id, calls).await?;
-            return Ok(lines.statement(before, None));
+            return Ok(lines.statement(&before, None));
         }
         let mut now = self.balance_now(request_id, calls).await?;
         let mut lines = StatementLines::default();
@@ -276,11 +281,11 @@ impl HttpGateway {
             lines = self.statement_lines(day, request_id, calls).await?;
             let after = self.balance_now(request_id, calls).await?;
             if after == now {
-                return Ok(lines.statement(before, Some(now)));
+                return Ok(lines.statement(&before, Some(now)));
             }
             now = after;
         }
-        Ok(lines.statement(before, None))
+        Ok(lines.statement(&before, None))
     }
 
     async fn balance_now(

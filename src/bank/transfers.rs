@@ -12,6 +12,7 @@ use caudal_actors::ports::{
     BankError, BankMovement, BankReply, DayList, MovementWay, ReturnOrder, TransferOrder,
 };
 use caudal_ledger::cases::UnreadableLine;
+use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
@@ -216,6 +217,8 @@ pub(super) struct LinePage<T> {
     pub movements: Vec<T>,
     /// The others.
     pub unreadable: Vec<UnreadableLine>,
+    /// The digest of the answer as it was received.
+    pub digest: Digest,
 }
 
 /// A page of a day's list.
@@ -242,6 +245,7 @@ pub(super) fn judge_lines<T>(
         lines: lines.len(),
         movements: Vec::new(),
         unreadable: Vec::new(),
+        digest: Digest::of(answer.body.as_bytes()),
     };
     for line in lines {
         let record = serde_json::from_str(line.get()).unwrap_or(JsonMembers::none());

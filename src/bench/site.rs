@@ -15,6 +15,7 @@ use caudal_actors::engine::{Engine, EngineOptions, Outside, Requester};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::BankGateway;
 use caudal_actors::ports::fake_bank::FakeBank;
+use caudal_actors::ports::seals::NoSigner;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_actors::reply::Given;
@@ -133,7 +134,12 @@ pub fn open(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Resul
         Sealer::new(PEPPER)?,
     )?);
     let held = Outgoing::free().watch();
-    let outside = Outside { banks, sink, held };
+    let outside = Outside {
+        banks,
+        sink,
+        held,
+        seals: Arc::new(NoSigner),
+    };
     let clock = Arc::new(GuardedClock::of_machine());
     let engine = Engine::timed(store, clock, outside, options, measures.actors())?;
     Ok(Arc::new(engine))

@@ -130,6 +130,60 @@ impl Remote {
         body: Option<Value>,
         timeout: Option<Duration>,
     ) -> Result<Value, Exit> {
+        let answer = self.answer(method, path, body, timeout).await?;
+        let status = answer.status();
+        let text = answer.text().await.map_err(|why| self.away(&why))?;
+        if status.is_success() && text.is_empty() {
+            return Ok(Value::Null);
+        }
+        let json: Option<Value> = serde_json::from_str(&text).ok();
+        match json {
+            Some(json) if status.is_success() => Ok(json),
+            Some(json) => Err(Exit::failed(refusal(&json))),
+            None => Err(Exit::failed(format!(
+                "{} answered {status} and no JSON: is it the admin API of Caudal?",
+                self.base
+            ))),
+        }
+    }
+
+    /// Reads a file, of this many bytes at most.
+    pub(super) async fn bytes(&self, path: &str, most: u64) -> Result<Vec<u8>, Exit> {
+        let mut answer = self.answer(Method::GET, path, None, None).await?;
+        if !answer.status().is_success() {
+            let status = answer.status();
+            let body: Value = answer.json().await.unwrap_or(Value::Null);
+            return Err(Exit::failed(format!("{status}: {}", refusal(&body))));
+        }
+        let mut bytes = Vec::new();
+        while let Some(part) = answer.chunk().await.map_err(|why| self.away(&why))? {
+            bytes.extend_from_slice(&part);
+            if u64::try_from(bytes.len()).is_ok_and(|size| size > most) {
+                return Err(Exit::failed(format!(
+                    "the answer has more than {most} bytes"
+                )));
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn away(&self, why: &reqwest::Error) -> Exit {
+        let source = std::error::Error::source(why).map(ToString::to_string);
+        let why = source.unwrap_or_else(|| why.to_string());
+        Exit::failed(format!(
+            "{} does not answer: {why}. Is the service running, and is this its admin listener?",
+            self.base
+        ))
+    }
+
+    /// Sends a request, again where the service limits the rate.
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        timeout: Option<Duration>,
+    ) -> Result<Response, Exit> {
         let url = self.base.join(path).map_err(Exit::failed)?;
         let request = self.client.request(method, url);
         let mut request = request.header("x-admin-key", self.key.expose_secret());
@@ -142,41 +196,19 @@ impl Remote {
         if let Some(body) = body {
             request = request.json(&body);
         }
-        let away = |why: reqwest::Error| {
-            let source = std::error::Error::source(&why).map(ToString::to_string);
-            let why = source.unwrap_or_else(|| why.to_string());
-            Exit::failed(format!(
-                "{} does not answer: {why}. Is the service running, and is this its admin listener?",
-                self.base
-            ))
-        };
         let mut tries = 0;
-        let answer = loop {
+        loop {
             let again = request.try_clone();
-            let answer = request.send().await.map_err(away)?;
+            let answer = request.send().await.map_err(|why| self.away(&why))?;
             let (Some(again), Some(wait)) = (again, too_fast(&answer)) else {
-                break answer;
+                return Ok(answer);
             };
             tries += 1;
             if tries > TRIES_MAX {
-                break answer;
+                return Ok(answer);
             }
             tokio::time::sleep(wait).await;
             request = again;
-        };
-        let status = answer.status();
-        let text = answer.text().await.map_err(away)?;
-        if status.is_success() && text.is_empty() {
-            return Ok(Value::Null);
-        }
-        let json: Option<Value> = serde_json::from_str(&text).ok();
-        match json {
-            Some(json) if status.is_success() => Ok(json),
-            Some(json) => Err(Exit::failed(refusal(&json))),
-            None => Err(Exit::failed(format!(
-                "{} answered {status} and no JSON: is it the admin API of Caudal?",
-                self.base
-            ))),
         }
     }
 }

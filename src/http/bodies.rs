@@ -5,6 +5,7 @@ pub mod accounts;
 pub mod books;
 pub mod collector;
 pub mod counterparty;
+pub mod days;
 pub mod events;
 pub mod holds;
 pub mod kyc;

@@ -213,6 +213,7 @@ rows! {
     outcome_unknown Tenants: "Nobody can say yet whether it was done.", "Repeat the same request with the same `Idempotency-Key` or `idExterno`: it is done once.";
     internal_error Tenants: "A mistake of the service; it is in its log.", "Tell the operator, with `requestId`; a repeat with the same key is safe.";
     collector_shared Tenants: "Another realm has the same collector account: nobody can say whose its balances are.", "Ask the operator, who sees the whole account.";
+    day_not_closed Tenants: "The day is not closed yet, or it was before the first day of the realm.", "List the closed days; a day is closed some minutes after its end.";
     // Operators and banks.
     transfer_not_in_audit Operators: "The bank may still end the transfer.", "Wait, or decide with `force: true` if you know better.";
     case_not_found Operators: "There is no such case.", "List the cases.";

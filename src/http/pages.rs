@@ -33,7 +33,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const FRAME: &str = include_str!("pages/frame.html");
 
 /// The documents: their address below [`DOCS`], their names, and their texts.
-const DOCUMENTS: [(&str, &str, &str); 11] = [
+const DOCUMENTS: [(&str, &str, &str); 13] = [
     ("guide", "Guide", include_str!("../../docs/guide.md")),
     ("events", "Events", include_str!("../../docs/events.md")),
     ("errors", "Errors", include_str!("../../docs/errors.md")),
@@ -54,7 +54,17 @@ const DOCUMENTS: [(&str, &str, &str); 11] = [
         include_str!("../../docs/walletentidad.md"),
     ),
     ("cases", "Cases", include_str!("../../docs/cases.md")),
+    (
+        "sealed-days",
+        "Sealed days",
+        include_str!("../../docs/sealed-days.md"),
+    ),
     ("alerts", "Alerts", include_str!("../../docs/alerts.md")),
+    (
+        "auditors",
+        "For auditors",
+        include_str!("../../docs/auditors.md"),
+    ),
     (
         "evidence",
         "Evidence",
@@ -64,6 +74,31 @@ const DOCUMENTS: [(&str, &str, &str); 11] = [
         "glossary",
         "Glossary",
         include_str!("../../docs/glossary.md"),
+    ),
+];
+/// A file that a browser saves: its own policy would keep the page among them from running here.
+const SAVED: &str = "application/octet-stream";
+/// The files to which the documents link: address below [`DOCS`], media type, text.
+const LINKED: [(&str, &str, &str); 4] = [
+    (
+        "verify/verify_day.py",
+        SAVED,
+        include_str!("../../docs/verify/verify_day.py"),
+    ),
+    (
+        "verify/verify-day.html",
+        SAVED,
+        include_str!("../../docs/verify/verify-day.html"),
+    ),
+    (
+        "verify/example-proof.json",
+        "application/json",
+        include_str!("../../docs/verify/example-proof.json"),
+    ),
+    (
+        "verify/example-day.json",
+        "application/json",
+        include_str!("../../docs/verify/example-day.json"),
     ),
 ];
 /// The text before the table on the page of events.
@@ -116,6 +151,7 @@ enum PageSource {
     Home,
     Operations,
     Text(&'static str, &'static str),
+    Linked(&'static str, &'static str),
     Own(&'static str, &'static str),
 }
 
@@ -139,6 +175,11 @@ impl Site {
         entries.extend(
             DOCUMENTS
                 .map(|(path, name, text)| (format!("{DOCS}{path}"), PageSource::Text(name, text))),
+        );
+        entries.extend(
+            LINKED.map(|(path, kind, text)| {
+                (format!("{DOCS}{path}"), PageSource::Linked(kind, text))
+            }),
         );
         entries.extend(OWN.map(|(name, kind, text)| (file(name), PageSource::Own(kind, text))));
         let entry = |(path, source)| PageEntry {
@@ -168,7 +209,9 @@ impl Site {
                 let document = value((self.about.document)());
                 self.page(entry, "API", &operations::render(&document))
             }
-            PageSource::Own(kind, text) => CachedBody::new(kind, text.into()),
+            PageSource::Linked(kind, text) | PageSource::Own(kind, text) => {
+                CachedBody::new(kind, text.into())
+            }
         }
     }
 
@@ -210,7 +253,8 @@ impl Site {
             PageSource::Document
             | PageSource::Home
             | PageSource::Operations
-            | PageSource::Text(..) => Lasting::Asked,
+            | PageSource::Text(..)
+            | PageSource::Linked(..) => Lasting::Asked,
         };
         if let Some(kept) = entry.kept.get() {
             return Ok(kept.answer(request, lasting));

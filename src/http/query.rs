@@ -209,12 +209,12 @@ impl Query {
     }
 
     /// Notes a period that ends before it begins.
-    pub fn in_order(
+    pub fn in_order<T: PartialOrd>(
         &mut self,
         from: &str,
-        first: Option<Timestamp>,
+        first: Option<T>,
         to: &'static str,
-        last: Option<Timestamp>,
+        last: Option<T>,
     ) {
         if let (Some(first), Some(last)) = (first, last)
             && first > last

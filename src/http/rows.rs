@@ -1,19 +1,23 @@
-//! Lists as streams: all rows of a list in one answer, as CSV or as lines of JSON, where `Accept` asks for it.
+//! Lists as streams: all rows of a list in one answer, as CSV, as a workbook of Excel or as lines of JSON, where `Accept`
+//! asks for it.
 //!
 //! **Shape.** The stream walks the list page by page, each beginning where the last one ended, so it costs what its
-//! pages cost and takes its turns among other requests. A row is written as it is read.
+//! pages cost and takes its turns among other requests. A row is written as it is read; the rows of a workbook are
+//! compressed on the threads of batches.
 //!
-//! **Bounds.** [`PAGE`] rows in memory (a day of a reconciliation), [`ROWS_MAX`] in one stream, and a permit among the
-//! realm's streams. A client that does not read stops its own stream, and is disconnected as with any answer.
+//! **Bounds.** [`PAGE`] rows in memory (a day of a reconciliation), [`ROWS_MAX`] in one stream, which fit into one sheet,
+//! and a permit among the realm's streams. A client that does not read stops its own stream, and is disconnected as with any answer.
 //!
 //! **Failure.** A mistake in the query, or a failure of the first page, is an error as everywhere. Later the stream
-//! breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`), and for both
-//! JSON and CSV the transfer coding shows that they were cut. The stream also breaks off when the service stops or
+//! breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`), a workbook without
+//! its end does not open, and for all of them the transfer coding shows that they were cut. The stream also breaks off when the service stops or
 //! the key ends.
+
+use std::io;
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{ListPage, Listing, SortOrder};
 use caudal_actors::failure::Failure;
@@ -23,19 +27,22 @@ use serde_json::{Value, json};
 use super::accept::preferred;
 use super::caller::Caller;
 use super::errors::ApiError;
+use super::pool::give_way;
 use super::query::Query;
 use super::streams::StreamPermit;
 use super::words::Mistake;
-use crate::sheets::{SheetKind, cell, row};
+use crate::sheets::xlsx::{MEDIA as XLSX, SHEET_ROWS_MAX};
+use crate::sheets::{SheetColumn, SheetForm, SheetKind, SheetWriter};
 
 /// The most rows of one stream: about as many as a spreadsheet takes.
 pub const ROWS_MAX: u64 = 1_000_000;
+const _: () = assert!(ROWS_MAX < SHEET_ROWS_MAX);
 /// How many rows are read at a time.
 const PAGE: usize = 500;
 /// The parameters that ask for a page of a list.
 const OF_PAGES: [&str; 3] = ["limit", "offset", "cursor"];
 /// How a client asks for the whole list, as messages for people name it.
-const WHOLE: &str = "Accept: text/csv or application/x-ndjson";
+const WHOLE: &str = "Accept: text/csv, application/x-ndjson or that of XLSX";
 
 /// The start of a list that is walked in one order and has no pages of its own.
 pub const FIRST: ListPage = ListPage {
@@ -52,6 +59,8 @@ pub enum RowStyle {
     Ndjson,
     /// A row of CSV.
     Csv,
+    /// A row of a workbook of Excel.
+    Xlsx,
 }
 
 /// The forms of a list: pages of JSON, unless another is asked for.
@@ -59,6 +68,7 @@ const FORMS: &[(&str, Option<RowStyle>)] = &[
     ("application/json", None),
     ("application/x-ndjson", Some(RowStyle::Ndjson)),
     ("text/csv", Some(RowStyle::Csv)),
+    (XLSX, Some(RowStyle::Xlsx)),
 ];
 
 /// The style that `Accept` asks for; `None` for pages of JSON.
@@ -81,7 +91,8 @@ impl RowStyle {
     const fn content_type(self) -> &'static str {
         match self {
             Self::Ndjson => "application/x-ndjson",
-            Self::Csv => "text/csv; charset=utf-8",
+            Self::Csv => SheetForm::Csv.content_type(),
+            Self::Xlsx => SheetForm::Xlsx.content_type(),
         }
     }
 }
@@ -89,37 +100,55 @@ impl RowStyle {
 /// Writes the rows of a table.
 enum RowWriter {
     Ndjson,
-    Csv(SheetKind),
+    Sheet(SheetWriter, Vec<SheetColumn>),
 }
 
 impl RowWriter {
-    /// The pen of a table; writes what comes before its rows.
-    fn begin(style: RowStyle, kind: SheetKind, out: &mut Vec<u8>) -> Self {
-        match style {
-            RowStyle::Ndjson => Self::Ndjson,
-            RowStyle::Csv => {
-                out.extend(row(kind.columns));
-                Self::Csv(kind)
+    /// The pen of a table.
+    fn begin(style: RowStyle, kind: SheetKind) -> io::Result<Self> {
+        let form = match style {
+            RowStyle::Ndjson => return Ok(Self::Ndjson),
+            RowStyle::Csv => SheetForm::Csv,
+            RowStyle::Xlsx => SheetForm::Xlsx,
+        };
+        let columns = kind.typed();
+        let headers: Vec<_> = columns.iter().map(SheetColumn::header).collect();
+        Ok(Self::Sheet(SheetWriter::begin(form, &headers)?, columns))
+    }
+
+    /// Writes rows; the bytes that are ready.
+    fn put(&mut self, bodies: impl IntoIterator<Item = Value>) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Ndjson => {
+                let lines = bodies.into_iter().map(|body| format!("{body}\n"));
+                Ok(lines.collect::<String>().into_bytes())
+            }
+            Self::Sheet(sheet, columns) => {
+                for (item, body) in bodies.into_iter().enumerate() {
+                    sheet.row(columns.iter().map(|column| column.value(&body)))?;
+                    give_way(item);
+                }
+                sheet.take()
             }
         }
     }
 
-    fn put(&self, body: &Value, out: &mut Vec<u8>) {
-        match self {
-            Self::Ndjson => out.extend(format!("{body}\n").into_bytes()),
-            Self::Csv(kind) => out.extend(row(kind.columns.iter().map(|it| cell(body, it)))),
-        }
-    }
-
-    fn end(&self, rows: u64, out: &mut Vec<u8>) {
+    /// The last bytes, behind this many rows.
+    fn end(self, rows: u64) -> io::Result<Vec<u8>> {
         match self {
             Self::Ndjson => {
                 let summary = json!({"summary": {"rows": rows}});
-                out.extend(format!("{summary}\n").into_bytes());
+                Ok(format!("{summary}\n").into_bytes())
             }
-            Self::Csv(_) => {}
+            Self::Sheet(sheet, _) => sheet.end(),
         }
     }
+}
+
+/// A table that is larger than its form takes.
+fn too_large(why: io::Error) -> Failure {
+    tracing::warn!(%why, "a table could not be written");
+    Failure::PageTooFar
 }
 
 /// An answer with rows that are already in memory.
@@ -128,15 +157,18 @@ pub fn table(
     kind: SheetKind,
     bodies: impl IntoIterator<Item = Value>,
 ) -> HttpResponse {
-    let mut out = Vec::new();
-    let pen = RowWriter::begin(style, kind, &mut out);
-    let mut rows = 0;
-    for body in bodies {
-        pen.put(&body, &mut out);
-        rows += 1;
+    let write = || {
+        let mut pen = RowWriter::begin(style, kind)?;
+        let mut rows = 0;
+        let counted = bodies.into_iter().inspect(|_| rows += 1);
+        let mut out = pen.put(counted)?;
+        out.extend(pen.end(rows)?);
+        Ok(out)
+    };
+    match write().map_err(too_large) {
+        Ok(out) => answer(style, out),
+        Err(why) => ApiError::from(why).error_response(),
     }
-    pen.end(rows, &mut out);
-    answer(style, out)
 }
 
 fn answer(style: RowStyle, out: Vec<u8>) -> HttpResponse {
@@ -151,7 +183,7 @@ struct ListStream<T, F, R> {
     caller: Caller,
     style: RowStyle,
     kind: SheetKind,
-    /// None before the first row.
+    /// None before the first row, and while rows are written.
     pen: Option<RowWriter>,
     page: ListPage,
     fetch: F,
@@ -172,19 +204,34 @@ where
         let Some(listing) = self.read.take() else {
             return Ok(None);
         };
-        let mut out = Vec::new();
-        let (style, kind) = (self.style, self.kind);
-        let pen = self
-            .pen
-            .get_or_insert_with(|| RowWriter::begin(style, kind, &mut out));
-        for item in &listing.items {
-            pen.put(&(self.render)(item), &mut out);
-            self.rows += 1;
-        }
-        if listing.next.is_none() {
-            pen.end(self.rows, &mut out);
+        let bodies: Vec<_> = listing.items.iter().map(&self.render).collect();
+        self.rows += u64::try_from(bodies.len()).map_err(|_| Failure::Bug)?;
+        let (style, kind, pen) = (self.style, self.kind, self.pen.take());
+        let last = listing.next.is_none().then_some(self.rows);
+        let write = move || {
+            let mut pen = pen.map_or_else(|| RowWriter::begin(style, kind), Ok)?;
+            let mut out = pen.put(bodies)?;
+            let Some(rows) = last else {
+                return Ok((Some(pen), out));
+            };
+            out.extend(pen.end(rows)?);
+            Ok((None, out))
+        };
+        let written = match style {
+            RowStyle::Xlsx => {
+                self.caller
+                    .app
+                    .pool
+                    .work(self.caller.realm(), write)
+                    .await?
+            }
+            RowStyle::Csv | RowStyle::Ndjson => write(),
+        };
+        let (pen, out) = written.map_err(too_large)?;
+        if last.is_some() {
             return Ok(Some(out));
         }
+        self.pen = pen;
         if self.rows >= ROWS_MAX {
             return Err(Failure::PageTooFar);
         }

@@ -36,6 +36,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/v1/idempotency", Group::Events),
     ("/v1/treasury", Group::Treasury),
     ("/v1/books", Group::Treasury),
+    ("/v1/days", Group::Treasury),
     ("/v1/bank/conciliacion", Group::Reconciliation),
     ("/wallet/v1/Cuenta", Group::Accounts),
     ("/wallet/v1/Cuentas", Group::Accounts),
@@ -120,7 +121,7 @@ const fn group_of(kind: EventKind) -> Group {
         DataOf::Transfer => Group::Transfers,
         DataOf::VoucherType => Group::Types,
         DataOf::SuspendedCashIn | DataOf::ResolvedSuspense => Group::Reconciliation,
-        DataOf::Coverage => Group::Treasury,
+        DataOf::Coverage | DataOf::Day => Group::Treasury,
     }
 }
 

@@ -1,13 +1,18 @@
-//! Rows for spreadsheets: cells that no program takes for a formula, and rows of CSV.
+//! Rows for spreadsheets: cells that no program takes for a formula, rows of CSV, and workbooks of Excel.
 
 pub mod columns;
+pub mod xlsx;
 
 use std::borrow::Cow;
+use std::io;
 
-use caudal_ledger::time::Timestamp;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde_json::Value;
 
-/// A table, with its columns as CSV.
+use self::columns::{AMOUNTS, DIGITS};
+use self::xlsx::{CellValue, Workbook};
+
+/// A table, with its columns as CSV and XLSX.
 #[derive(Clone, Copy, Debug)]
 pub struct SheetKind {
     /// The values of a row, in their order.
@@ -42,6 +47,174 @@ pub fn cell(body: &Value, column: &str) -> String {
         None => String::new(),
         Some(Value::String(text)) => harmless(text).into_owned(),
         Some(other) => harmless(&other.to_string()).into_owned(),
+    }
+}
+
+/// The last name in the path of a column.
+fn last(column: &str) -> &str {
+    column.rsplit_once('.').map_or(column, |(_, last)| last)
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ColumnType {
+    /// Texts, and numbers that count.
+    Plain,
+    /// Ids that are numbers in JSON.
+    Digits,
+    Amount,
+    Instant,
+    Day,
+}
+
+/// A column with the type of its values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SheetColumn {
+    name: &'static str,
+    of: ColumnType,
+}
+
+impl SheetKind {
+    /// The columns with their types. An instant is whatever has a column with its day, too.
+    pub fn typed(&self) -> Vec<SheetColumn> {
+        let day = |name: &str| format!("{name}.{DAY}");
+        let of = |name: &str| match last(name) {
+            DAY => ColumnType::Day,
+            _ if self.columns.contains(&day(name).as_str()) => ColumnType::Instant,
+            last if AMOUNTS.contains(&last) => ColumnType::Amount,
+            last if DIGITS.contains(&last) => ColumnType::Digits,
+            _ => ColumnType::Plain,
+        };
+        let typed = |name: &&'static str| SheetColumn { name, of: of(name) };
+        self.columns.iter().map(typed).collect()
+    }
+}
+
+impl SheetColumn {
+    /// The name, and the width that its values need in a workbook, in characters.
+    pub fn header(&self) -> (&'static str, usize) {
+        let width = match self.of {
+            ColumnType::Day => 11,
+            ColumnType::Instant => 24,
+            ColumnType::Amount => 16,
+            ColumnType::Digits => 12,
+            ColumnType::Plain => match last(self.name) {
+                "cvu" | "fromCvu" | "cbu" | "id" | "description" | "name" => 26,
+                _ => 14,
+            },
+        };
+        (self.name, width)
+    }
+
+    /// Its value in a row.
+    pub fn value<'a>(&self, body: &'a Value) -> CellValue<'a> {
+        let text = match found(body, self.name) {
+            None => return CellValue::Empty,
+            Some(Cow::Borrowed(Value::String(text))) => Cow::Borrowed(text.as_str()),
+            Some(other) => match other.into_owned() {
+                Value::String(text) => Cow::Owned(text),
+                Value::Number(number) if self.of != ColumnType::Digits => {
+                    return CellValue::Number(number.to_string().into());
+                }
+                other => Cow::Owned(other.to_string()),
+            },
+        };
+        let known = match self.of {
+            ColumnType::Day => BusinessDay::parse(&text).map(CellValue::Day),
+            ColumnType::Instant => Timestamp::parse(&text).map(CellValue::Instant),
+            ColumnType::Amount => return CellValue::Amount(text),
+            ColumnType::Plain | ColumnType::Digits => None,
+        };
+        known.unwrap_or(CellValue::Text(text))
+    }
+}
+
+/// The form of a table for spreadsheets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SheetForm {
+    /// Text with commas.
+    Csv,
+    /// A workbook of Excel.
+    Xlsx,
+}
+
+impl SheetForm {
+    /// The value of `Content-Type`.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Xlsx => xlsx::MEDIA,
+        }
+    }
+}
+
+/// A table that is being written.
+pub enum SheetWriter {
+    /// The rows that were not taken yet.
+    Csv(Vec<u8>),
+    /// The workbook.
+    Xlsx(Box<Workbook>),
+}
+
+impl SheetWriter {
+    /// Begins a table with the names of its columns, each with the width that its values need, in characters.
+    ///
+    /// # Errors
+    /// None in practice: memory takes what is written to it.
+    pub fn begin(form: SheetForm, columns: &[(&str, usize)]) -> io::Result<Self> {
+        Ok(match form {
+            SheetForm::Csv => Self::Csv(row(columns.iter().map(|(name, _)| name))),
+            SheetForm::Xlsx => Self::Xlsx(Box::new(Workbook::begin(columns)?)),
+        })
+    }
+
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// When a workbook has all the rows that it may have.
+    pub fn row<'a>(&mut self, cells: impl Iterator<Item = CellValue<'a>>) -> io::Result<()> {
+        match self {
+            Self::Csv(out) => out.extend(row(cells.map(|cell| cell.plain().into_owned()))),
+            Self::Xlsx(book) => book.row(cells)?,
+        }
+        Ok(())
+    }
+
+    /// The bytes that are ready.
+    ///
+    /// # Errors
+    /// When a workbook has all the bytes that it may have.
+    pub fn take(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Csv(out) => Ok(std::mem::take(out)),
+            Self::Xlsx(book) => book.take(),
+        }
+    }
+
+    /// Ends the table; the last of its bytes.
+    ///
+    /// # Errors
+    /// When a workbook has all the bytes that it may have.
+    pub fn end(self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Csv(out) => Ok(out),
+            Self::Xlsx(book) => book.end(),
+        }
+    }
+}
+
+impl<'a> CellValue<'a> {
+    /// The value as a cell of CSV.
+    fn plain(self) -> Cow<'a, str> {
+        match self {
+            Self::Empty => Cow::Borrowed(""),
+            Self::Text(text) | Self::Number(text) | Self::Amount(text) => match harmless(&text) {
+                Cow::Owned(safe) => Cow::Owned(safe),
+                Cow::Borrowed(_) => text,
+            },
+            Self::Day(day) => Cow::Owned(day.to_string()),
+            Self::Instant(at) => Cow::Owned(at.to_string()),
+        }
     }
 }
 
@@ -165,6 +338,47 @@ mod tests {
             found,
             ["2026-10-05", "2026-10-06", "", "", "2026-01-01", ""]
         );
+    }
+
+    #[test]
+    fn a_column_has_numbers_only_where_they_are_amounts_or_counts() {
+        let kind = SheetKind {
+            columns: &[
+                "walletAccountId",
+                "cvu",
+                "sequence",
+                "amount",
+                "covered",
+                "none",
+                "createdAt",
+                "createdAt.date",
+            ],
+        };
+        let body = json!({
+            "walletAccountId": 7, "cvu": "0000003100000000000000", "sequence": 12, "amount": "-1.50", "covered": true,
+            "createdAt": "2026-10-06T02:59:59.999Z",
+        });
+        let at = Timestamp::parse("2026-10-06T02:59:59.999Z").unwrap();
+        let typed = kind.typed();
+        let values: Vec<_> = typed.iter().map(|it| it.value(&body)).collect();
+        let text = |text: &'static str| CellValue::Text(text.into());
+        let wanted = [
+            text("7"),
+            text("0000003100000000000000"),
+            CellValue::Number("12".into()),
+            CellValue::Amount("-1.50".into()),
+            text("true"),
+            CellValue::Empty,
+            CellValue::Instant(at),
+            CellValue::Day(at.business_day()),
+        ];
+        assert_eq!(values, wanted);
+        let mut csv = SheetWriter::begin(SheetForm::Csv, &[("a", 1), ("b", 1)]).unwrap();
+        csv.row(values.into_iter()).unwrap();
+        let rows = String::from_utf8(csv.end().unwrap()).unwrap();
+        let wanted =
+            "a,b\n7,0000003100000000000000,12,-1.50,true,,2026-10-06T02:59:59.999Z,2026-10-05\n";
+        assert_eq!(rows, wanted);
     }
 
     #[test]

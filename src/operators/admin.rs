@@ -19,6 +19,7 @@ mod clock;
 mod collector_rules;
 mod coverage;
 mod document;
+mod evidence;
 mod fees;
 pub(crate) mod forms;
 mod health;
@@ -215,6 +216,7 @@ fn operations(config: &mut web::ServiceConfig) {
                 .get(collector_rules::read)
                 .put(collector_rules::set),
         )
+        .service(at("/tenants/{id}/evidence", "GET").get(evidence::read))
         .service(
             at("/tenants/{id}/keys", "GET, POST")
                 .get(keys::list)

@@ -29,6 +29,8 @@ mod books;
 mod cases;
 mod cells;
 mod collector;
+mod days;
+mod downloads;
 mod figures;
 mod lists;
 mod live;
@@ -111,6 +113,8 @@ impl Console {
             .service(get("/tenants/{tenant}/{mode}/positions").get(treasury::positions))
             .service(get("/tenants/{tenant}/{mode}/reconciliation").get(reconciliation::day))
             .service(get("/tenants/{tenant}/{mode}/collector").get(collector::day))
+            .service(get("/tenants/{tenant}/{mode}/days").get(days::list))
+            .service(get("/tenants/{tenant}/{mode}/days/{date}").get(days::day))
             .service(get("/tenants/{tenant}/{mode}/books").get(books::balances))
             .service(get("/tenants/{tenant}/{mode}/books/entries").get(books::entries))
             .service(get("/accounts/{key}").get(accounts::one))

@@ -43,6 +43,7 @@ use tokio::sync::oneshot;
 
 use super::banks::{Usual, maker};
 use super::listening::{listen, stop};
+use super::seals::PepperSigner;
 use super::secrets::SecretFiles;
 use super::shipping::ship;
 use super::timers::Timers;
@@ -192,6 +193,7 @@ fn serve(
 impl Parts {
     fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
         let room = descriptors::raise()?;
+        let timers = Timers::of(&options);
         let measures = count(&mut options);
         can_listen(&options)?;
         let held = hold(&options)?;
@@ -208,7 +210,7 @@ impl Parts {
         let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let outgoing = leaving(&options.data)?;
-        let outside = outside(&measures, banks, sink, &outgoing);
+        let outside = outside(&measures, banks, (sink, &pepper), &outgoing);
         let actors = options.engine.resting(ahead.is_some());
         let engine = Engine::timed(store, options.clock, outside, actors, measures.actors())?;
         let backup = ship(options.backup, records, &options.data, &opened.node)?;
@@ -242,7 +244,6 @@ impl Parts {
         let how = listening(bounds, workers(options.workers), patience);
         let public = serve(&app, options.listen, &how, options.extra)?;
         notify(sandbox.as_ref(), public.addr)?;
-        let timers = Timers::of(options.catch_up, options.coverage_check);
         let (nodes, timed) = begin(ahead, &app, timers);
         let watched = |plan| memory::watch(&app.engine, plan, &app.unread);
         let watch = options.memory.map(watched);
@@ -385,13 +386,14 @@ fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
 fn outside(
     measures: &Arc<Measures>,
     banks: Banks,
-    sink: Arc<dyn WebhookSink>,
+    (sink, pepper): (Arc<dyn WebhookSink>, &[u8]),
     outgoing: &Outgoing,
 ) -> Outside {
     Outside {
         banks: counted(measures, banks),
         sink: hooks::counted(measures, sink),
         held: outgoing.watch(),
+        seals: Arc::new(PepperSigner::new(pepper)),
     }
 }
 

@@ -28,12 +28,13 @@ use caudal_http::memory::MemoryPlan;
 use caudal_http::webhooks::AttemptLimits;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::Shard;
+use caudal_ledger::statements::SETTLING;
 use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use crate::calendar;
-use crate::{Banking, ServiceOptions, Usual};
+use crate::{Banking, DayClosing, ServiceOptions, Usual};
 use rates::RateLimit;
 use sizes::{Actors, Storage};
 use wrong::{Mistakes, is_empty};
@@ -95,6 +96,7 @@ pub struct Settings {
     shutdown_grace_seconds: u64,
     bank_catch_up_seconds: u64,
     treasury_check_seconds: u64,
+    day_close_grace_seconds: u64,
     idempotency_days: u32,
     webhook_networks: Vec<String>,
     webhook_timeout_ms: u64,
@@ -159,6 +161,7 @@ impl Default for Settings {
             shutdown_grace_seconds: crate::GRACE.as_secs(),
             bank_catch_up_seconds: crate::CATCH_UP.as_secs(),
             treasury_check_seconds: crate::COVERAGE_CHECK.as_secs(),
+            day_close_grace_seconds: crate::DAY_CLOSING.grace.as_secs(),
             idempotency_days: IDEMPOTENCY_DAYS,
             webhook_networks: Vec::new(),
             webhook_timeout_ms: AttemptLimits::MILLIS,
@@ -257,6 +260,7 @@ impl Settings {
             300,
         );
         let (catch_up, coverage_check) = self.timers(&mut wrong);
+        let day_closing = self.day_closing(&mut wrong);
         self.sizes(&mut wrong);
         let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
         let banking = self.banking(&mut wrong);
@@ -302,6 +306,7 @@ impl Settings {
             backup,
             catch_up,
             coverage_check,
+            day_closing,
             ..ServiceOptions::local(data, admin_key)
         }
         .within(self.plan()))
@@ -319,6 +324,20 @@ impl Settings {
             every("bank_catch_up_seconds", self.bank_catch_up_seconds, 86_400),
             every("treasury_check_seconds", self.treasury_check_seconds, 600),
         )
+    }
+
+    /// When days are closed; 0 seconds mean never.
+    fn day_closing(&self, wrong: &mut Mistakes) -> Option<DayClosing> {
+        let seconds = self.day_close_grace_seconds;
+        (seconds > 0).then(|| {
+            // After that no movement enters a day.
+            let least = SETTLING.div_euclid(1000);
+            wrong.range("day_close_grace_seconds", seconds, least, 86_400);
+            DayClosing {
+                grace: Duration::from_secs(seconds),
+                ..crate::DAY_CLOSING
+            }
+        })
     }
 
     /// The folder of the secrets that bank relations name.

@@ -17,10 +17,12 @@ mod catch_up;
 mod cell;
 pub mod config;
 mod coverage;
+mod days;
 mod descriptors;
 mod folder;
 mod listening;
 mod nodes;
+mod seals;
 mod secrets;
 pub mod server;
 mod shipping;
@@ -60,6 +62,7 @@ use tokio::sync::{Notify, oneshot};
 
 pub use banks::Usual;
 pub use cell::{CellLog, LEASE, place_of, supersede};
+pub use days::DayClosing;
 pub use folder::new_secret;
 pub use folder::{
     BANK, BackupChoice, Restoring, clear, for_restore, hold, is_free, is_restored, knows_a_store,
@@ -73,6 +76,11 @@ pub const GRACE: Duration = Duration::from_secs(20);
 pub const CATCH_UP: Duration = Duration::from_secs(300);
 /// How often each collector account is compared with what clients own.
 pub const COVERAGE_CHECK: Duration = Duration::from_secs(60);
+/// When days are closed: ten minutes after their end, looked for every minute.
+pub const DAY_CLOSING: DayClosing = DayClosing {
+    grace: Duration::from_secs(600),
+    every: Duration::from_secs(60),
+};
 /// The folder in the data folder of [`ServiceOptions::local`] in which secrets are.
 pub const SECRETS: &str = "secrets";
 /// The admin key of [`ServiceOptions::for_tests`].
@@ -169,6 +177,8 @@ pub struct ServiceOptions {
     pub catch_up: Option<Duration>,
     /// How often each collector account is compared with what clients own; `None` is never.
     pub coverage_check: Option<Duration>,
+    /// When days are closed; `None` is never.
+    pub day_closing: Option<DayClosing>,
     /// Where webhooks may be sent to.
     pub reach: AllowedAddresses,
     /// Bounds and pace of streams of events.
@@ -220,6 +230,7 @@ impl ServiceOptions {
             log_every: 1,
             catch_up: Some(CATCH_UP),
             coverage_check: Some(COVERAGE_CHECK),
+            day_closing: Some(DAY_CLOSING),
             reach: AllowedAddresses::loopback(),
             streams: StreamOptions::default(),
             attempt: AttemptLimits::default(),
@@ -258,6 +269,7 @@ impl ServiceOptions {
             grace: Duration::from_secs(5),
             catch_up: None,
             coverage_check: None,
+            day_closing: None,
             ..Self::local(data, TEST_ADMIN_KEY.into())
         }
     }

@@ -6,19 +6,25 @@ use std::time::Duration;
 use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::Engine;
 
-use super::{catch_up, coverage};
+use super::days::DayClosing;
+use super::{ServiceOptions, catch_up, coverage, days};
 
 /// How often it is done; `None` is never.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     catch_up: Option<Duration>,
     coverage: Option<Duration>,
+    closing: Option<DayClosing>,
 }
 
 impl Timers {
-    /// Reads the banks' lists, and checks the collector accounts, this often.
-    pub(super) const fn of(catch_up: Option<Duration>, coverage: Option<Duration>) -> Self {
-        Self { catch_up, coverage }
+    /// As the options say.
+    pub(super) const fn of(options: &ServiceOptions) -> Self {
+        Self {
+            catch_up: options.catch_up,
+            coverage: options.coverage_check,
+            closing: options.day_closing,
+        }
     }
 
     /// Starts all of it, until the handles are aborted.
@@ -29,6 +35,9 @@ impl Timers {
         let checks = self
             .coverage
             .map(|every| coverage::start(Arc::clone(engine), every));
-        lists.into_iter().chain(checks).collect()
+        let closes = self
+            .closing
+            .map(|closing| days::start(Arc::clone(engine), closing));
+        lists.into_iter().chain(checks).chain(closes).collect()
     }
 }

@@ -16,7 +16,7 @@ use rustix::process::nice;
 const STEPS: i32 = 10;
 
 /// Makes this thread give way for as long as it runs. If the system refuses, the thread works like the others.
-pub(crate) fn give_way() {
+pub fn give_way() {
     if let Err(e) = nice(STEPS) {
         tracing::debug!(error = %e, "a background thread runs like the others");
     }

@@ -39,6 +39,7 @@ mod tests;
 pub mod times;
 
 pub use api::*;
+pub use background::give_way;
 pub use durable::{
     Census, DurableStore, End, IndexBytes, Member, NodePart, OnDeposed, OnProgress, OnRoleChange,
     Progress, Records, Restore, RoleChange, RowBytes, Spot, StoreOptions, exclusive,

@@ -9,9 +9,9 @@ use crate::support::{SOON, TestService, Value, json};
 const HOSTILE: &str = r#"<script>alert(1)</script><img src=x onerror=alert(1)>'"&"#;
 
 /// A service with the things that the pages are about.
-struct Told {
-    service: TestService,
-    cvu: String,
+pub struct Told {
+    pub service: TestService,
+    pub cvu: String,
     voucher: String,
     transfer: String,
     hook: String,
@@ -22,7 +22,7 @@ fn text(value: &Value) -> String {
 }
 
 /// A service with an account whose every text is hostile.
-async fn told() -> Told {
+pub async fn told() -> Told {
     let service = TestService::start().await;
     service.hear().await;
     service.a.in_and_out().await;
@@ -62,7 +62,7 @@ async fn told() -> Told {
 }
 
 impl Told {
-    fn pages(&self) -> Vec<String> {
+    pub fn pages(&self) -> Vec<String> {
         let realm = "/console/tenants/tnt_first/test";
         let mut pages: Vec<_> = PAGES.map(str::to_owned).into();
         pages.extend([
@@ -79,6 +79,7 @@ impl Told {
             format!("{realm}/reconciliation"),
             format!("{realm}/collector"),
             format!("{realm}/collector?date=2026-01-01"),
+            format!("{realm}/days"),
             format!("{realm}/books"),
             format!("{realm}/books?date=2026-01-01"),
             format!("{realm}/books/entries"),

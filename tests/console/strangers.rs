@@ -244,7 +244,9 @@ fn links(page: &str, html: &str) -> Vec<String> {
         .filter_map(|tag| tag.value("href").or_else(|| tag.value("hx-get")));
     let pages =
         leads.filter(|it| it.starts_with("/console/") && !it.starts_with("/console/files/"));
-    pages.map(|it| it.replace("&#38;", "&")).collect()
+    let pages = pages.map(|it| it.replace("&#38;", "&"));
+    // Files are no pages: nothing in them runs in a browser.
+    pages.filter(|it| !it.contains("download=")).collect()
 }
 
 /// All pages from the first one on, including searches for something hostile.

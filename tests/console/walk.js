@@ -108,6 +108,7 @@ function pages({ first, sent, hook, voucher, cases, request }) {
     reconciliation: "/console/reconciliation",
     "reconciliation-day": `${realm}/reconciliation`,
     "collector-day": `${realm}/collector`,
+    days: `${realm}/days`,
     books: `${realm}/books`,
     "book-entries": `${realm}/books/entries`,
     webhooks: "/console/webhooks",

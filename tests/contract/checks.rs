@@ -28,8 +28,8 @@ async fn lived(service: &TestService, row: &Row) -> Ids {
 async fn every_operation_is_reached_and_answers_what_its_document_says() {
     let service = TestService::start().await;
     let document = Document::of_the_service();
-    // Operations whose answer has no end have tests of their own.
-    let answered = |operation: &Operation| !operation.row.endless;
+    // Operations whose answer has no end, and those about closed days, have tests of their own.
+    let answered = |operation: &Operation| !operation.row.endless && !operation.row.past;
     for operation in operations().into_iter().filter(answered) {
         let ids = lived(&service, &operation.row).await;
         let answer = operation

@@ -70,7 +70,7 @@ pub fn rows() -> Vec<Row> {
 }
 
 /// The rows of the collector account's day and of the books.
-fn books() -> [Row; 4] {
+fn books() -> [Row; 7] {
     [
         Row {
             operation: "listBookAccounts",
@@ -88,6 +88,25 @@ fn books() -> [Row; 4] {
         },
         Row {
             operation: "readCollectorDay",
+            ..ROW
+        },
+        Row {
+            operation: "listClosedDays",
+            past: true,
+            ..ROW
+        },
+        Row {
+            operation: "readClosedDay",
+            status: 404,
+            path: |_| vec!["2024-02-29"],
+            past: true,
+            ..ROW
+        },
+        Row {
+            operation: "readDayProof",
+            status: 404,
+            path: |ids| vec!["2024-02-29", &ids.cvu],
+            past: true,
             ..ROW
         },
     ]

@@ -341,6 +341,14 @@ async fn treasury(story: &mut Story, kind: &'static str) -> Value {
     now
 }
 
+/// The first day is over, and closed.
+async fn day_closes(story: &mut Story) {
+    story.next_day();
+    story.service.close_days().await;
+    let closed = story.service.a.get("/v1/days").await.is(200);
+    story.tell("day.closed", closed["items"][0].clone());
+}
+
 /// A service in which everything has happened once, and the events that it should have published.
 pub async fn whole() -> Story {
     let mut story = Story::begin().await;
@@ -358,5 +366,6 @@ pub async fn whole() -> Story {
     wallet(story_of).await;
     refusal(story_of).await;
     shortfall(story_of, &cvu).await;
+    day_closes(story_of).await;
     story
 }

@@ -57,6 +57,12 @@ impl Story {
         &self.service.a
     }
 
+    /// Moves to a step of the next day.
+    pub fn next_day(&mut self) {
+        self.steps += 24 * 60 * 60;
+        self.clock.set(&self.at(0));
+    }
+
     pub fn tell(&mut self, kind: &'static str, data: Value) {
         self.expected.push((self.at(0), kind, data));
     }

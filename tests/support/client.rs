@@ -260,6 +260,8 @@ impl IntoFuture for Call {
 pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
+    pub bytes: Vec<u8>,
+    /// The body as text, as far as it is one.
     pub text: String,
     /// The body as JSON; null if it is not JSON.
     pub json: Value,
@@ -268,13 +270,15 @@ pub struct Answer {
 impl Answer {
     async fn read(response: reqwest::Response) -> Option<Self> {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.ok()?;
+        let bytes = response.bytes().await.ok()?.to_vec();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let json = serde_json::from_str(&text).unwrap_or_default();
         canary::learn_of(&json);
         canary::sings();
         Some(Self {
             status,
             headers,
+            bytes,
             text,
             json,
         })

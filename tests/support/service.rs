@@ -19,7 +19,7 @@ use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::{RealmId, Shard};
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use caudal_sandbox as sandbox;
-use caudal_service::{Banking, Service, ServiceOptions, TEST_ADMIN_KEY};
+use caudal_service::{Banking, DayClosing, Service, ServiceOptions, TEST_ADMIN_KEY};
 use tempfile::TempDir;
 
 use super::bank::{Bank, PATIENT};
@@ -32,6 +32,9 @@ use super::{Value, json};
 /// The tenant that tests work with, and the one that they must never see.
 pub const TENANT: &str = "tnt_first";
 pub const OTHER: &str = "tnt_other";
+
+/// How long after its end a test closes a day.
+pub const DAY_GRACE: Duration = Duration::from_secs(600);
 
 /// Calls the admin API of a service.
 pub async fn admin_of(service: &Service, method: &str, path: &str, body: Option<&Value>) -> Answer {
@@ -87,6 +90,8 @@ pub struct Setup {
     pub in_flight: NonZeroU32,
     /// How often the collector accounts are checked; by default only when a test says so.
     pub coverage_check: Option<Duration>,
+    /// When days are closed; by default only when a test says so.
+    pub day_closing: Option<DayClosing>,
 }
 
 impl Default for Setup {
@@ -116,6 +121,7 @@ impl Default for Setup {
             keys_kept: engine::EngineOptions::default().keys_kept,
             in_flight: caudal_actors::in_flight::LIMIT,
             coverage_check: None,
+            day_closing: None,
         }
     }
 }
@@ -152,6 +158,7 @@ impl Setup {
             },
             storage: caudal_storage::StoreOptions::small(),
             coverage_check: self.coverage_check,
+            day_closing: self.day_closing,
             ..ServiceOptions::for_tests(folder.path().join("data"))
         }
     }
@@ -315,6 +322,17 @@ impl TestService {
             (state["notices"]["pending"] == 0).then_some(())
         })
         .await;
+    }
+
+    /// Closes every day that is over, as a service does every minute.
+    pub async fn close_days(&self) {
+        let engine = self.engine();
+        let grace = u64::try_from(DAY_GRACE.as_millis()).unwrap();
+        for realm in engine.ledger().realms_with_days() {
+            let close = || engine.ledger().close_next_day(realm, grace, "test");
+            while close().await.unwrap().is_some() {}
+            engine.ledger().complete_days(realm, "test").await.unwrap();
+        }
     }
 
     /// Reads the lists of all collector accounts once, as a service does every few minutes.

@@ -27,7 +27,7 @@ pub struct TrialBalance {
     pub as_of: Timestamp,
     /// The accounts, whose balances add up to zero.
     pub lines: Vec<TrialBalanceLine>,
-    /// Beside them: the transfers that were sent and are not final, in centavos. `None` for an instant within a day.
+    /// Next to them: the transfers that were sent and are not final, in centavos. `None` for an instant within a day.
     pub in_transit: Option<Sum>,
 }
 

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use caudal_ledger::cases::{RecordedMovement, SuspenseId, SuspensePlace};
+use caudal_ledger::chain::Digest;
 use caudal_ledger::collector::{
     CollectorClass, CollectorDay, CollectorMovement, CollectorRule, classify,
 };
@@ -97,6 +98,8 @@ pub struct CollectorReport {
     pub sums: Option<CollectorDay>,
     /// The movements, in the bank's order, then those that the bank does not list any more.
     pub items: Vec<CollectorItem>,
+    /// The digest of the bank's answers as they were received.
+    pub digest: Digest,
 }
 
 /// The movements that the bank lists for CVUs: their ids at the bank and on the rail, by direction.
@@ -245,7 +248,12 @@ impl Queries<'_> {
         }));
         let balances = statement.opening.zip(statement.closing);
         let sums = balances.map(|both| CollectorDay::of(day, both, &statement.movements));
-        Ok(CollectorReport { day, sums, items })
+        Ok(CollectorReport {
+            day,
+            sums,
+            items,
+            digest: statement.digest,
+        })
     }
 
     /// The statement of a day with what the ledger knows of each line, once all of it is recorded.

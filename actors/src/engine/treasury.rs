@@ -37,7 +37,7 @@ use crate::reply::Reply;
 use crate::treasury::{MAILBOX, RealmCollector, TakeSnapshot, Treasury, TreasuryOwner};
 
 pub use crate::treasury::{NoBalance, Snapshot};
-pub use past::Cut;
+pub use past::{Cut, PastTreasury};
 
 /// How many rows a scan reads at once.
 const SCAN_PAGE: usize = 1000;

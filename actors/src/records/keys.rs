@@ -4,6 +4,7 @@
 mod books;
 mod cases;
 mod collector;
+mod days;
 mod kinds;
 mod marks;
 mod numbers;
@@ -27,6 +28,7 @@ pub use cases::{
     said, unbooked,
 };
 pub use collector::{collector, collector_day, collector_day_of, collector_of};
+pub use days::{closed_day, closed_days};
 pub use kinds::{UNREAD, kind_of};
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
@@ -75,6 +77,7 @@ const USAGE: u8 = 0x41;
 // 0x45 and 0x46 are in `rests`.
 // 0x48 to 0x4a are in `collector`.
 // 0x4b and 0x4c are in `books`.
+// 0x4d is in `days`.
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 

@@ -3,6 +3,7 @@
 mod books;
 mod cases;
 mod collector;
+mod days;
 mod events;
 mod landed;
 mod lines;
@@ -25,13 +26,14 @@ use caudal_storage::{
 };
 
 use super::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DELIVERIES, LEDGER,
-    PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, account_stream,
-    decode, keys, rest, unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DAYS, DELIVERIES,
+    LEDGER, PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS,
+    account_stream, decode, keys, rest, unknown_kind,
 };
 
 pub use books::{BookRow, added_by_day};
 pub use cases::CaseCounts;
+pub use days::DayRow;
 pub use events::{EventRow, SubjectNote, known as known_rules};
 pub use landed::Landed;
 pub use lines::InternalLine;
@@ -182,6 +184,7 @@ impl Projection for ProjectionUnder {
             PROFILE => profile::happened(under, account, (entry, position), index),
             REALM => events::of_realm(under, (entry, position), index),
             COVERAGE => events::of_coverage(under, (entry, position), index),
+            DAYS => days::happened(under, (entry, position), index),
             WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
             DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
             ANSWERS => {

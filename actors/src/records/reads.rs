@@ -9,6 +9,7 @@ pub mod books;
 pub mod cases;
 pub mod collector;
 pub mod coverage;
+pub mod days;
 pub mod events;
 pub mod money;
 pub mod statements;

@@ -4,6 +4,7 @@
 //! today's bytes of a sample differ, a line is added, and both remain readable.
 
 mod cases;
+mod days;
 mod money;
 mod people;
 mod variants;
@@ -467,6 +468,7 @@ fn records_of_every_version_are_read() {
     check_all("delivery", &webhooks::notes(), lines);
     check_all("realm", &realm_facts(), lines);
     check_all("coverage", &coverage_facts(), lines);
+    check_all("day", &days::facts(), lines);
     check_all("platform", &platform_facts(), lines);
     check("four-eyes", &people::four_eyes(), lines);
     check_all("people", &people::facts(), lines);

@@ -28,6 +28,7 @@ async fn two() -> (Engine, [RealmId; 2]) {
         banks,
         sink: Arc::new(NoSink),
         held: watch::channel(false).1,
+        seals: Arc::new(crate::ports::seals::NoSigner),
     };
     let options = EngineOptions::default();
     let clock = Arc::<TestClock>::default();

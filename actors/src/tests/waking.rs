@@ -158,6 +158,7 @@ impl One {
             banks,
             sink: Arc::new(crate::ports::webhooks::NoSink),
             held: tokio::sync::watch::channel(false).1,
+            seals: Arc::new(crate::ports::seals::NoSigner),
         };
         let options = EngineOptions {
             arbiters: 1,

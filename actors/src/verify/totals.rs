@@ -8,6 +8,7 @@ use caudal_ledger::cases::{
 };
 use caudal_ledger::chain::Digest;
 use caudal_ledger::collector::CollectorMovement;
+use caudal_ledger::days::DayFact;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::{AccountFact, RealmFact};
@@ -23,9 +24,9 @@ use caudal_storage::{CommitNo, Entry, Index, StoreError};
 use super::Report;
 use crate::records::projection::{self, Added, CaseCounts};
 use crate::records::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DELIVERIES, LEDGER,
-    PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads,
-    unknown_kind,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DAYS, DELIVERIES,
+    LEDGER, PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode,
+    reads, unknown_kind,
 };
 
 /// The sums of every realm by the journal.
@@ -115,6 +116,7 @@ impl Sums {
                 }
                 (rules.realm)(&fact).is_some()
             }
+            DAYS => matches!(decode(&entry.body)?, DayFact::Closed(_)),
             // Vouchers and profiles are counted elsewhere; transfers and cases below.
             LEDGER | PROFILE | TRANSFERS | CASES | UNBOOKED | COLLECTOR => false,
             PLATFORM | PEOPLE | APPROVALS | AUDIT => false,
@@ -163,7 +165,7 @@ impl Sums {
                 let record = decode(&entry.body)?;
                 self.transfer((realm, account), record, rules);
             }
-            LEDGER | REALM | PROFILE | COVERAGE => {}
+            LEDGER | REALM | PROFILE | COVERAGE | DAYS => {}
             PLATFORM | PEOPLE | APPROVALS | AUDIT => {}
             BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => {}
             kind => return Err(unknown_kind(kind)),

@@ -11,6 +11,7 @@ use caudal_actors::engine::money::{TransferFilter, TransferView};
 use caudal_actors::engine::{Engine, Outside};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder};
+use caudal_actors::ports::seals::NoSigner;
 use caudal_actors::ports::webhooks::NoSink;
 use caudal_actors::ports::{BankGateway, Clock as _, MovementWay as BankWay};
 use caudal_actors::records::projection::ServiceProjection;
@@ -73,6 +74,7 @@ fn start(
         banks: Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
         sink: Arc::new(NoSink),
         held: held.subscribe(),
+        seals: Arc::new(NoSigner),
     };
     let clock = Arc::<StillClock>::clone(clock);
     let engine = Engine::timed(

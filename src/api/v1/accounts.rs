@@ -217,7 +217,7 @@ params! {
         PageParams,
         AccountParams
     ),
-    responses((status = 200, content((AccountsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((AccountsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts")]
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {

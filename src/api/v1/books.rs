@@ -83,7 +83,7 @@ params! {
     operation_id = "readTrialBalance",
     tag = "Treasury",
     params(TrialBalanceParams),
-    responses((status = 200, content((TrialBalanceBody = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((TrialBalanceBody = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/books/trial-balance")]
 pub(crate) async fn trial_balance(
@@ -131,7 +131,7 @@ params! {
     operation_id = "listBookEntries",
     tag = "Treasury",
     params(EntryParams, PageParams, PeriodParams),
-    responses((status = 200, content((BookEntriesPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((BookEntriesPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/books/entries")]
 pub(crate) async fn entries(

@@ -32,7 +32,7 @@ params! {
     operation_id = "readCollectorDay",
     tag = "Treasury",
     params(CollectorDayParams),
-    responses((status = 200, content((CollectorDayBody = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), BankProblems)
+    responses((status = 200, content((CollectorDayBody = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), BankProblems)
 )]
 #[get("/v1/treasury/collector")]
 pub(crate) async fn of_day(

@@ -116,7 +116,7 @@ fn walk(
         EventTypes,
         Limit,
     ),
-    responses((status = 200, content((EventsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems),
+    responses((status = 200, content((EventsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems),
 )]
 #[get("/v1/events")]
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {

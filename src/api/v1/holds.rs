@@ -119,7 +119,7 @@ params! {
         PageParams,
         HoldParams
     ),
-    responses((status = 200, content((Vec<HoldBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((Vec<HoldBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/holds")]
 pub(crate) async fn list(

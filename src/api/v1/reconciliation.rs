@@ -220,7 +220,7 @@ fn by_days(
     operation_id = "reconcile",
     tag = "Reconciliation",
     params(ReconciliationParams),
-    responses((status = 200, content((Reconciliation = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), BankProblems)
+    responses((status = 200, content((Reconciliation = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), BankProblems)
 )]
 #[get("/v1/bank/conciliacion")]
 pub(crate) async fn of_days(

@@ -161,7 +161,7 @@ params! {
 
 /// Takes a snapshot: what belongs to clients, at one cut through all accounts, next to what the
 /// collector account has. When the bank is away the ledger's side is served all the same. Of a past day
-/// there is the ledger's side at its end, read from the movements of every account.
+/// it is what there was at its end, with the bank's balance as soon as the day is closed.
 ///
 /// `freeBalance` is what the collector account has beyond the clients' funds, money that no account could take, and credits
 /// that the bank has reported and the ledger could not book (`uncredited`); it is informative and may be negative.
@@ -169,15 +169,15 @@ params! {
     operation_id = "readTreasury",
     tag = "Treasury",
     params(TreasuryParams),
-    responses((status = 200, content((Treasury = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((Treasury = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/treasury")]
 pub(crate) async fn take(request: HttpRequest, caller: Caller, query: Query) -> HandlerResult {
     let (engine, realm) = (caller.engine(), caller.realm());
     let sent = TreasuryParams::read(query, engine.now().business_day())?;
     if let Some(day) = sent.date {
-        let cut = engine.queries().cut(realm, day.end()).await?;
-        let past = Treasury::past(&cut, day, engine.queries().collector(realm));
+        let past = engine.queries().past_treasury(realm, day).await?;
+        let past = Treasury::past(&past, day, engine.queries().collector(realm));
         return Ok(formed(&request, &past));
     }
     let snapshot = engine.queries().treasury(realm, &caller.request_id).await?;
@@ -211,7 +211,7 @@ params! {
         PastDay,
         AsOf
     ),
-    responses((status = 200, content((Positions = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((Positions = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/treasury/positions")]
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
@@ -277,7 +277,7 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
         PeriodParams,
         vouchers::MovementParams
     ),
-    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}/movements")]
 pub(crate) async fn movements(

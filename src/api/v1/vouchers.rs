@@ -154,7 +154,7 @@ pub(super) async fn history(
     operation_id = "listComprobantes",
     tag = "Vouchers",
     params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
-    responses((status = 200, content((Vec<VoucherBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((Vec<VoucherBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/comprobantes")]
 pub(crate) async fn list(
@@ -173,7 +173,7 @@ pub(crate) async fn list(
     operation_id = "listMovements",
     tag = "Vouchers",
     params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
-    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
 pub(crate) async fn movements(
@@ -286,7 +286,7 @@ params! {
         PageParams,
         InternalParams
     ),
-    responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
+    responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/comprobantes/internal")]
 pub(crate) async fn internal(

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::texts::{Day, Instant, Pesos};
 use super::words::{BookKindWord, EntrySourceWord};
 
-/// The kind of a line that is shown beside the books, and is in no total.
+/// The kind of a line that is shown next to the books, and is in no total.
 pub const MEMO_KIND: &str = "memo";
 
 /// An account of the books.

@@ -17,6 +17,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::counterparty::CounterpartyBody;
+use super::days::ClosedDayBody;
 use super::holds::{HoldBody, hold};
 use super::texts::{Instant, Pesos};
 use super::transfers::{DecisionBody, TransferBody, transfer};
@@ -41,7 +42,7 @@ pub struct EventBody {
     /// When.
     pub timestamp: Instant,
     /// What it is about, as it was right after it: an account, voucher, hold, transfer, voucher
-    /// type, money that no account could take, or the collector account.
+    /// type, money that no account could take, the collector account, or a closed day.
     pub data: EventData,
 }
 
@@ -65,6 +66,8 @@ pub enum EventData {
     Suspense(SuspenseBody),
     /// The collector account next to what clients own.
     Coverage(CoverageBody),
+    /// A closed day.
+    Day(Box<ClosedDayBody>),
 }
 
 /// Money that no account could take, with what became of it.
@@ -183,6 +186,8 @@ pub enum DataOf {
     ResolvedSuspense,
     /// The collector account next to what clients own.
     Coverage,
+    /// A closed day.
+    Day,
 }
 
 /// What the `data` of an event of this kind shows.
@@ -218,6 +223,7 @@ pub const fn data_of(kind: EventKind) -> DataOf {
         EventKind::CashInSuspended => DataOf::SuspendedCashIn,
         EventKind::SuspenseResolved => DataOf::ResolvedSuspense,
         EventKind::TreasuryUncovered | EventKind::TreasuryCovered => DataOf::Coverage,
+        EventKind::DayClosed => DataOf::Day,
     }
 }
 
@@ -232,6 +238,7 @@ const fn shape(kind: EventKind) -> &'static str {
         DataOf::SuspendedCashIn => "SuspendedCashIn",
         DataOf::ResolvedSuspense => "ResolvedSuspense",
         DataOf::Coverage => "TreasuryCoverage",
+        DataOf::Day => "ClosedDay",
     }
 }
 
@@ -258,7 +265,8 @@ pub fn about(event: &Event) -> Option<String> {
         | Subject::VoucherType(_)
         | Subject::Suspense(_)
         | Subject::Resolved(_)
-        | Subject::Coverage(_) => None,
+        | Subject::Coverage(_)
+        | Subject::Day(_) => None,
     }
 }
 
@@ -294,6 +302,7 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
         Subject::Suspense(found) => EventData::Suspense(suspense(found)),
         Subject::Resolved(found) => EventData::Resolved(Box::new(resolved(realm, found))),
         Subject::Coverage(found) => EventData::Coverage(coverage(found)),
+        Subject::Day(found) => EventData::Day(Box::new(ClosedDayBody::closed(found, event.at))),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The JSON of the treasury of a realm.
 
-use caudal_actors::engine::treasury::{Cut, NoBalance, Snapshot};
+use caudal_actors::engine::treasury::{Cut, NoBalance, PastTreasury, Snapshot};
 use caudal_actors::ports::{BankError, Collector};
 use caudal_ledger::books::FreeTerms;
+use caudal_ledger::days::DayRecord;
 use caudal_ledger::time::BusinessDay;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -219,8 +220,12 @@ impl From<&Snapshot> for Treasury {
 }
 
 impl Treasury {
-    /// The ledger's side at the end of a past day.
-    pub fn past(cut: &Cut, day: BusinessDay, collector: Collector) -> Self {
+    /// The treasury at the end of a past day; with the bank's side if the day is closed.
+    pub fn past(past: &PastTreasury, day: BusinessDay, collector: Collector) -> Self {
+        let known = past.closed.as_ref().and_then(DayRecord::coverage);
+        let coverage = known.map(|(_, coverage)| coverage);
+        let ratio = coverage.and_then(|coverage| coverage.ratio);
+        let cut = &past.cut;
         Self {
             as_of: cut.at.into(),
             date: Some(day.into()),
@@ -230,23 +235,41 @@ impl Treasury {
                 cbu: collector.cbu,
                 bank: collector.bank,
             },
-            bank_balance: None,
-            bank_as_of: None,
-            bank_error: Some(BankSilence {
-                code: "bank_not_kept",
-                message: "the bank tells its balance of now alone, and that of a past day is not kept",
-                bank_status: None,
-            }),
+            bank_balance: known.map(|(balance, _)| balance.into()),
+            bank_as_of: known.map(|_| cut.at.into()),
+            bank_error: known.is_none().then(|| not_kept(past)),
             client_funds: cut.into(),
             accounts: None,
             in_transit: None,
             uncredited: None,
             psp_fees: None,
-            free_balance: None,
-            free: None,
-            coverage_ratio: None,
-            covered: None,
+            free_balance: coverage.map(|coverage| coverage.free.into()),
+            free: coverage.map(|it| FreeTerms::of(it.free, &past.house).into()),
+            coverage_ratio: ratio.map(|ratio| ratio.to_string()),
+            covered: coverage.map(|coverage| coverage.covered),
         }
+    }
+}
+
+/// Why the bank's side of a past day is not known.
+fn not_kept(past: &PastTreasury) -> BankSilence {
+    let (code, message) = match &past.closed {
+        Some(closed) if closed.waits_for_bank() => {
+            ("bank_not_yet", "the bank has not answered yet")
+        }
+        Some(_) => (
+            "bank_not_kept",
+            "the bank reported no balance of that day for this account alone",
+        ),
+        None => (
+            "bank_not_kept",
+            "the day is not closed, so the bank's balance at its end is not known",
+        ),
+    };
+    BankSilence {
+        code,
+        message,
+        bank_status: None,
     }
 }
 

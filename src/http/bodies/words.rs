@@ -243,6 +243,10 @@ words! {
         "unclassified";
     /// What records a client's movement.
     MatchWord as MovementMatchType: "transfer", "voucher", "suspense", "return";
+    /// Whether the bank's side of a closed day is known.
+    DayBankWord as DayBankStatus: "known", "late", "pending", "absent";
+    /// The side of a sibling in a tree.
+    SideWord as TreeSide: "left", "right";
     /// On which side an account of the books grows: assets and expenses by debits; a `memo` is in no total.
     BookKindWord as BookKind: "asset", "liability", "income", "expense", "equity", "memo";
     /// What an entry of the books is about.

@@ -1,9 +1,46 @@
-//! The columns of each table as CSV. New columns are appended, and none is ever moved: spreadsheets count them.
+//! The columns of each table as CSV and XLSX. New columns are appended, and none is ever moved: spreadsheets count them.
 //!
 //! Each instant has a column `….date` with its business day in Buenos Aires: the text of an instant is UTC, so a program
 //! that takes the day from it would count movements after 21:00 to the next day.
 
 use super::SheetKind;
+
+/// The columns with amounts, by the last name in their path: numbers in a workbook.
+pub const AMOUNTS: &[&str] = &[
+    "adjustments",
+    "amount",
+    "available",
+    "availableAfter",
+    "balance",
+    "bankBalance",
+    "bankCharges",
+    "closing",
+    "confirmed",
+    "credit",
+    "debit",
+    "feeTax",
+    "fees",
+    "freeBalance",
+    "funding",
+    "held",
+    "heldAfter",
+    "incoming",
+    "interest",
+    "opening",
+    "outgoing",
+    "pspFees",
+    "released",
+    "remaining",
+    "reversed",
+    "suspense",
+    "tax",
+    "total",
+    "totalAfter",
+    "uncredited",
+    "unexplained",
+];
+/// The columns that are numbers in JSON and still ids: texts in a workbook.
+pub const DIGITS: &[&str] = &["walletAccountId"];
 
 /// Vouchers, with the number of their account.
 pub const VOUCHERS: SheetKind = SheetKind {
@@ -154,6 +191,29 @@ pub const TREASURY: SheetKind = SheetKind {
         "uncredited",
     ],
 };
+/// Closed days.
+pub const CLOSED_DAYS: SheetKind = SheetKind {
+    columns: &[
+        "date",
+        "closedAt",
+        "accounts",
+        "clientFunds.available",
+        "clientFunds.held",
+        "clientFunds.total",
+        "suspense",
+        "bank.status",
+        "bank.balance",
+        "bank.unexplained",
+        "freeBalance",
+        "covered",
+        "vouchers",
+        "events",
+        "root",
+        "digest",
+        "previous",
+        "closedAt.date",
+    ],
+};
 /// Snapshots of collector accounts, each with the realms on it as a text of JSON.
 pub const COLLECTORS: SheetKind = SheetKind {
     columns: &[
@@ -277,6 +337,7 @@ mod tests {
             RECONCILED,
             COLLECTOR_MOVEMENTS,
             TRIAL_BALANCE,
+            CLOSED_DAYS,
             BOOK_ENTRIES,
         ] {
             for name in kind.columns {

@@ -194,6 +194,7 @@ rules! {
     TransferNotInAudit: BAD_REQUEST, "El banco todavía puede definir la transferencia; resuélvala con force: true si le consta";
     CaseNotFound: NOT_FOUND, "El caso no existe";
     CollectorShared: CONFLICT, "La cuenta recaudadora es también de otra billetera: nadie puede decir de quién son sus saldos";
+    DayNotClosed: NOT_FOUND, "El día todavía no está cerrado; se cierra minutos después de terminar";
     CaseDecided: CONFLICT, "El caso ya fue resuelto; léalo para ver por quién y por qué";
     ReturnInFlight: CONFLICT, "La devolución ya está en curso en el banco; espere su respuesta";
     SenderUnknown: BAD_REQUEST, "No se conoce el CBU del remitente; acredite el dinero en una CVU";

@@ -106,6 +106,9 @@ pub enum Mistake {
     TooManyRows { rows: u64, max: u64 } =
         "asks for {rows} rows, and one stream has at most {max}: narrow the filter, or ask for pages",
         "pide {rows} filas, y una respuesta tiene como máximo {max}: acote el filtro, o pida páginas";
+    TooMuchEvidence { rows: u64, mib: u64 } =
+        "must be later: evidence has at most {rows} rows and {mib} MiB",
+        "debe ser posterior: la evidencia tiene como máximo {rows} filas y {mib} MiB";
     TooManyLines { lines: u64, max: u64 } =
         "covers {lines} movements; a statement in this format may have at most {max}: ask for fewer days",
         "abarca {lines} movimientos; un resumen en este formato puede tener como máximo {max}: pida menos días";
@@ -121,6 +124,9 @@ pub enum Mistake {
     Together { other: &'static str } =
         "must not be sent together with {other}",
         "no debe enviarse junto con {other}";
+    OneOf { names: &'static str } =
+        "must not be sent together with another one of {names}",
+        "no debe enviarse junto con otro de {names}";
     Beside { other: &'static str } =
         "must not be sent together with {other}",
         "no debe venir junto con {other}";

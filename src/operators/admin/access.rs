@@ -37,7 +37,7 @@ use caudal_ledger::people::audit::{AuditDetails, FieldChange, SecondPerson};
 use percent_encoding::percent_decode_str;
 
 use super::changes::Changed;
-use super::looks;
+use super::looks::{self, AlsoShown};
 use super::people::{self, AuditOutcome, Operator, Power};
 use super::reasons::{read, said};
 use super::{ADMIN_KEY, AdminState};
@@ -104,6 +104,7 @@ operations! {
     PATCH "/tenants/{id}" changeTenant: Act, Acts;
     GET "/tenants/{id}/collector-rules" readCollectorRules: Read, Reads;
     PUT "/tenants/{id}/collector-rules" setCollectorRules: Act, Acts;
+    GET "/tenants/{id}/evidence" readEvidence: Audit, Looks;
     GET "/tenants/{id}/keys" listKeys: Read, Reads;
     POST "/tenants/{id}/keys" issueKey: Act, Acts;
     DELETE "/keys/{id}" revokeKey: Act, Acts;
@@ -269,12 +270,15 @@ async fn shown<B: MessageBody + 'static>(
     if !reads || !answer.status().is_success() {
         return answer.map_into_left_body().map_into_left_body();
     }
+    let also = answer.response().extensions().get::<AlsoShown>().cloned();
     let (answer, shown) = shown::by(answer);
-    if weight == AuditWeight::Reads && shown.cvus.is_empty() {
+    let mut shown = looks::named(&shown);
+    shown.extend(also.into_iter().flat_map(|AlsoShown(also)| also));
+    if weight == AuditWeight::Reads && shown.is_empty() {
         return answer.map_into_left_body();
     }
     let about = (acting.operation.id, acting.subject.as_str());
-    match looks::record(app, &acting.operator, about, &shown).await {
+    match looks::record(app, &acting.operator, about, shown).await {
         Ok(()) => answer.map_into_left_body(),
         Err(refusal) => answer
             .into_response(refusal.error_response())

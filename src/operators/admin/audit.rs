@@ -31,7 +31,7 @@ const NDJSON: &str = "application/x-ndjson";
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AuditEntry)]
-struct EntryBody {
+pub(super) struct EntryBody {
     /// Its place in the log, from 1 without gaps.
     sequence: u64,
     at: String,

@@ -143,7 +143,8 @@ fn tenant_of(admin_state: &AdminState, realm: RealmId) -> Option<String> {
     found.map(|(tenant, _)| tenant.id.clone())
 }
 
-fn render(admin_state: &AdminState, (realm, case): &RealmCase) -> CaseBody {
+/// A case as it is shown.
+pub(super) fn render(admin_state: &AdminState, (realm, case): &RealmCase) -> CaseBody {
     match case {
         Case::Transfer(view, since) => of_transfer(admin_state, *realm, view, *since),
         Case::Suspense(parked) => of_suspense(admin_state, *realm, parked),

@@ -16,9 +16,9 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
-    access, accounts, actors, approvals, audit, backup, cases, clock, collector_rules, fees, keys,
-    log, memory, node, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury,
-    webhooks,
+    access, accounts, actors, approvals, audit, backup, cases, clock, collector_rules, evidence,
+    fees, keys, log, memory, node, outgoing, reasons, redeliveries, staff, status, storage,
+    tenants, treasury, webhooks,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -30,6 +30,7 @@ use super::{
         tenants::change,
         collector_rules::read,
         collector_rules::set,
+        evidence::read,
         tenants::platform,
         tenants::settings,
         fees::set,

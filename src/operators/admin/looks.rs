@@ -11,12 +11,24 @@
 //!
 //! **Failure.** What cannot be recorded is not shown.
 
+use std::collections::BTreeMap;
+
 use caudal_http::AppState;
 use caudal_http::errors::ApiError;
 use caudal_http::shown::Shown;
 use caudal_ledger::people::audit::AuditDetails;
 
 use super::people::{self, AuditOutcome, Operator};
+
+/// What an answer shows besides what its bytes say: an extension of an answer that is compressed.
+#[derive(Clone, Debug)]
+pub(crate) struct AlsoShown(pub BTreeMap<String, u64>);
+
+/// What an answer shows, as the audit log names it.
+pub(crate) fn named(shown: &Shown) -> BTreeMap<String, u64> {
+    let cvus = shown.cvus.iter().map(|cvu| (cvu.to_string(), 1));
+    cvus.collect()
+}
 
 /// Records that an operator was shown something.
 ///
@@ -26,16 +38,15 @@ pub(crate) async fn record(
     app: &AppState,
     operator: &Operator,
     (action, page): (&str, &str),
-    shown: &Shown,
+    shown: BTreeMap<String, u64>,
 ) -> Result<(), ApiError> {
     let asked = format!("{action} {page}");
     let look = app
         .audit_rate
         .look(&operator.name, &asked, app.engine.now())?;
     let Some(look) = look else { return Ok(()) };
-    let cvus = shown.cvus.iter().map(|cvu| (cvu.to_string(), 1));
     let details = AuditDetails {
-        shown: cvus.collect(),
+        shown,
         ..AuditDetails::default()
     };
     let outcome = AuditOutcome::Looked;

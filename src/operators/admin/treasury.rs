@@ -53,7 +53,7 @@ struct CollectorBody {
     path = "/admin/treasury",
     operation_id = "listCollectors",
     tag = "Operation",
-    responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))))
+    responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))))
 )]
 pub(super) async fn list(
     admin_state: web::Data<AdminState>,

@@ -10,7 +10,7 @@ use caudal_http::errors::ApiError;
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::RealmId;
 
-use super::lists::{after, asked_page, note};
+use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::page_context::PageContext;
 use super::places::address;
@@ -51,8 +51,7 @@ pub(super) fn table(locale: Locale, title: Word, realm: RealmId, accounts: &[Acc
 
 /// Lists the accounts of a realm.
 pub(super) async fn list(context: PageContext, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = listed(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), listed).await
 }
 
 async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
@@ -76,9 +75,8 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
         .queries()
         .accounts(place.realm, filter, AccountSort::CreatedAt, page)
         .await?;
-    let mut table = table(locale, Word::Accounts, place.realm, &listing.items);
-    table.note = Some(note(locale, &listing));
-    table.next = after(context, &listing);
+    let table = table(locale, Word::Accounts, place.realm, &listing.items);
+    let table = whole(context, table, &listing);
     let any = [(String::new(), context.say(Word::Any).to_owned())];
     let known = Status::ALL.map(|it| (it.as_str().to_owned(), locale.state(it.as_str()).text));
     let choices = Takes::Choice(any.into_iter().chain(known).collect());

@@ -23,6 +23,12 @@ use crate::admin::people::Power;
 
 /// Lists approvals, the newest first: all that wait, and the last of those that were decided.
 pub(super) async fn list(context: PageContext) -> HttpResponse {
+    context
+        .answer((), async |context: &PageContext, ()| Ok(all(context)))
+        .await
+}
+
+fn all(context: &PageContext) -> Page {
     let (locale, approvals) = (
         context.locale(),
         context.engine().operators().staff().approvals,
@@ -55,14 +61,13 @@ pub(super) async fn list(context: PageContext) -> HttpResponse {
     });
     let table = Table::new(locale, Word::Approvals, Word::NoApprovals, &columns).with(rows);
     let title = context.say(Word::Approvals);
-    let page = context.page(Part::Approvals, title, vec![Block::Table(table)]);
-    context.show(Ok(page))
+    context.page(Part::Approvals, title, vec![Block::Table(table)])
 }
 
 /// Shows an approval with what it is about, and the form to decide it for those who may.
 pub(super) async fn one(context: PageContext, path: web::Path<u64>) -> HttpResponse {
-    let made = numbered(&context, *path, None).await;
-    context.show(made)
+    let made = async |context: &PageContext, number: &u64| numbered(context, *number, None).await;
+    context.answer(path.into_inner(), made).await
 }
 
 /// The page of an approval; with the text of a key if approving it has just made one.

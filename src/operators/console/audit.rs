@@ -19,8 +19,9 @@ const SAID_MAX: usize = 20;
 
 /// Shows the log to those who may see it.
 pub(super) async fn page(context: PageContext) -> HttpResponse {
-    let made = made(&context).await;
-    context.show(made)
+    context
+        .answer((), async |context: &PageContext, ()| made(context).await)
+        .await
 }
 
 async fn made(context: &PageContext) -> Result<Page, ApiError> {
@@ -37,7 +38,7 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
         from: day("from").map(BusinessDay::start),
         to: day("to").map(BusinessDay::end),
         before: context.asks("before").and_then(|text| text.parse().ok()),
-        limit: ROWS,
+        limit: context.rows(ROWS),
     };
     let found = context.engine().operators().audit_page(asked).await?;
     let columns = [

@@ -8,7 +8,7 @@ use caudal_http::words::Mistake;
 use caudal_ledger::books::{BookName, BookRef};
 use caudal_ledger::time::BusinessDay;
 
-use super::lists::{after, asked_day, asked_page, note};
+use super::lists::{asked_day, asked_page, whole};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::words::Word;
@@ -28,8 +28,7 @@ pub(super) async fn balances(
     context: PageContext,
     path: web::Path<(String, String)>,
 ) -> HttpResponse {
-    let made = trial_balance(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), trial_balance).await
 }
 
 async fn trial_balance(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
@@ -88,8 +87,7 @@ pub(super) async fn entries(
     context: PageContext,
     path: web::Path<(String, String)>,
 ) -> HttpResponse {
-    let made = listed(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), listed).await
 }
 
 async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
@@ -116,9 +114,8 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
         (Word::CounterAccount, false),
     ];
     let rows = listing.items.iter().map(|it| row(context, &place, it));
-    let mut table = Table::new(locale, Word::BookEntries, Word::NothingHere, &columns).with(rows);
-    table.note = Some(note(locale, &listing));
-    table.next = after(context, &listing);
+    let table = Table::new(locale, Word::BookEntries, Word::NothingHere, &columns).with(rows);
+    let table = whole(context, table, &listing);
     let asked = |day: Option<BusinessDay>| day.map_or_else(String::new, |day| day.to_string());
     let name = account.as_ref().map_or("", BookRef::as_str);
     let form = Form {

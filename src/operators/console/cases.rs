@@ -28,8 +28,9 @@ pub(super) use decide::decide;
 
 /// Lists the cases, those first that have waited longest.
 pub(super) async fn list(context: PageContext) -> HttpResponse {
-    let made = listed(&context).await;
-    context.show(made)
+    context
+        .answer((), async |context: &PageContext, ()| listed(context).await)
+        .await
 }
 
 async fn listed(context: &PageContext) -> Result<Page, ApiError> {
@@ -46,7 +47,7 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
     let offset = offset.map_or(0, |offset| offset);
     let (cases, total) = engine
         .operators()
-        .cases(wanted, CaseKind::ALL.to_vec(), (offset, ROWS))
+        .cases(wanted, CaseKind::ALL.to_vec(), (offset, context.rows(ROWS)))
         .await?;
     let columns = [
         (Word::Since, false),
@@ -60,6 +61,7 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
     ];
     let rows = cases.iter().map(|case| row(context, case));
     let mut table = Table::new(locale, Word::Cases, Word::NothingWaits, &columns).with(rows);
+    table.total = Some(total);
     table.note = Some(format!(
         "{} {}",
         locale.count(total).text,
@@ -153,8 +155,8 @@ fn row(context: &PageContext, (realm, case): &RealmCase) -> Vec<Cell> {
 
 /// Shows a case.
 pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = single(&context, &path).await;
-    context.show(made)
+    let made = async |context: &PageContext, id: &String| single(context, id).await;
+    context.answer(path.into_inner(), made).await
 }
 
 async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {

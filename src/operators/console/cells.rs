@@ -55,6 +55,8 @@ pub(super) struct Cell {
     pub href: Option<String>,
     /// How it is written.
     pub kind: CellKind,
+    /// What a file has in its place: digits as programs write them, or the id that the text stands for.
+    pub raw: Option<String>,
 }
 
 impl Cell {
@@ -84,7 +86,15 @@ impl Cell {
             text: text.into(),
             href: None,
             kind,
+            raw: None,
         }
+    }
+
+    /// The same cell, with what a file has in its place.
+    #[must_use]
+    pub(super) fn with_raw(mut self, raw: impl Into<String>) -> Self {
+        self.raw = Some(raw.into());
+        self
     }
 
     /// The same cell, as a link.

@@ -16,8 +16,7 @@ const SHOWN_MAX: usize = 500;
 
 /// Shows the day.
 pub(super) async fn day(context: PageContext, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = page(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), page).await
 }
 
 async fn page(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
@@ -39,6 +38,7 @@ async fn page(context: &PageContext, path: &(String, String)) -> Result<Page, Ap
             let body = CollectorDayBody::of(place.realm, collector, &report);
             blocks.extend(shown(context, &place, body));
         }
+        Err(why) if !context.is_page() => return Err(why.into()),
         // The form stays, so that another day can be asked for.
         Err(why) => {
             let text = ApiError::from(why).text(locale.0);
@@ -72,8 +72,14 @@ fn shown(context: &PageContext, place: &TenantRealm, body: CollectorDayBody) -> 
         .map_or_else(String::new, |it| it.to_string());
     let unexplained = Cell::of(CellKind::State(state), unexplained);
     tiles.push(tile(context, Word::Unexplained, unexplained.to(open)));
-    let more = body.items.len() > SHOWN_MAX;
-    let rows = body.items.into_iter().take(SHOWN_MAX);
+    // A file has all of them.
+    let most = if context.is_page() {
+        SHOWN_MAX
+    } else {
+        usize::MAX
+    };
+    let more = body.items.len() > most;
+    let rows = body.items.into_iter().take(most);
     let columns = [
         (Word::Class, false),
         (Word::At, false),

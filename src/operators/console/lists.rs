@@ -9,7 +9,7 @@ use caudal_storage::SortOrder;
 
 use super::locale::Locale;
 use super::page_context::PageContext;
-use super::view::ROWS;
+use super::view::{ROWS, Table};
 use super::words::Word;
 
 /// The parameter with which a list of the index continues.
@@ -23,9 +23,10 @@ pub(super) fn cut<T>(context: &PageContext, all: Vec<T>) -> (Vec<T>, String, Opt
     let (locale, count) = (context.locale(), all.len());
     let asked = context.asks(OFFSET).and_then(|text| text.parse().ok());
     let skip: usize = asked.map_or(0, |skip| skip);
-    let part = all.into_iter().skip(skip).take(ROWS).collect();
+    let rows = context.rows(ROWS);
+    let part = all.into_iter().skip(skip).take(rows).collect();
     let note = format!("{} {}", locale.count(count).text, locale.say(Word::InAll));
-    let next = skip.checked_add(ROWS).filter(|next| *next < count);
+    let next = skip.checked_add(rows).filter(|next| *next < count);
     let next = next.map(|next| going_on(context, OFFSET, &next.to_string()));
     (part, note, next)
 }
@@ -43,24 +44,31 @@ fn going_on(context: &PageContext, name: &str, value: &str) -> String {
     format!("{}?{query}", context.path)
 }
 
-/// The page that a visit asks for, the newest first.
-pub(super) fn asked_page(context: &PageContext, limit: usize) -> ListPage {
+/// The page that a visit asks for, the newest first, with `usual` rows, or more for a file.
+pub(super) fn asked_page(context: &PageContext, usual: usize) -> ListPage {
     ListPage {
         order: SortOrder::Descending,
-        limit,
+        limit: context.rows(usual),
         offset: 0,
         cursor: context.asks(CURSOR).and_then(cursors::read),
     }
 }
 
+/// Adds to a table what a listing says besides its rows: how many there are, and the address of the next page.
+pub(super) fn whole<T>(context: &PageContext, table: Table, listing: &Listing<T>) -> Table {
+    let total = listing.looked.is_none().then_some(listing.total);
+    let table = table.part(note(context.locale(), listing), after(context, listing));
+    Table { total, ..table }
+}
+
 /// The address of the page after a listing, with the other parameters of the visit.
-pub(super) fn after<T>(context: &PageContext, listing: &Listing<T>) -> Option<String> {
+fn after<T>(context: &PageContext, listing: &Listing<T>) -> Option<String> {
     let cursor = cursors::written(listing)?;
     Some(going_on(context, CURSOR, &cursor))
 }
 
 /// The note below a listing: how many items there are, or how far the search went.
-pub(super) fn note<T>(locale: Locale, listing: &Listing<T>) -> String {
+fn note<T>(locale: Locale, listing: &Listing<T>) -> String {
     match &listing.looked {
         None => format!(
             "{} {}",

@@ -33,7 +33,8 @@ impl Locale {
 
     /// An amount in pesos: `1.234,50` or `1,234.50`.
     pub(super) fn money(self, amount: impl Display) -> Cell {
-        Cell::figure(self.grouped(&amount.to_string()))
+        let raw = amount.to_string();
+        Cell::figure(self.grouped(&raw)).with_raw(raw)
     }
 
     /// An amount that may be missing.
@@ -43,7 +44,8 @@ impl Locale {
 
     /// A count.
     pub(super) fn count(self, count: impl Display) -> Cell {
-        Cell::figure(self.grouped(&count.to_string()))
+        let raw = count.to_string();
+        Cell::figure(self.grouped(&raw)).with_raw(raw)
     }
 
     /// A count that may be missing.

@@ -10,7 +10,7 @@ use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 
 use super::books::entries_address;
-use super::lists::{after, asked_page, note};
+use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::page_context::PageContext;
 use super::places::found;
@@ -108,8 +108,8 @@ fn form(context: &PageContext) -> Form {
 
 /// The movements of an account.
 pub(super) async fn of_account(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = account(&context, &path).await;
-    context.show(made)
+    let made = async |context: &PageContext, key: &String| account(context, key).await;
+    context.answer(path.into_inner(), made).await
 }
 
 async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
@@ -128,9 +128,8 @@ async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
         )
         .await?;
     let locale = context.locale();
-    let mut table = table(locale, Word::Movements, place.realm, &listing.items, false);
-    table.note = Some(note(locale, &listing));
-    table.next = after(context, &listing);
+    let table = table(locale, Word::Movements, place.realm, &listing.items, false);
+    let table = whole(context, table, &listing);
     let blocks = vec![Block::Form(form(context)), Block::Table(table)];
     let mut above = place.above(locale);
     above.push((key.to_owned(), format!("/console/accounts/{key}")));
@@ -144,8 +143,7 @@ pub(super) async fn of_realm(
     context: PageContext,
     path: web::Path<(String, String)>,
 ) -> HttpResponse {
-    let made = realm(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), realm).await
 }
 
 async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
@@ -156,9 +154,8 @@ async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, A
         .queries()
         .vouchers(place.realm, filter(context), page)
         .await?;
-    let mut table = table(locale, Word::Vouchers, place.realm, &listing.items, true);
-    table.note = Some(note(locale, &listing));
-    table.next = after(context, &listing);
+    let table = table(locale, Word::Vouchers, place.realm, &listing.items, true);
+    let table = whole(context, table, &listing);
     let blocks = vec![Block::Form(form(context)), Block::Table(table)];
     let page = context.page(Part::Tenants, context.say(Word::Vouchers), blocks);
     Ok(page.below(place.above(locale)))

@@ -9,8 +9,9 @@ use crate::admin::node::{NodesBody, SeenBody};
 
 /// Shows the nodes.
 pub(super) async fn page(context: PageContext) -> HttpResponse {
-    let page = made(&context);
-    context.show(Ok(page))
+    context
+        .answer((), async |context: &PageContext, ()| Ok(made(context)))
+        .await
 }
 
 fn made(context: &PageContext) -> Page {

@@ -15,8 +15,9 @@ use crate::admin;
 
 /// Shows the overview.
 pub(super) async fn page(context: PageContext) -> HttpResponse {
-    let made = made(&context).await;
-    context.show(made)
+    context
+        .answer((), async |context: &PageContext, ()| made(context).await)
+        .await
 }
 
 async fn made(context: &PageContext) -> Result<Page, ApiError> {
@@ -190,7 +191,7 @@ async fn hooks(context: &PageContext) -> Result<Table, ApiError> {
             || row.progress.retrying > 0
             || !matches!(row.status, "active" | "paused")
     });
-    let rows = late.take(super::view::ROWS).map(|row| {
+    let rows = late.take(context.rows(super::view::ROWS)).map(|row| {
         vec![
             Cell::text(row.tenant_id),
             Cell::text(row.mode),

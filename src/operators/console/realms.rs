@@ -24,20 +24,22 @@ pub(super) async fn events(
     context: PageContext,
     path: web::Path<(String, String)>,
 ) -> HttpResponse {
-    let made = listed(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), listed).await
 }
 
 async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, engine, place) = (context.locale(), context.engine(), context.place(path)?);
     let last = engine.queries().last_event(place.realm)?;
-    let asked = context.asks("to").and_then(|text| text.parse::<u64>().ok());
+    let asked = context
+        .asks("last")
+        .and_then(|text| text.parse::<u64>().ok());
     let to = asked.map_or(last, |to| to.min(last));
-    let size = u64::try_from(ROWS).map_or(1, |size| size);
+    let rows = context.rows(ROWS);
+    let size = u64::try_from(rows).map_or(1, |size| size);
     let after = to.checked_sub(size).map_or(0, |after| after);
     let page = engine
         .queries()
-        .events(place.realm, after, EventKinds::default(), ROWS)
+        .events(place.realm, after, EventKinds::default(), rows)
         .await?;
     let shown = page
         .items
@@ -45,10 +47,14 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
         .rev()
         .filter(|event| event.id.number <= to);
     let rows = shown.map(|event| row(context, place.realm, event));
-    let next = (after > 0).then(|| format!("{}?to={after}", place.address("events")));
+    let next = (after > 0).then(|| format!("{}?last={after}", place.address("events")));
     let table = Table::new(locale, Word::Events, Word::NoEvents, &COLUMNS)
         .with(rows)
         .next(next);
+    let table = Table {
+        total: Some(last),
+        ..table
+    };
     let page = context.page(
         Part::Tenants,
         context.say(Word::Events),

@@ -26,13 +26,19 @@ const SHOWN_MAX: usize = 200;
 
 /// The realms whose days can be compared.
 pub(super) async fn choose(context: PageContext) -> HttpResponse {
+    context
+        .answer((), async |context: &PageContext, ()| Ok(chosen(context)))
+        .await
+}
+
+fn chosen(context: &PageContext) -> Page {
     let (locale, platform) = (context.locale(), context.engine().platform());
     let columns = [
         (Word::Tenant, false),
         (Word::Mode, false),
         (Word::Day, false),
     ];
-    let (all, note, next) = cut(&context, realms(&platform).collect());
+    let (all, note, next) = cut(context, realms(&platform).collect());
     let rows = all.into_iter().map(|(tenant, mode)| {
         let place = TenantRealm::of(tenant, mode);
         vec![
@@ -45,27 +51,21 @@ pub(super) async fn choose(context: PageContext) -> HttpResponse {
         .with(rows)
         .part(note, next);
     let title = context.say(Word::Reconciliation);
-    context.show(Ok(context.page(
-        Part::Reconciliation,
-        title,
-        vec![Block::Table(table)],
-    )))
+    context.page(Part::Reconciliation, title, vec![Block::Table(table)])
 }
 
 /// The page of a day; the comparison follows later.
 pub(super) async fn day(context: PageContext, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = page(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), page).await
 }
 
 /// The comparison of a day, as a part by itself.
 pub(super) async fn part(context: PageContext, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = async {
-        let (place, asked) = (context.place(&path)?, asked(&context)?);
-        compared(&context, &place, asked).await
+    let made = async |context: &PageContext, path: &_| {
+        let (place, asked) = (context.place(path)?, asked(context)?);
+        compared(context, &place, asked).await
     };
-    let made = made.await;
-    context.show_part(made)
+    context.answer_part(path.into_inner(), made).await
 }
 
 fn form(context: &PageContext, day: BusinessDay, result: Option<Agreement>) -> Form {
@@ -134,7 +134,8 @@ async fn compared(
         to: day,
         result,
         after: None,
-        limit: Some(SHOWN_MAX),
+        // A file has all of them.
+        limit: context.is_page().then_some(SHOWN_MAX),
         counted: None,
     };
     let id = current::request().id;
@@ -145,6 +146,7 @@ async fn compared(
         .await;
     Ok(match found {
         Ok(found) => shown(context, place, &found).into(),
+        Err(why) if !context.is_page() => return Err(why.into()),
         // The form stays, so that another day can be asked for.
         Err(why) => vec![Block::Note(
             Tone::Bad,
@@ -198,9 +200,13 @@ fn table(context: &PageContext, items: impl Iterator<Item = ReconciledItem>) -> 
         (Word::Transfer, false),
     ];
     let link = |kind: &str, id: Option<String>| {
-        let place = id.as_ref().map(|id| format!("/console/{kind}/{id}"));
-        let open = id.map_or("", |_| context.say(Word::Open));
-        Cell::text(open).leads(place)
+        id.map_or_else(
+            || Cell::text(""),
+            |id| {
+                let place = format!("/console/{kind}/{id}");
+                Cell::text(context.say(Word::Open)).to(place).with_raw(id)
+            },
+        )
     };
     let rows = items.map(|it| {
         let other = it.counterparty;

@@ -151,15 +151,14 @@ fn written(context: &PageContext, place: &TenantRealm, found: &[AccountVoucher])
     if found.is_empty() {
         return None;
     }
-    let mut table = movements::table(
+    let table = movements::table(
         context.locale(),
         Word::OfThisRequest,
         place.realm,
         found,
         true,
     );
-    table.title = format!("{} · {}", table.title, place.title());
-    Some(Block::Table(table))
+    Some(Block::Table(table.of(&place.title(), place.realm.0)))
 }
 
 /// The events of a realm around the time of the request, with the request's calls to the bank. The period by which
@@ -187,14 +186,14 @@ async fn around(
         return Ok(Vec::new());
     }
     let rows = events.iter().map(|event| row(context, realm, event));
-    let mut table = Table::new(context.locale(), Word::RightAfter, Word::NoEvents, &COLUMNS);
-    table.title = format!("{} · {}", table.title, place.title());
+    let table = Table::new(context.locale(), Word::RightAfter, Word::NoEvents, &COLUMNS);
+    let table = table.of(&place.title(), realm.0);
     let last = events.last().map(|event| event.id.number);
     // The list of events goes down from a number: a page from there begins just behind the last row.
     let more = last.filter(|_| full);
     let size = u64::try_from(ROWS).map_or(1, |size| size);
     let more = more.and_then(|last| last.checked_add(size));
-    let more = more.map(|to| format!("{}?to={to}", place.address("events")));
+    let more = more.map(|to| format!("{}?last={to}", place.address("events")));
     let mut blocks = calls(context, place, &events, id).await?;
     blocks.push(Block::Table(table.with(rows).next(more)));
     Ok(blocks)

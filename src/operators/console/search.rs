@@ -43,8 +43,9 @@ pub(super) async fn page(context: PageContext) -> HttpResponse {
     if let Some(place) = leads(text) {
         return seen(&place);
     }
-    let made = looked(&context, text).await;
-    context.show(made)
+    let text = text.to_owned();
+    let made = async |context: &PageContext, text: &String| looked(context, text).await;
+    context.answer(text, made).await
 }
 
 /// The page of the one thing that a text names.
@@ -166,7 +167,7 @@ async fn by_external(
         Err(Failure::Rejected(_)) => {}
         Err(why) => return Err(why.into()),
     }
-    table.title = format!("{} · {}", table.title, place.title());
+    table = table.of(&place.title(), place.realm.0);
     Ok((!table.rows.is_empty()).then_some(Block::Table(table)))
 }
 
@@ -190,8 +191,8 @@ async fn by_text(
             continue;
         };
         let locale = context.locale();
-        let mut table = accounts::table(locale, Word::Accounts, place.realm, &of.accounts);
-        table.title = format!("{} · {}", table.title, place.title());
+        let table = accounts::table(locale, Word::Accounts, place.realm, &of.accounts);
+        let table = table.of(&place.title(), place.realm.0);
         let text: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
         let list = format!("{}?text={text}", place.address("accounts"));
         blocks.push(Block::Table(table.next(of.more.then_some(list))));

@@ -10,8 +10,9 @@ use caudal_http::words::Say as _;
 use caudal_ledger::time::Timestamp;
 
 use super::assets::address;
+use super::downloads::{DOWNLOAD, LIST, OF_PAGES};
 use super::page_context::{DisplayPreferences, PageContext};
-use super::view::{Block, CellKind, Page, Part, Takes, Tile, Tone};
+use super::view::{Block, CellKind, Page, Part, Table, Takes, Tile, Tone};
 use super::words::Word;
 
 /// The policy for a page of the console: it may load files of this service, nothing inline, and send forms to the
@@ -33,6 +34,8 @@ struct Frame {
     sought: String,
     /// The address to which changing language and theme leads back.
     here: String,
+    /// The address of the page's first tables as files, up to what names the table and the form.
+    file: String,
     at: Option<String>,
 }
 
@@ -47,6 +50,11 @@ impl Frame {
 
     fn file(&self, name: &str) -> String {
         address(name)
+    }
+
+    /// The address of a table as a file.
+    fn download(&self, table: &Table, form: &str) -> String {
+        format!("{}{LIST}={}&{DOWNLOAD}={form}", self.file, table.name)
     }
 }
 
@@ -119,8 +127,15 @@ impl PageContext {
         } else {
             format!("{}?{query}", self.path)
         };
+        let kept = self.asked.iter();
+        let kept = kept.filter(|(name, _)| !OF_PAGES.contains(&name.as_str()));
+        let kept: String = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(kept)
+            .finish();
+        let more = if kept.is_empty() { "" } else { "&" };
         Frame {
             preferences: self.preferences,
+            file: format!("{}?{kept}{more}", self.path),
             title: title.to_owned(),
             who: Some(self.session.who.name.clone()),
             token: self.session.token().to_owned(),
@@ -244,6 +259,7 @@ fn outside(preferences: DisplayPreferences, title: Word) -> Frame {
         token: String::new(),
         sought: String::new(),
         here: "/console/login".to_owned(),
+        file: String::new(),
         at: None,
     }
 }

@@ -14,8 +14,9 @@ use super::words::Word;
 
 /// Lists the tenants.
 pub(super) async fn list(context: PageContext) -> HttpResponse {
-    let made = Ok(all(&context));
-    context.show(made)
+    context
+        .answer((), async |context: &PageContext, ()| Ok(all(context)))
+        .await
 }
 
 fn all(context: &PageContext) -> Page {
@@ -50,8 +51,8 @@ fn all(context: &PageContext) -> Page {
 
 /// Shows a tenant.
 pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = tenant(&context, &path).await;
-    context.show(made)
+    let made = async |context: &PageContext, id: &String| tenant(context, id).await;
+    context.answer(path.into_inner(), made).await
 }
 
 async fn tenant(context: &PageContext, id: &str) -> Result<Page, ApiError> {
@@ -99,7 +100,12 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
         Word::Vouchers,
         Word::Transfers,
     ];
-    let more = [Word::Events, Word::Positions, Word::Reconciliation];
+    let more = [
+        Word::Events,
+        Word::Positions,
+        Word::Reconciliation,
+        Word::ClosedDays,
+    ];
     let columns: Vec<_> = columns
         .into_iter()
         .chain(more)
@@ -117,6 +123,7 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
             link(Word::Open, "events"),
             link(Word::Open, "positions"),
             link(Word::Open, "reconciliation"),
+            link(Word::Open, "days"),
         ]
     });
     Table::new(context.locale(), Word::Realms, Word::NoTenants, &columns).with(rows)

@@ -9,7 +9,7 @@ use caudal_ledger::ids::{RealmId, TransferId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::TransferStatus;
 
-use super::lists::{after, asked_page, note};
+use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::movements::counterparty;
 use super::page_context::{PageContext, TenantRealm};
@@ -81,9 +81,8 @@ async fn listed(
         .queries()
         .transfers(place.realm, filter, page)
         .await?;
-    let mut table = table(context.locale(), place.realm, &listing.items);
-    table.note = Some(note(context.locale(), &listing));
-    table.next = after(context, &listing);
+    let table = table(context.locale(), place.realm, &listing.items);
+    let table = whole(context, table, &listing);
     Ok(vec![Block::Form(form(context)), Block::Table(table)])
 }
 
@@ -92,8 +91,7 @@ pub(super) async fn of_realm(
     context: PageContext,
     path: web::Path<(String, String)>,
 ) -> HttpResponse {
-    let made = realm(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), realm).await
 }
 
 async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
@@ -109,8 +107,8 @@ async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, A
 
 /// The transfers of an account.
 pub(super) async fn of_account(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = account(&context, &path).await;
-    context.show(made)
+    let made = async |context: &PageContext, key: &String| account(context, key).await;
+    context.answer(path.into_inner(), made).await
 }
 
 async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
@@ -131,8 +129,8 @@ async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
 
 /// Shows a transfer.
 pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = single(&context, &path).await;
-    context.show(made)
+    let made = async |context: &PageContext, id: &String| single(context, id).await;
+    context.answer(path.into_inner(), made).await
 }
 
 async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {

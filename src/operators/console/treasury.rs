@@ -9,7 +9,7 @@ use caudal_http::current;
 use caudal_http::errors::ApiError;
 use caudal_ledger::time::BusinessDay;
 
-use super::lists::{after, asked_page, note};
+use super::lists::{asked_page, whole};
 use super::page_context::{PageContext, TenantRealm};
 use super::places::address;
 use super::view::{Block, Cell, CellKind, Field, Form, Page, Part, ROWS, Table, Takes, Tile, Tone};
@@ -58,8 +58,9 @@ async fn collectors(context: &PageContext) -> Result<Vec<OnAccount>, ApiError> {
 
 /// Shows the collector accounts, or that of a realm.
 pub(super) async fn page(context: PageContext) -> HttpResponse {
-    let made = made(&context).await;
-    context.show(made)
+    context
+        .answer((), async |context: &PageContext, ()| made(context).await)
+        .await
 }
 
 async fn made(context: &PageContext) -> Result<Page, ApiError> {
@@ -78,8 +79,9 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
 
 /// The equation of every collector account, for the overview.
 pub(super) async fn equation(context: PageContext) -> HttpResponse {
-    let made = lines(&context).await;
-    context.show_part(made)
+    context
+        .answer_part((), async |context: &PageContext, ()| lines(context).await)
+        .await
 }
 
 async fn lines(context: &PageContext) -> Result<Vec<Block>, ApiError> {
@@ -222,7 +224,9 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
             Cell::text(context.say(made)).leads(place),
         ]
     });
-    Table::new(locale, Word::Terms, Word::NothingHere, &columns).with(rows)
+    let table = Table::new(locale, Word::Terms, Word::NothingHere, &columns).with(rows);
+    let cbu = &it.collector.cbu;
+    table.of(cbu, cbu)
 }
 
 /// What the free balance is made of.
@@ -254,8 +258,7 @@ pub(super) async fn positions(
     context: PageContext,
     path: web::Path<(String, String)>,
 ) -> HttpResponse {
-    let made = listed(&context, &path).await;
-    context.show(made)
+    context.answer(path.into_inner(), listed).await
 }
 
 async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
@@ -295,9 +298,8 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
             locale.maybe_time(it.last_movement_at),
         ]
     });
-    let mut table = Table::new(locale, Word::Positions, Word::NoAccounts, &columns).with(rows);
-    table.note = Some(note(locale, &listing));
-    table.next = after(context, &listing);
+    let table = Table::new(locale, Word::Positions, Word::NoAccounts, &columns).with(rows);
+    let table = whole(context, table, &listing);
     let form = Form {
         title: context.say(Word::Filter).to_owned(),
         action: context.path.clone(),

@@ -5,6 +5,9 @@
 //!
 //! **Bounds.** A page shows what the API gives: lists have pages of [`ROWS`].
 
+use std::fmt::Display;
+
+use caudal_http::current::Language;
 use caudal_ledger::time::Timestamp;
 
 use super::locale::Locale;
@@ -31,6 +34,8 @@ pub(super) struct Column {
 pub(super) struct Table {
     /// The heading.
     pub title: String,
+    /// The name of its file, unique on its page: the heading in English until something is added to it.
+    pub name: String,
     /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows, each with a cell for each column.
@@ -41,6 +46,8 @@ pub(super) struct Table {
     pub note: Option<String>,
     /// The address of the next page.
     pub next: Option<String>,
+    /// How many rows the whole list has, where that is known.
+    pub total: Option<u64>,
 }
 
 impl Table {
@@ -52,12 +59,23 @@ impl Table {
         };
         Self {
             title: locale.say(title).to_owned(),
+            name: file_name(title),
             columns: columns.iter().map(column).collect(),
             rows: Vec::new(),
             empty: locale.say(empty),
             note: None,
             next: None,
+            total: None,
         }
+    }
+
+    /// The table of one of several realms or accounts: their name is added to the heading, and their number to the
+    /// name of the file.
+    #[must_use]
+    pub(super) fn of(mut self, title: &str, number: impl Display) -> Self {
+        self.title = format!("{} · {title}", self.title);
+        self.name = format!("{}-{number}", self.name);
+        self
     }
 
     /// Adds rows.
@@ -80,6 +98,20 @@ impl Table {
         self.note = Some(note);
         self.next(next)
     }
+}
+
+/// The name of the file with a table: its heading in English, in the letters of an address.
+fn file_name(title: Word) -> String {
+    let title = Locale(Language::English).say(title).chars();
+    title
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
+        .collect()
 }
 
 /// What a field of a form takes.

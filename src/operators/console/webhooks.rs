@@ -12,7 +12,7 @@ use caudal_ledger::deliveries::Ending;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::WebhookId;
 
-use super::lists::{after, asked_page, cut};
+use super::lists::{asked_page, cut, whole};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::words::Word;
@@ -29,8 +29,9 @@ const ENDINGS: [(&str, Ending); 3] = [
 
 /// Lists the webhooks.
 pub(super) async fn list(context: PageContext) -> HttpResponse {
-    let made = listed(&context).await;
-    context.show(made)
+    context
+        .answer((), async |context: &PageContext, ()| listed(context).await)
+        .await
 }
 
 async fn listed(context: &PageContext) -> Result<Page, ApiError> {
@@ -72,8 +73,8 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
 
 /// Shows a webhook with its deliveries.
 pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = single(&context, &path).await;
-    context.show(made)
+    let made = async |context: &PageContext, id: &String| single(context, id).await;
+    context.answer(path.into_inner(), made).await
 }
 
 async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
@@ -89,11 +90,11 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         .queries()
         .deliveries(id.realm, id.number, ending, page)
         .await?;
-    let next = after(context, &found);
     let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
     blocks.push(known(context, &place, webhook(id.realm, &view)));
     blocks.push(Block::Form(form(context)));
-    blocks.push(Block::Table(table(context, id, &found.items).next(next)));
+    let table = table(context, id, &found.items);
+    blocks.push(Block::Table(whole(context, table, &found)));
     let above = vec![(
         context.say(Word::Webhooks).to_owned(),
         "/console/webhooks".to_owned(),

@@ -298,6 +298,13 @@ texts! {
     Opening = "Saldo inicial del banco", "Bank's opening balance";
     Closing = "Saldo final del banco", "Bank's closing balance";
     Unexplained = "Sin explicar", "Unexplained";
+    ClosedDays = "Días cerrados", "Closed days";
+    ClosedDay = "Día cerrado", "Closed day";
+    NoClosedDays = "Todavía no se cerró ningún día.", "No day is closed yet.";
+    AccountsWithCvu = "Cuentas con CVU", "Accounts with a CVU";
+    PublicKey = "Clave pública", "Public key";
+    Differences = "Diferencias", "Differences";
+    Checkpoint = "Comprobación firmada", "Signed checkpoint";
     CollectorDay = "Día de la cuenta recaudadora", "Day of the collector account";
     NotListed = "El banco ya no lo informa", "No longer listed by the bank";
     ChangedAtBank = "Cambió en el banco", "Changed at the bank";

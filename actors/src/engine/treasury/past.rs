@@ -9,9 +9,11 @@
 //! still grow; an older one is final, and all its pages are of the same cut.
 
 use caudal_ledger::balance::Balance;
+use caudal_ledger::books::HouseBalances;
+use caudal_ledger::days::DayRecord;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::statements::SETTLING;
-use caudal_ledger::time::Timestamp;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
@@ -36,10 +38,31 @@ pub struct Cut {
 }
 
 impl Cut {
+    /// The cut at the end of a day, given the sums of all days up to it.
+    const fn of(at: Timestamp, sums: &Added) -> Self {
+        Self {
+            at,
+            sequence: sums.vouchers,
+            available: sums.available,
+            held: sums.held,
+        }
+    }
+
     /// All money that belonged to clients.
     pub const fn owed(&self) -> Sum {
         self.available.plus(self.held)
     }
+}
+
+/// The treasury at the end of a day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PastTreasury {
+    /// What belonged to clients.
+    pub cut: Cut,
+    /// The PSP's own accounts of the books.
+    pub house: HouseBalances,
+    /// The day as it was closed; `None` while it is not.
+    pub closed: Option<DayRecord>,
 }
 
 /// The balance of an account at an instant, and the number of its movements.
@@ -63,27 +86,9 @@ fn ends_a_day(at: Timestamp) -> bool {
     at == at.business_day().end()
 }
 
-/// The cut at the end of a day: the sums of all days up to it.
-fn of_days(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreError> {
-    let Added {
-        available,
-        held,
-        vouchers,
-        suspense: _,
-        outgoing: _,
-        house: _,
-    } = reads::added_until(store, realm, at)?;
-    Ok(Cut {
-        at,
-        sequence: vouchers,
-        available,
-        held,
-    })
-}
-
 fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreError> {
     if ends_a_day(at) {
-        return of_days(store, realm, at);
+        return Ok(Cut::of(at, &reads::added_until(store, realm, at)?));
     }
     let mut cut = Cut {
         at,
@@ -112,6 +117,26 @@ fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreErr
 }
 
 impl Queries<'_> {
+    /// The treasury at the end of a day, with the bank's side if the day is closed.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no turn to read comes in time.
+    pub async fn past_treasury(
+        self,
+        realm: RealmId,
+        day: BusinessDay,
+    ) -> Result<PastTreasury, Failure> {
+        let read = move |store: &dyn Index| {
+            let sums = reads::added_until(store, realm, day.end())?;
+            Ok(PastTreasury {
+                cut: Cut::of(day.end(), &sums),
+                house: sums.house,
+                closed: reads::days::of(store, realm, day)?,
+            })
+        };
+        self.0.scan(realm, ReadCost::Page, read).await
+    }
+
     /// The sums of the clients' money at an instant. At the end of a day this sums up the days; at any other instant it
     /// reads every account.
     pub async fn cut(self, realm: RealmId, at: Timestamp) -> Result<Cut, Failure> {

@@ -2,6 +2,7 @@
 
 use super::books::{BOOK_DAY, BOOK_PLACE};
 use super::collector::{COLLECTOR, COLLECTOR_DAY, COLLECTOR_OF};
+use super::days::CLOSED_DAY;
 use super::rests::REST;
 use super::*;
 
@@ -32,6 +33,7 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         WEBHOOK | PROGRESS | DELIVERY => "webhooks",
         PENDING | ENROLLING | TOTALS | USAGE => "sums and what waits",
         0x38..=0x3f => "cases",
+        CLOSED_DAY => "closed days",
         0x42 | 0x43 | BOOK_DAY => "marks and days",
         COLLECTOR | COLLECTOR_OF | COLLECTOR_DAY | BOOK_PLACE => "movements of collector accounts",
         _ => return None,

@@ -2,6 +2,7 @@
 
 use caudal_ledger::cases::{CaseFact, CollectorFact, UnbookedFact};
 use caudal_ledger::coverage::CoverageFact;
+use caudal_ledger::days::DayFact;
 use caudal_ledger::deliveries::DeliveryFact;
 use caudal_ledger::facts::{AccountFact, Answer, BankCall, LedgerFact, PlatformFact, RealmFact};
 use caudal_ledger::people::PeopleFact;
@@ -14,8 +15,8 @@ use caudal_storage::{Entry, StoreError};
 use serde::de::DeserializeOwned;
 
 use crate::records::{
-    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DELIVERIES, LEDGER,
-    PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode,
+    ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DAYS, DELIVERIES,
+    LEDGER, PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode,
     unknown_kind,
 };
 
@@ -41,6 +42,7 @@ pub(super) fn readable(entry: &Entry) -> Result<(), StoreError> {
         AUDIT => is::<AuditFact>(entry),
         APPROVALS => is::<ApprovalFact>(entry),
         COVERAGE => is::<CoverageFact>(entry),
+        DAYS => is::<DayFact>(entry),
         // parts of a text
         ANSWER_PARTS => Ok(()),
         kind => Err(unknown_kind(kind)),

@@ -3,6 +3,7 @@
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::coverage::CoverageFact;
+use caudal_ledger::days::DayFact;
 use caudal_ledger::events::{Event, EventKind, Subject};
 use caudal_ledger::facts::{AccountFact, LedgerFact, RealmFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -14,8 +15,8 @@ use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
 use crate::records::projection::{EventRow, SubjectNote, VoucherPlace};
 use crate::records::{
-    CASES, COVERAGE, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys,
-    realm_stream,
+    CASES, COVERAGE, DAYS, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode,
+    keys, realm_stream,
 };
 
 /// How many rows are read at once for the search of gaps.
@@ -80,6 +81,23 @@ pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, S
     }
 }
 
+/// The number of the last event of a realm up to an instant; 0 if there is none. Times are roughly in the order of the
+/// numbers, so near the instant it may be one of its neighbours; it is the same at every reading.
+pub fn last_until(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<u64, StoreError> {
+    let (mut low, mut high) = (0, super::totals(store, realm)?.events.strict_add(1));
+    // Events up to `low` are not after the instant, and `high` is.
+    while high.strict_sub(low) > 1 {
+        let middle = u64::midpoint(low, high);
+        let event = row_at(store, realm, middle)?.ok_or_else(lost)?;
+        if time(store, &event)? <= at {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
 /// The first number up to `last` without an event; `None` if there is no gap.
 pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
     let mut seen = 0;
@@ -134,6 +152,10 @@ pub fn event(
         },
         (None, REALM) => voucher_type(store, realm, event.kind, &entry)?,
         (None, COVERAGE) => Subject::Coverage(decode::<CoverageFact>(&entry.body)?),
+        (None, DAYS) => match decode(&entry.body)? {
+            DayFact::Closed(day) => Subject::Day(day),
+            DayFact::BankKnown { .. } => return Err(lost()),
+        },
         (None, SUSPENSE) => Subject::Suspense(Box::new(decode::<Suspense>(&entry.body)?)),
         _ => return Err(lost()),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use caudal_ledger::cases::{CaseFact, CollectorFact, UnbookedFact};
-
+use caudal_ledger::days::DayFact;
 use caudal_ledger::people::PeopleFact;
 use caudal_ledger::people::approvals::ApprovalFact;
 use caudal_ledger::people::audit::{AuditFact, AuditOutcome};
@@ -48,6 +48,7 @@ fn every_variant_of_every_fact_has_a_sample() {
         missing::<CaseFact>(&cases::facts()),
         missing::<UnbookedFact>(&cases::unbooked()),
         missing::<CollectorFact>(&cases::collector()),
+        missing::<DayFact>(&days::facts()),
         missing::<WebhookFact>(&webhooks::facts()),
         missing::<PeopleFact>(&people::facts()),
         missing::<ApprovalFact>(&people::approvals()),

@@ -14,6 +14,7 @@ use caudal_ledger::limits::{LimitKind, Window};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_storage::SortOrder;
 
+use super::super::lists::{asked_page, whole};
 use super::super::locale::Locale;
 use super::super::movements;
 use super::super::page_context::{PageContext, TenantRealm};
@@ -31,8 +32,8 @@ const INSTANT_MAX: usize = 40;
 
 /// Shows an account.
 pub(crate) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = made(&context, &path).await;
-    context.show(made)
+    let page = async |context: &PageContext, key: &String| made(context, key).await;
+    context.answer(path.into_inner(), page).await
 }
 
 async fn made(context: &PageContext, key: &str) -> Result<Page, ApiError> {
@@ -84,11 +85,11 @@ async fn events(
     let (engine, realm) = (context.engine(), place.realm);
     let found = engine
         .queries()
-        .account_events(realm, account.number, BRIEF);
+        .account_events(realm, account.number, context.rows(BRIEF));
     let (items, more) = found.await?;
     let rows = items.iter().map(|event| row(context, realm, event));
     let mut table = Table::new(context.locale(), Word::Events, Word::NoEvents, &COLUMNS).with(rows);
-    if more && items.len() < BRIEF {
+    if more && items.len() < context.rows(BRIEF) {
         // They come from the newest events of the realm, which are not searched to the end.
         table.title = format!("{} · {}", table.title, context.say(Word::NewestOfRealm));
     }
@@ -297,7 +298,7 @@ async fn holds(
     let listing = context
         .engine()
         .queries()
-        .holds(place.realm, target, None, newest(BRIEF))
+        .holds(place.realm, target, None, asked_page(context, BRIEF))
         .await?;
     let columns = [
         (Word::CreatedAt, false),
@@ -324,7 +325,8 @@ async fn holds(
             Cell::maybe_code(body.id_externo),
         ]
     });
-    Ok(Table::new(locale, Word::Holds, Word::NoHolds, &columns).with(rows))
+    let table = Table::new(locale, Word::Holds, Word::NoHolds, &columns).with(rows);
+    Ok(whole(context, table, &listing))
 }
 
 /// The actor's state in memory, next to the state on disk, with the last calls to the bank.

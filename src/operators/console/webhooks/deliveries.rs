@@ -18,8 +18,8 @@ use crate::admin::people::Power;
 
 /// Shows a delivery.
 pub(crate) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = made(&context, &path).await;
-    context.show(made)
+    let page = async |context: &PageContext, id: &String| made(context, id).await;
+    context.answer(path.into_inner(), page).await
 }
 
 fn known(context: &PageContext, text: &str) -> Result<DeliveryId, Rejection> {

@@ -61,6 +61,12 @@ states! {
     "in": Good, "Entra", "In";
     "out": Quiet, "Sale", "Out";
 
+    // The bank's side of closed days.
+    "known": Good, "El banco respondió", "The bank answered";
+    "late": Good, "El banco respondió después", "The bank answered later";
+    "absent": Quiet, "Sin saldo del banco", "No balance from the bank";
+    "contradicted": Bad, "El banco la terminó de otra forma", "Ended otherwise by the bank";
+
     // Cases.
     "transfer": Quiet, "Transferencia", "Transfer";
     "suspense": Quiet, "Suspenso", "Suspense";

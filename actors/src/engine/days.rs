@@ -1,0 +1,521 @@
+//! Closes days, and reads closed ones.
+//!
+//! **Shape.** A day is closed when it has been over for a grace that is longer than the clock's slack: from then on no
+//! movement enters it. Its figures are read where they are kept: the sums of days, the balance after the last movement of
+//! each account, the bank's statement. Then the realm's supervisor records them as one fact. Nobody waits for it.
+//!
+//! **The tree** is built block by block, and only the blocks' roots are kept. A thread of its own does that, which gives
+//! way to those that serve: it reads every account of the realm, so it takes longer while the machine is busy. A proof
+//! reads the block of its account again, and is refused if that does not give the root that was signed.
+//!
+//! **Order.** Days are closed one after the other, from the day on which the tenant was created. Days that were missed
+//! while the service was down are closed at the next start, in order.
+//!
+//! **Failure.** If a day cannot be closed now, it is closed by a later round. If the bank does not answer, the day is
+//! closed without its side, which is added when the bank answers.
+
+use std::sync::Arc;
+use std::thread;
+
+use caudal_ledger::balance::Balance;
+use caudal_ledger::chain::Digest;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::days::{
+    BankOfDay, BankSide, ClosedBook, ClosedDay, DayDifference, DayFigures, DayRecord, LateBank,
+    SaltKey, TreeBlock, due_day,
+};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::reconciliation::ReconciliationTotals;
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::seal::{
+    BLOCK_LEAVES, DayLeaf, PathStep, SumNode, TreeBuilder, climb, path, signed_note,
+};
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{Index, SortOrder, StoreError, give_way};
+use serde::Deserialize;
+use tokio::sync::oneshot;
+
+use super::lists::{ListPage, Listing, Range};
+use super::read_slots::ReadCost;
+use super::{Ledger, Queries, Requester, value};
+use crate::failure::Failure;
+use crate::platform::realms;
+use crate::ports::seals::SealKeyName;
+use crate::realms::RecordDay;
+use crate::records::projection::VoucherPlace;
+use crate::records::{LEDGER, PROFILE, account_stream, decode, keys, reads};
+
+/// How many rows of the directory are read at once.
+const ROWS: usize = 1000;
+/// How many days without the bank's side are asked about in a round, the newest first.
+const PENDING_MAX: usize = 31;
+
+/// The proof of what an account had at the end of a day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DayProof {
+    /// The account at the end of the day.
+    pub leaf: DayLeaf,
+    /// The steps from the leaf to the root.
+    pub path: Vec<PathStep>,
+    /// The day.
+    pub day: Arc<ClosedDay>,
+}
+
+/// The leaves of a block.
+#[derive(Default)]
+struct BlockLeaves {
+    /// Accounts that had a CVU at the end of the day, at most [`BLOCK_LEAVES`].
+    leaves: Vec<(AccountNo, DayLeaf)>,
+    /// The number from which the next block is read; `None` at the end of the realm.
+    next: Option<AccountNo>,
+}
+
+impl BlockLeaves {
+    fn nodes(&self) -> Vec<SumNode> {
+        self.leaves.iter().map(|(_, leaf)| leaf.node()).collect()
+    }
+}
+
+impl Ledger<'_> {
+    /// The realms whose days are closed here.
+    pub fn realms_with_days(self) -> Vec<RealmId> {
+        let platform = self.0.platform();
+        let all = realms(&platform).map(|(tenant, mode)| tenant.realm(mode));
+        all.filter(|realm| self.0.realms.is_served(*realm))
+            .collect()
+    }
+
+    /// Closes the next day of a realm if it has been over for `grace` milliseconds. Returns the day; `None` if none is
+    /// due, or if this service signs nothing.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read, or the day cannot be recorded now. [`Failure::Damaged`] when the accounts do not
+    /// add up to the sums of the realm: then nothing is recorded.
+    pub async fn close_next_day(
+        self,
+        realm: RealmId,
+        grace: u64,
+        request_id: &str,
+    ) -> Result<Option<BusinessDay>, Failure> {
+        let (origin, created) = Queries(self.0).origin_of(realm)?;
+        let name = SealKeyName {
+            origin,
+            generation: 1,
+        };
+        let Some(salts) = self.0.realms.outside.seals.salts(&name) else {
+            return Ok(None);
+        };
+        let last = self
+            .0
+            .scan(realm, ReadCost::Page, move |store| {
+                reads::days::last(store, realm)
+            })
+            .await?;
+        let closed = last.as_ref().map(|last| last.day.figures.date);
+        let due = due_day(closed, created.business_day(), self.0.now(), grace);
+        let Some(date) = due else {
+            return Ok(None);
+        };
+        let last = last.map(|record| record.day);
+        let day = self
+            .figures(realm, (date, last), (&name, salts), request_id)
+            .await?;
+        let requester = Requester::uncounted(request_id.to_owned());
+        value(self.0.order(realm, RecordDay::Closed(day), requester).await)?;
+        Ok(Some(date))
+    }
+
+    /// Asks the bank about the closed days that lack its side, the newest first. Returns how many it has answered.
+    ///
+    /// # Errors
+    /// As [`Self::close_next_day`]. A bank that does not answer is no error.
+    pub async fn complete_days(self, realm: RealmId, request_id: &str) -> Result<usize, Failure> {
+        let newest =
+            move |store: &dyn Index| reads::days::page(store, realm, (None, None), PENDING_MAX);
+        let days = self.0.scan(realm, ReadCost::Page, newest).await?;
+        let mut completed = 0_usize;
+        for record in days.iter().filter(|record| record.waits_for_bank()) {
+            let date = record.day.figures.date;
+            let BankSide::Known(bank) = Queries(self.0).bank_of(realm, date, request_id).await?
+            else {
+                break;
+            };
+            let requester = Requester::uncounted(request_id.to_owned());
+            let order = RecordDay::Bank(date, bank);
+            value(self.0.order(realm, order, requester).await)?;
+            completed = completed.strict_add(1);
+        }
+        Ok(completed)
+    }
+
+    /// The figures of a day, sealed.
+    async fn figures(
+        self,
+        realm: RealmId,
+        (date, last): (BusinessDay, Option<ClosedDay>),
+        (name, salts): (&SealKeyName, SaltKey),
+        request_id: &str,
+    ) -> Result<Box<ClosedDay>, Failure> {
+        let queries = Queries(self.0);
+        let bank = queries.bank_of(realm, date, request_id).await?;
+        let (accounts, blocks) = queries.blocks(realm, date, salts).await?;
+        let root = blocks.iter().map(|block| block.node);
+        let root = root.collect::<TreeBuilder>().root();
+        let end = date.end();
+        let sums = move |store: &dyn Index| {
+            let (books, _) = reads::books::until(store, realm, end)?;
+            let vouchers = reads::added_until(store, realm, end)?.vouchers;
+            Ok((
+                books,
+                vouchers,
+                reads::events::last_until(store, realm, end)?,
+            ))
+        };
+        let (books, vouchers, events) = self.0.scan(realm, ReadCost::Page, sums).await?;
+        if books.clients != root.available.plus(root.held) {
+            tracing::error!(
+                realm = realm.0,
+                %date,
+                "the accounts do not add up to the clients' money; the day is not closed"
+            );
+            return Err(Failure::Damaged);
+        }
+        let late = match &last {
+            Some(last) => queries.late_since(realm, last).await?,
+            None => Vec::new(),
+        };
+        let figures = DayFigures {
+            date,
+            accounts,
+            root,
+            blocks,
+            suspense: books.suspense,
+            books: books.controls().into_iter().map(ClosedBook::from).collect(),
+            vouchers,
+            events,
+            bank,
+            late,
+            previous: last.map(|last| last.digest),
+        };
+        self.signed(name, figures)
+    }
+
+    fn signed(self, name: &SealKeyName, figures: DayFigures) -> Result<Box<ClosedDay>, Failure> {
+        let signer = &self.0.realms.outside.seals;
+        let text = figures.checkpoint(&name.origin).text();
+        let signed = signer.key(name).zip(signer.sign(name, text.as_bytes()));
+        let (key, signature) = signed.ok_or(Failure::Bug)?;
+        Ok(Box::new(ClosedDay {
+            figures,
+            digest: Digest::of(text.as_bytes()),
+            key,
+            checkpoint: signed_note(&text, &name.origin, &key.public, &signature),
+        }))
+    }
+}
+
+impl Queries<'_> {
+    /// A closed day; `None` while it is not closed.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no turn to read comes in time.
+    pub async fn closed_day(
+        self,
+        realm: RealmId,
+        date: BusinessDay,
+    ) -> Result<Option<DayRecord>, Failure> {
+        let read = move |store: &dyn Index| reads::days::of(store, realm, date);
+        self.0.scan(realm, ReadCost::Page, read).await
+    }
+
+    /// The closed days of a period, both ends included, the newest first. The number of a row is its day, counted from
+    /// 1970.
+    ///
+    /// # Errors
+    /// As [`Self::closed_day`].
+    pub async fn closed_days(
+        self,
+        realm: RealmId,
+        period: (Option<BusinessDay>, Option<BusinessDay>),
+        page: ListPage,
+    ) -> Result<Listing<DayRecord>, Failure> {
+        let read = move |store: &dyn Index| listed(store, realm, period, &page);
+        self.0.scan(realm, ReadCost::Page, read).await
+    }
+
+    /// The proof of what an account had at the end of a closed day.
+    ///
+    /// # Errors
+    /// [`Rejection::DayNotClosed`], and [`Rejection::AccountNotFound`] for an account that had no CVU at the end of that
+    /// day. [`Failure::Damaged`] when the accounts no longer give the root that was signed.
+    pub async fn day_proof(
+        self,
+        realm: RealmId,
+        date: BusinessDay,
+        cvu: Cvu,
+    ) -> Result<DayProof, Failure> {
+        let record = self.closed_day(realm, date).await?;
+        let day = record.ok_or(Rejection::DayNotClosed)?.day;
+        let (origin, _) = self.origin_of(realm)?;
+        let name = SealKeyName {
+            origin,
+            generation: day.key.generation,
+        };
+        let salts = self.0.realms.outside.seals.salts(&name);
+        let salts = salts.ok_or(Failure::Bug)?;
+        let read = move |store: &dyn Index| {
+            let Some(account) = reads::account_of_cvu(store, realm, cvu)? else {
+                return Ok(None);
+            };
+            let Some((place, block)) = day.figures.block_of(account) else {
+                return Ok(None);
+            };
+            let found = leaves(store, realm, date, &salts, block.first)?;
+            let mut all = found.leaves.iter();
+            let Some(at) = all.position(|(number, _)| *number == account) else {
+                return Ok(None);
+            };
+            let mut steps = path(&found.nodes(), at);
+            let roots = day.figures.blocks.iter().map(|block| block.node);
+            steps.extend(path(&roots.collect::<Vec<_>>(), place));
+            Ok(found.leaves.get(at).map(|(_, leaf)| DayProof {
+                leaf: *leaf,
+                path: steps,
+                day: Arc::new(day),
+            }))
+        };
+        let proof = self.0.scan(realm, ReadCost::Scan, read).await?;
+        let proof = proof.ok_or(Rejection::AccountNotFound)?;
+        if climb(proof.leaf.node(), &proof.path) != proof.day.figures.root {
+            tracing::error!(realm = realm.0, %date, "the accounts of a closed day have changed");
+            return Err(Failure::Damaged);
+        }
+        Ok(proof)
+    }
+
+    /// The name of a realm in its checkpoints, and when its tenant was created.
+    fn origin_of(self, realm: RealmId) -> Result<(String, Timestamp), Failure> {
+        let platform = self.0.platform();
+        let mut all = realms(&platform);
+        let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
+        let (tenant, mode) = found.ok_or(Rejection::TenantNotFound)?;
+        let origin = format!("caudal/{}/{}", tenant.id, mode.as_str());
+        Ok((origin, tenant.created_at))
+    }
+
+    /// The bank's side of a day. A bank that fails or does not answer leaves it pending.
+    async fn bank_of(
+        self,
+        realm: RealmId,
+        date: BusinessDay,
+        request_id: &str,
+    ) -> Result<BankSide, Failure> {
+        let on = self.0.realms.collectors.of(realm);
+        if on.is_none_or(|on| on.realms.len() > 1) {
+            return Ok(BankSide::Absent);
+        }
+        let asked = async {
+            let report = self.collector_day(realm, date, request_id).await?;
+            let compared = self.reconcile(realm, date, request_id).await?;
+            Ok::<_, Failure>((report, compared))
+        };
+        let (report, compared) = match asked.await {
+            Ok(both) => both,
+            Err(Failure::Bank(_) | Failure::NotRead(_) | Failure::BankReadsLimited) => {
+                return Ok(BankSide::Pending);
+            }
+            Err(why) => return Err(why),
+        };
+        let Some(sums) = report.sums else {
+            // The bank keeps no statement of the day.
+            return Ok(BankSide::Absent);
+        };
+        let mut totals = ReconciliationTotals::default();
+        for movement in &compared {
+            totals.count(movement.judged, None);
+        }
+        Ok(BankSide::Known(Box::new(BankOfDay {
+            balance: sums.closing,
+            at: self.0.now(),
+            digest: report.digest,
+            unexplained: sums.unexplained(),
+            differences: DayDifference::of(&totals),
+        })))
+    }
+
+    /// The bank's side of days before `last` and of `last` itself, as far as it was learned after `last` was closed.
+    async fn late_since(self, realm: RealmId, last: &ClosedDay) -> Result<Vec<LateBank>, Failure> {
+        let date = last.figures.date;
+        self.0
+            .scan(realm, ReadCost::Page, move |store| {
+                reads::days::late_after(store, realm, date, PENDING_MAX)
+            })
+            .await
+    }
+
+    /// The blocks of a day's tree, and how many accounts are in them. They are read on a thread of their own.
+    async fn blocks(
+        self,
+        realm: RealmId,
+        date: BusinessDay,
+        salts: SaltKey,
+    ) -> Result<(u64, Vec<TreeBlock>), Failure> {
+        let store = Arc::clone(&self.0.store);
+        let (reply, found) = oneshot::channel();
+        let build = move || {
+            give_way();
+            let made = blocks(store.as_ref(), (realm, date), &salts, || reply.is_closed());
+            // Nobody wants it if the service stops.
+            reply.send(made).ok();
+        };
+        let thread = thread::Builder::new().name("caudal-days".to_owned());
+        thread.spawn(build).map_err(|_| Failure::Overloaded)?;
+        // A thread that panics leaves the reply.
+        found.await.map_err(|_| Failure::Bug)?
+    }
+}
+
+/// All blocks of a day's tree, and how many accounts are in them; stops when nobody wants them any more.
+fn blocks(
+    store: &dyn Index,
+    (realm, date): (RealmId, BusinessDay),
+    salts: &SaltKey,
+    is_over: impl Fn() -> bool,
+) -> Result<(u64, Vec<TreeBlock>), Failure> {
+    let (mut accounts, mut blocks) = (0_u64, Vec::new());
+    let mut from = Some(AccountNo(1));
+    while let Some(first) = from {
+        if is_over() {
+            return Err(Failure::ShuttingDown);
+        }
+        let found = leaves(store, realm, date, salts, first)?;
+        let node = found.nodes().into_iter().collect::<TreeBuilder>().root();
+        let first = found.leaves.first().map(|(number, _)| *number);
+        blocks.extend(first.map(|first| TreeBlock { first, node }));
+        let count = u64::try_from(found.leaves.len()).map_err(|_| Failure::Bug)?;
+        accounts = accounts.strict_add(count);
+        from = found.next;
+    }
+    Ok((accounts, blocks))
+}
+
+/// The leaves of the block that begins at an account number.
+fn leaves(
+    store: &dyn Index,
+    realm: RealmId,
+    date: BusinessDay,
+    salts: &SaltKey,
+    first: AccountNo,
+) -> Result<BlockLeaves, StoreError> {
+    let end = date.end();
+    let mut found = BlockLeaves::default();
+    let mut from = keys::directory_of(realm, first);
+    let to = keys::after_prefix(&keys::directory(realm));
+    loop {
+        let rows = store.scan(&from, &to, SortOrder::Ascending, ROWS)?;
+        for (key, row) in &rows {
+            let number = keys::account_of(key)?;
+            if found.leaves.len() == BLOCK_LEAVES {
+                found.next = Some(number);
+                return Ok(found);
+            }
+            if let Some((cvu, last)) = stood(store, (realm, number), row, end)? {
+                let salt = salts.salt(date, number);
+                found.leaves.push((number, leaf(salt, cvu, last.as_ref())));
+            }
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == ROWS => from = [key.as_slice(), &[0]].concat(),
+            Some(_) | None => return Ok(found),
+        }
+    }
+}
+
+/// What of an account's row a leaf needs.
+#[derive(Deserialize)]
+struct RowOfLeaf {
+    cvu: Option<Cvu>,
+    created_at: Timestamp,
+}
+
+/// The CVU that an account had at an instant, and its last voucher up to then, given its row of now: an account gets a CVU
+/// only once. `None` for an account that had no CVU.
+fn stood(
+    store: &dyn Index,
+    (realm, account): (RealmId, AccountNo),
+    row: &[u8],
+    at: Timestamp,
+) -> Result<Option<(Cvu, Option<Voucher>)>, StoreError> {
+    let row: RowOfLeaf = decode(row)?;
+    let Some(cvu) = row.cvu.filter(|_| row.created_at <= at) else {
+        return Ok(None);
+    };
+    let stream = |kind| account_stream(realm, account, kind);
+    if let Some(sequence) = store.seq_at(stream(LEDGER), at.millis())? {
+        let last = reads::voucher(store, realm, VoucherPlace { account, sequence })?;
+        return Ok(Some((cvu, last)));
+    }
+    let head = store.head(stream(PROFILE))?;
+    if head.is_some_and(|head| head.at <= at.millis()) {
+        return Ok(Some((cvu, None)));
+    }
+    // The profile has changed since.
+    let then = reads::statements::profile_at(store, realm, account, at)?;
+    Ok(then.and_then(|then| then.cvu).map(|cvu| (cvu, None)))
+}
+
+fn leaf(salt: [u8; 32], cvu: Cvu, last: Option<&Voucher>) -> DayLeaf {
+    let balance = last.map_or_else(Balance::default, |voucher| voucher.after);
+    DayLeaf {
+        salt,
+        cvu,
+        available: balance.available.into(),
+        held: balance.held.into(),
+        sequence: last.map_or(0, |voucher| voucher.sequence),
+        chain: last.map_or_else(Digest::default, |voucher| voucher.hash),
+    }
+}
+
+/// A page of the closed days of a period. Days have no gaps, so their number is known from both ends.
+fn listed(
+    store: &dyn Index,
+    realm: RealmId,
+    (first, last): (Option<BusinessDay>, Option<BusinessDay>),
+    page: &ListPage,
+) -> Result<Listing<DayRecord>, StoreError> {
+    let (Some(oldest), Some(newest)) = (
+        reads::days::first(store, realm)?,
+        reads::days::last(store, realm)?.map(|last| last.day.figures.date),
+    ) else {
+        return Ok(Listing::default());
+    };
+    // Days begin in 1970.
+    let number = |day: BusinessDay| day.days().unsigned_abs();
+    let first = number(first.map_or(oldest, |first| first.max(oldest)));
+    let last = number(last.map_or(newest, |last| last.min(newest)));
+    let all = Range { first, last };
+    let (shown, next) = all.page(page);
+    let day = |number: u64| {
+        let days = i64::try_from(number).ok();
+        days.and_then(BusinessDay::from_days)
+    };
+    let mut items = match shown.len() {
+        0 => Vec::new(),
+        _ => reads::days::page(
+            store,
+            realm,
+            (day(shown.first), day(shown.last)),
+            page.limit,
+        )?,
+    };
+    if page.order == SortOrder::Ascending {
+        items.reverse();
+    }
+    Ok(Listing {
+        items,
+        total: all.len(),
+        next,
+        looked: None,
+    })
+}

@@ -1,0 +1,73 @@
+//! The row of a closed day: the sequence of the fact that closed it, and of the one with the bank's side, if that came
+//! later; each a `u64`, big-endian, the second 0 until then.
+
+use caudal_ledger::days::DayFact;
+use caudal_ledger::events::EventKind;
+use caudal_ledger::events::rules::RuleSets;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_storage::{Entry, IndexWriter, Position, StoreError};
+
+use super::events::{self, EventRow};
+use crate::records::{decode, keys};
+
+/// The facts about a closed day, by their sequences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DayRow {
+    /// The fact that closed it.
+    pub closed: u64,
+    /// The fact with the bank's side, if it came later; 0 until then.
+    pub bank: u64,
+}
+
+impl DayRow {
+    fn to_bytes(self) -> [[u8; 8]; 2] {
+        [self.closed, self.bank].map(u64::to_be_bytes)
+    }
+
+    /// Reads a row.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when it is of another size.
+    pub fn parse(row: &[u8]) -> Result<Self, StoreError> {
+        let (words, rest) = row.as_chunks::<8>();
+        let ([closed, bank], []) = (words, rest) else {
+            return Err(StoreError::Corrupt("the row of a day is cut short".into()));
+        };
+        Ok(Self {
+            closed: u64::from_be_bytes(*closed),
+            bank: u64::from_be_bytes(*bank),
+        })
+    }
+}
+
+/// The rows that a fact adds.
+pub(super) fn happened(
+    (sets, realm): (RuleSets, RealmId),
+    (entry, position): (&Entry, Position),
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    match decode(&entry.body)? {
+        DayFact::Closed(day) => {
+            let row = DayRow {
+                closed: entry.seq,
+                bank: 0,
+            };
+            let key = keys::closed_day(realm, day.figures.date);
+            index.put(&key, row.to_bytes().as_flattened());
+            let rules = events::rules(sets, realm, index)?;
+            let event = EventRow::new(EventKind::DayClosed, AccountNo(0), position);
+            events::publish(realm, event.tagged_by(rules, entry), index)
+        }
+        DayFact::BankKnown { date, .. } => {
+            let key = keys::closed_day(realm, date);
+            let lost = || StoreError::Corrupt("the bank's side of a day that is not closed".into());
+            let row = DayRow::parse(&index.get(&key)?.ok_or_else(lost)?)?;
+            let row = DayRow {
+                bank: entry.seq,
+                ..row
+            };
+            index.put(&key, row.to_bytes().as_flattened());
+            Ok(())
+        }
+    }
+}
