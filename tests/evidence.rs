@@ -328,7 +328,7 @@ async fn the_command_writes_a_folder_that_its_index_proves() {
     assert!(code == Some(2) && err.contains("is there already"), "{err}");
 }
 
-/// What programs of others say about files of closed days, with the key that the service publishes.
+/// What `caudal verify-day`, and the script if there is python3, say about files of closed days.
 fn verified(folder: &TempDir, key: &str) -> Vec<(bool, String)> {
     let mut files: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
@@ -340,13 +340,25 @@ fn verified(folder: &TempDir, key: &str) -> Vec<(bool, String)> {
     python.arg(folder.path().join("verify_day.py"));
     let mut own = Command::new(env!("CARGO_BIN_EXE_caudal"));
     own.arg("verify-day");
-    [python, own]
-        .map(|mut program| {
-            let said = program.args(["--key", key]).args(&files).output().unwrap();
-            let text = String::from_utf8(said.stdout).unwrap();
-            (said.status.success(), text)
-        })
-        .into()
+    let mut found = Vec::new();
+    for program in [&mut own, &mut python] {
+        match program.args(["--key", key]).args(&files).output() {
+            Ok(said) => {
+                let text = String::from_utf8(said.stdout).unwrap();
+                found.push((said.status.success(), text));
+            }
+            Err(why) => {
+                let needed = std::env::var_os("CAUDAL_REQUIRE_VERIFIERS").is_some();
+                assert!(
+                    !needed,
+                    "CAUDAL_REQUIRE_VERIFIERS is set, and {program:?}: {why}"
+                );
+                println!("not run: {program:?}: {why}");
+            }
+        }
+    }
+    assert!(!found.is_empty());
+    found
 }
 
 #[actix_web::test]

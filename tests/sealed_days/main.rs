@@ -2,7 +2,8 @@
 //! of other implementations, and files that somebody changed.
 //!
 //! The verifiers are the command `caudal verify-day`, `docs/verify/verify_day.py` and the script in
-//! `docs/verify/verify-day.html`, which runs under Node.js here. Without python3 or node a test prints `not run`.
+//! `docs/verify/verify-day.html`, which runs under Node.js here. Without python3 or node a test
+//! prints `not run`, which `CAUDAL_REQUIRE_VERIFIERS` makes a failure.
 
 #[cfg(test)]
 mod day;

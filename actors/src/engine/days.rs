@@ -2,7 +2,8 @@
 //!
 //! **Shape.** A day is closed when it has been over for a grace that is longer than the clock's slack: from then on no
 //! movement enters it. Its figures are read where they are kept: the sums of days, the balance after the last movement of
-//! each account, the bank's statement. Then the realm's supervisor records them as one fact. Nobody waits for it.
+//! each account, the bank's statement. Then the realm's supervisor records them as one fact. No request
+//! waits for that.
 //!
 //! **The tree** is built block by block, and only the blocks' roots are kept. A thread of its own does that, which gives
 //! way to those that serve: it reads every account of the realm, so it takes longer while the machine is busy. A proof
@@ -18,11 +19,12 @@ use std::sync::Arc;
 use std::thread;
 
 use caudal_ledger::balance::Balance;
+use caudal_ledger::books::BookBalances;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::days::{
-    BankOfDay, BankSide, ClosedBook, ClosedDay, DayDifference, DayFigures, DayRecord, LateBank,
-    SaltKey, TreeBlock, due_day,
+    BankOfDay, BankSide, ClosedBook, ClosedDay, DayDifference, DayFigures, DayRecord, SaltKey,
+    TreeBlock, due_day,
 };
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::reconciliation::ReconciliationTotals;
@@ -163,16 +165,18 @@ impl Ledger<'_> {
         let root = blocks.iter().map(|block| block.node);
         let root = root.collect::<TreeBuilder>().root();
         let end = date.end();
-        let sums = move |store: &dyn Index| {
-            let (books, _) = reads::books::until(store, realm, end)?;
-            let vouchers = reads::added_until(store, realm, end)?.vouchers;
-            Ok((
-                books,
-                vouchers,
-                reads::events::last_until(store, realm, end)?,
-            ))
+        let read = move |store: &dyn Index| {
+            let sums = reads::added_until(store, realm, end)?;
+            Ok((sums, reads::events::last_until(store, realm, end)?))
         };
-        let (books, vouchers, events) = self.0.scan(realm, ReadCost::Page, sums).await?;
+        let (sums, events) = self.0.scan(realm, ReadCost::Page, read).await?;
+        // The accounts for adjustments are in their control account.
+        let books = BookBalances {
+            clients: sums.available.plus(sums.held),
+            suspense: sums.suspense,
+            house: sums.house,
+            ..BookBalances::default()
+        };
         if books.clients != root.available.plus(root.held) {
             tracing::error!(
                 realm = realm.0,
@@ -181,8 +185,13 @@ impl Ledger<'_> {
             );
             return Err(Failure::Damaged);
         }
-        let late = match &last {
-            Some(last) => queries.late_since(realm, last).await?,
+        let late = match last.as_ref().map(|last| last.figures.date) {
+            Some(last) => {
+                let read = move |store: &dyn Index| {
+                    reads::days::late_after(store, realm, last, PENDING_MAX)
+                };
+                self.0.scan(realm, ReadCost::Page, read).await?
+            }
             None => Vec::new(),
         };
         let figures = DayFigures {
@@ -192,7 +201,7 @@ impl Ledger<'_> {
             blocks,
             suspense: books.suspense,
             books: books.controls().into_iter().map(ClosedBook::from).collect(),
-            vouchers,
+            vouchers: sums.vouchers,
             events,
             bank,
             late,
@@ -342,16 +351,6 @@ impl Queries<'_> {
             unexplained: sums.unexplained(),
             differences: DayDifference::of(&totals),
         })))
-    }
-
-    /// The bank's side of days before `last` and of `last` itself, as far as it was learned after `last` was closed.
-    async fn late_since(self, realm: RealmId, last: &ClosedDay) -> Result<Vec<LateBank>, Failure> {
-        let date = last.figures.date;
-        self.0
-            .scan(realm, ReadCost::Page, move |store| {
-                reads::days::late_after(store, realm, date, PENDING_MAX)
-            })
-            .await
     }
 
     /// The blocks of a day's tree, and how many accounts are in them. They are read on a thread of their own.

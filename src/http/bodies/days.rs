@@ -116,7 +116,8 @@ pub struct ClosedDayBody {
     pub books: Vec<ClosedBookBody>,
     /// The bank's side.
     pub bank: DayBankBody,
-    /// What of the bank's balance was the PSP's; null without the bank's side.
+    /// The bank's balance less what belonged to clients and what no account could take; null without the bank's side.
+    /// Unlike that of the present treasury, it still has credits that the ledger could not book.
     pub free_balance: Option<Pesos>,
     /// Whether `freeBalance` was not negative; null without the bank's side.
     pub covered: Option<bool>,
