@@ -134,6 +134,8 @@ struct Core {
     read_slots: read_slots::ReadSlots,
     bank_reads: bank_reads::BankReads,
     list_rows: u64,
+    /// When the next day of each realm is due to be closed; realms whose days are closed here.
+    days_due: DashMap<RealmId, Timestamp>,
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
     /// Held while a realm is opened or closed.
@@ -395,6 +397,7 @@ impl Engine {
             read_slots: read_slots::ReadSlots::default(),
             bank_reads: bank_reads::BankReads::new(options.bank_reads),
             list_rows: options.list_rows,
+            days_due: DashMap::new(),
             treasury,
             turning: tokio::sync::Mutex::default(),
         };

@@ -10,7 +10,7 @@ BOOKS = ["bank", *CREDITS[:-1], "bank_fees", "bank_taxes", CREDITS[-1]]
 WHY = {
     "file": "it cannot be read",
     "form": "it is damaged, or it is not a proof or a day",
-    "key": "its key was changed, or is not the key that was given or that signed it",
+    "key": "its key was changed, did not sign it, or is not the key that was given or that an earlier day names",
     "signature": "the checkpoint is not what the key signed: one of them was changed",
     "date": "the file and its checkpoint have different dates",
     "books": "the signed books do not add up, or differ from the signed totals",
@@ -132,6 +132,10 @@ def verifier_key(text):
     return (owner, own_id, key[1:]) if own_id.hex() == key_id else None
 
 
+def vkey(key):
+    return f"{key[0]}+{key[1].hex()}+{base64.b64encode(bytes([1]) + key[2]).decode()}"
+
+
 def open_note(note, key):
     """The signed text of a note, with its last line end."""
     text, _, line = note.rpartition("\n\n")
@@ -146,7 +150,8 @@ def open_note(note, key):
 
 def checkpoint(text):
     lines, values = text.split("\n"), {"digest": hashlib.sha256(text.encode()).digest()}
-    fields = FIELDS + [("late ", "late", late)] * sum(line.startswith("late ") for line in lines) + [PREVIOUS]
+    fields = FIELDS + [("late ", "late", late)] * sum(line.startswith("late ") for line in lines)
+    fields += [("key ", "next", verifier_key)] * any(line.startswith("key ") for line in lines) + [PREVIOUS]
     for at, (line, (word, key, read)) in enumerate(zip(lines, fields), 1):
         values[key] = need(read(line[len(word):]) if line.startswith(word) else None, f"line {at} of the checkpoint")
     need(lines[len(fields):] == [""] or None, "the end of the checkpoint")
@@ -188,8 +193,8 @@ def climb(node, path, size):
     return node
 
 
-def verify(data, key):
-    """The signed values of a file, and its leaf if it is a proof."""
+def verify(data):
+    """The signed values of a file with the key that signed them, and its leaf if it is a proof."""
     if len(data) > FILE_BYTES_MAX:
         raise Refused("form", f"more than {FILE_BYTES_MAX} bytes")
     try:
@@ -206,11 +211,11 @@ def verify(data, key):
         steps = [(field(it, "side", side, f"path[{at}]."),
                   node(it, f"path[{at}].", lambda _: field(it, "hash", b32, f"path[{at}].")))
                  for at, it in enumerate(path)]
-    if own is None or key not in (None, own):
+    if own is None:
         raise Refused("key")
-    values = checkpoint(open_note(note, own))
+    values = {"signer": own, "next": own, **checkpoint(open_note(note, own))}
     root, books = (values["root"], values["available"], values["held"]), {it: values["book " + it] for it in BOOKS}
-    if values["origin"] != own[0]:
+    if {values["origin"], values["next"][0]} != {own[0]}:
         raise Refused("key")
     if values["date"] != file_day:
         raise Refused("date")
@@ -232,6 +237,8 @@ def follows(first, second):
     if first["digest"] == second["digest"]:
         return None
     if second["previous"] == first["digest"] and one != two:
+        if second["signer"] != first["next"]:
+            raise Refused("key")
         return f"{origin}: {two} follows {one}"
     if (two - one).days < 2:
         raise Refused("previous")
@@ -242,10 +249,11 @@ def pesos(centavos):
     return f"{'-' * (centavos < 0)}{abs(centavos) // 100}.{abs(centavos) % 100:02}"
 
 
-def lines(values, leaf, is_key_known):
+def lines(values, leaf, key):
     yield f"verified: a {'proof' if leaf else 'day'} of {values['date']} by {values['origin']}"
     yield "signature: verified with the key " + (
-        "that was given" if is_key_known else "in the file; THE KEY ITSELF WAS NOT VERIFIED: give the key that the PSP publishes")
+        "in the file; THE KEY ITSELF WAS NOT VERIFIED: give the key that the PSP publishes" if key is None
+        else "that was given" if values["signer"] == key else "that an earlier day names")
     if leaf:
         yield (f"balance: CVU {leaf['cvu']} has {leaf['available']} available and {leaf['held']} held after its voucher "
                f"{leaf['sequence']}, and is part of the total")
@@ -253,6 +261,8 @@ def lines(values, leaf, is_key_known):
     yield "bank: " + values["bank"].replace("pending", "pending, a later day has it")
     yield "books: " + ", ".join(f"{it} {pesos(values['book ' + it])}" for it in BOOKS) + "; they add up"
     yield f"counts: {values['vouchers']} vouchers, {values['events']} events"
+    if values["next"] != values["signer"]:
+        yield "key: the days after it are signed with " + vkey(values["next"])
 
 
 def main():
@@ -267,14 +277,17 @@ def main():
     for path in args.files:
         try:
             with open(path, "rb") as file:
-                found.append([path, *verify(file.read(FILE_BYTES_MAX + 1), key), None])
+                found.append([path, *verify(file.read(FILE_BYTES_MAX + 1)), None])
         except (Refused, OSError) as why:
             found.append([path, None, None, why if isinstance(why, Refused) else Refused("file", why.strerror)])
-    order, last = [], None
+    order, last, known = [], None, [key]
     for each in sorted((it for it in found if it[1]), key=lambda it: (it[1]["origin"], it[1]["date"])):
         try:
+            if key and each[1]["signer"] not in known:
+                raise Refused("key")
             order += [follows(last, each[1])] if last and last["origin"] == each[1]["origin"] else []
             last = each[1]
+            known.append(last["next"])
         except Refused as why:
             each[3] = why
     for path, values, leaf, why in found:

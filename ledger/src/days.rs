@@ -146,6 +146,9 @@ pub struct DayFigures {
     /// The bank's side of earlier days, learned since the day before was closed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateBank>,
+    /// The key that signs the days after this one, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_key: Option<SealKey>,
     /// The digest of the checkpoint of the day before; `None` for the first day.
     pub previous: Option<Digest>,
 }
@@ -198,6 +201,7 @@ impl DayFigures {
             late: late
                 .map(|it| (it.date, it.balance.into(), it.digest))
                 .collect(),
+            next_key: self.next_key.map(|key| key.public),
             previous: self.previous,
         }
     }
@@ -221,6 +225,11 @@ pub struct ClosedDay {
 }
 
 impl ClosedDay {
+    /// The generation of the key that signs the next day.
+    pub fn next_generation(&self) -> u32 {
+        self.figures.next_key.unwrap_or(self.key).generation
+    }
+
     /// The name of the realm in the checkpoint, which is also the name of its key.
     pub fn origin(&self) -> &str {
         self.checkpoint

@@ -298,6 +298,13 @@ pub enum PlatformFact {
         /// All its rules.
         rules: Vec<CollectorRule>,
     },
+    /// New keys sign the closed days of a tenant's realms: the next closed day names its successor's key.
+    SealKeysRotated {
+        /// The id of the tenant.
+        id: String,
+        /// Which of the tenant's keys it is, from 1.
+        generation: u32,
+    },
 }
 
 /// A call to the bank, for the auditor: the request, the answer, and how long it took.

@@ -249,6 +249,8 @@ pub struct Checkpoint {
     pub bank: SealedBank,
     /// The bank's side of earlier days that were pending: the day, the balance, the SHA-256 of the bank's answer.
     pub late: Vec<(BusinessDay, Sum, Digest)>,
+    /// The public key that signs the days after this one, if it is another.
+    pub next_key: Option<[u8; 32]>,
     /// The digest of the previous checkpoint; none for the first.
     pub previous: Option<Digest>,
 }
@@ -284,6 +286,8 @@ impl Checkpoint {
         for (day, balance, digest) in &self.late {
             lines.push(format!("late {day} {balance} {}", base64(&digest.0)));
         }
+        let next_key = self.next_key.as_ref();
+        lines.extend(next_key.map(|key| format!("key {}", verifier_key(&self.origin, key))));
         lines.push(match &self.previous {
             Some(digest) => format!("previous {}", base64(&digest.0)),
             None => "previous none".to_owned(),
@@ -447,6 +451,7 @@ mod tests {
                 balance: Sum::from_centavos(1_000_000),
                 digest: Digest::of(b"the answer"),
             },
+            next_key: None,
             late: vec![(
                 day("2026-03-30"),
                 Sum::from_centavos(1),

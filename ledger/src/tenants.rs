@@ -176,6 +176,21 @@ pub struct Tenant {
     /// Its rules for the movements of its collector accounts, the first that takes one counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collector_rules: Vec<CollectorRule>,
+    /// Which keys sign the closed days of its realms, from 1. A closed day hands over to a new key.
+    #[serde(default = "first_generation", skip_serializing_if = "is_first")]
+    pub seal_generation: u32,
+}
+
+const fn first_generation() -> u32 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_first(generation: &u32) -> bool {
+    *generation == first_generation()
 }
 
 impl Tenant {

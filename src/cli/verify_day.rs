@@ -22,8 +22,8 @@ pub(super) struct VerifyDayArgs {
     /// Files, each a proof or a day, as JSON
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The key of the realm as the PSP publishes it, NAME+ID+BASE64. Without it, the key in the file is used, which
-    /// anybody could have made
+    /// The key of the realm as the PSP publishes it, NAME+ID+BASE64. A day that is verified with it may name the key of
+    /// the days after it. Without this option, the key in the file is used, which anybody could have made
     #[arg(long, value_name = "VKEY")]
     key: Option<String>,
 }
@@ -37,10 +37,10 @@ pub(super) fn run(args: &VerifyDayArgs) -> Result<(), Exit> {
     let key = key.transpose()?;
     let mut files: Vec<Found> = Vec::with_capacity(args.files.len());
     for path in &args.files {
-        let found = content(path).and_then(|bytes| sealed::verify(&bytes, key.as_ref()));
+        let found = content(path).and_then(|bytes| sealed::verify(&bytes));
         files.push((path.display().to_string(), found));
     }
-    let order = sealed::compare(&mut files);
+    let order = sealed::compare(&mut files, key.as_ref());
     for (name, found) in &files {
         match found {
             Ok(verified) => {

@@ -35,6 +35,7 @@ mod reasons;
 mod redeliveries;
 mod relations;
 mod requests;
+mod seal_keys;
 mod shapes;
 mod staff;
 mod status;
@@ -217,6 +218,8 @@ fn operations(config: &mut web::ServiceConfig) {
                 .put(collector_rules::set),
         )
         .service(at("/tenants/{id}/evidence", "GET").get(evidence::read))
+        .service(at("/tenants/{id}/seal-keys", "GET").get(seal_keys::read))
+        .service(at("/tenants/{id}/seal-keys/rotate", "POST").post(seal_keys::rotate))
         .service(
             at("/tenants/{id}/keys", "GET, POST")
                 .get(keys::list)

@@ -32,7 +32,7 @@ impl Realm {
         }
     }
 
-    fn public(&self) -> [u8; 32] {
+    pub(crate) fn public(&self) -> [u8; 32] {
         self.pair.public_key().as_ref().try_into().unwrap()
     }
 
@@ -178,6 +178,7 @@ fn checkpoint(
             digest: Digest::of(b"the bank's answer"),
         },
         late: Vec::new(),
+        next_key: None,
         previous,
     }
 }

@@ -186,6 +186,60 @@ fn all_verifiers_refuse_another_history_and_go_on_with_the_other_files() {
 }
 
 #[test]
+fn all_verifiers_follow_a_new_key_that_the_old_one_names() {
+    let (old, new, other) = (
+        Realm::new("acme", 1),
+        Realm::new("acme", 2),
+        Realm::new("acme", 3),
+    );
+    let [mut first, mut second, mut third] = three_days(&old);
+    first.checkpoint.next_key = Some(new.public());
+    second.checkpoint.previous = Some(first.checkpoint.digest());
+    third.checkpoint.previous = Some(second.checkpoint.digest());
+    let folder = TempDir::new().unwrap();
+    let files = [
+        ("1.json", bytes(&first.file(&old))),
+        ("2.json", bytes(&second.file(&new))),
+        ("3.json", bytes(&third.proof(&new, 4_321))),
+        ("old.json", bytes(&second.file(&old))),
+        ("other.json", bytes(&second.file(&other))),
+    ];
+    let files = written(folder.path(), files);
+    let refused = |lines: &[String]| {
+        let all = lines
+            .iter()
+            .filter_map(|line| line.split_once(": refused "));
+        let name = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+        all.map(|(path, why)| format!("{} {}", name(path), why.split(':').next().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    for (key, given, expected) in [
+        (Some(&old), [0, 1, 2].as_slice(), [].as_slice()),
+        // The day that names the new key is enough.
+        (Some(&old), &[0, 2], &[]),
+        (Some(&new), &[1, 2], &[]),
+        (None, &[0, 1, 2], &[]),
+        (Some(&old), &[1, 2], &["2.json (key)", "3.json (key)"]),
+        (Some(&new), &[0, 1], &["1.json (key)"]),
+        // The old key signed after it had named the new one, and a key that nobody named signed.
+        (Some(&old), &[0, 3], &["old.json (key)"]),
+        (None, &[0, 3], &["old.json (key)"]),
+        (Some(&old), &[0, 4], &["other.json (key)"]),
+        (None, &[0, 4], &["other.json (key)"]),
+    ] {
+        let given: Vec<_> = given.iter().map(|at: &usize| files[*at].clone()).collect();
+        let (lines, _) = agreed(key.map(Realm::key).as_deref(), &given);
+        assert_eq!(refused(&lines), expected, "{lines:?}");
+    }
+    let (lines, code) = agreed(Some(&old.key()), &files[..3]);
+    assert_eq!(code, Some(0));
+    let next = format!("  key: the days after it are signed with {}", new.key());
+    assert!(lines.contains(&next), "{lines:?}");
+    let named = "  signature: verified with the key that an earlier day names".to_owned();
+    assert_eq!(lines.iter().filter(|line| **line == named).count(), 2);
+}
+
+#[test]
 fn a_file_that_is_not_there_and_a_key_that_is_none_are_reported() {
     let ended = command(&["/nowhere/day.json".to_owned()]);
     let (lines, code) = said(&ended);
@@ -274,7 +328,7 @@ fn a_proof_among_a_million_accounts_has_at_most_4096_bytes() {
     let folder = TempDir::new().unwrap();
     let files = written(folder.path(), [("proof.json", proof.clone())]);
     let begun = Instant::now();
-    assert!(crate::sealed::verify(&proof, None).is_ok());
+    assert!(crate::sealed::verify(&proof).is_ok());
     println!("verified in {:?}", begun.elapsed());
     assert_eq!(agreed(Some(&realm.key()), &files).1, Some(0));
 }

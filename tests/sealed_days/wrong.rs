@@ -17,7 +17,10 @@ pub(crate) fn word(line: &str) -> &str {
 }
 
 pub(crate) fn verified(file: &[u8], key: Option<&VerifierKey>) -> Result<Verified, Refusal> {
-    verify(file, key)
+    let mut files = [(String::new(), verify(file))];
+    compare(&mut files, key);
+    let [(_, found)] = files;
+    found
 }
 
 /// A file with the word for what is wrong with it.
@@ -145,6 +148,15 @@ fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
     empty.root.hash = Digest::default();
     let origin = |day: &mut Checkpoint| day.origin = "caudal/other/live".to_owned();
     let date = |day: &mut Checkpoint| day.date = day.date.next();
+    // The line of another realm's key.
+    let foreign = day.checkpoint.text().replace(
+        "\nprevious ",
+        &format!("\nkey {}\nprevious ", Realm::new("other", 2).key()),
+    );
+    let twice = day.checkpoint.text().replace(
+        "\nprevious ",
+        &format!("\nkey {0}\nkey {0}\nprevious ", realm.key()),
+    );
     vec![
         ("a total below the sum", proof_with(&short), "sums"),
         (
@@ -173,6 +185,16 @@ fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
             "no accounts and another root",
             realm.day(empty.date, &empty.text()),
             "sums",
+        ),
+        (
+            "a next key of another realm",
+            realm.day(day.checkpoint.date, &foreign),
+            "key",
+        ),
+        (
+            "two next keys",
+            realm.day(day.checkpoint.date, &twice),
+            "form",
         ),
         ("accounts below zero", below_zero(realm), "negative"),
         (
@@ -266,7 +288,7 @@ fn a_day_that_does_not_name_the_one_before_is_refused() {
     let mut other = Day::of(&realm, "2026-03-01", 4, Some(first.checkpoint.digest()));
     let order = |days: &[&Day]| {
         let mut files: Vec<_> = days.iter().map(|day| found(day)).collect();
-        let lines = compare(&mut files).len();
+        let lines = compare(&mut files, None).len();
         (
             lines,
             files

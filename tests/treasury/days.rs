@@ -257,6 +257,46 @@ async fn a_closed_day_has_the_banks_side_when_the_bank_answers() {
     assert_eq!(lines(&last, "late "), [late]);
 }
 
+#[actix_web::test]
+async fn the_day_after_a_rotation_names_the_new_key_which_signs_from_then_on() {
+    let clock = TestClock::at("2026-03-02T15:00:00Z");
+    let service = TestService::at(&clock).await;
+    let cvu = service.a.cvu().await;
+    let keys = format!("/admin/tenants/{TENANT}/seal-keys");
+    let old = service.admin_get(&keys).await.is(200).json;
+    clock.set("2026-03-03T15:00:00Z");
+    service.close_days().await;
+    let rotate = format!("{keys}/rotate");
+    let new = service
+        .admin("POST", &rotate, &json!({}))
+        .await
+        .is(200)
+        .json;
+    assert_eq!(service.admin_get(&keys).await.is(200).json, new);
+    assert!(new["test"] != old["test"] && new["live"] != old["live"]);
+    clock.set("2026-03-06T15:00:00Z");
+    service.close_days().await;
+    let found = days(&service.a).await;
+    let signed: Vec<_> = found
+        .iter()
+        .map(|day| (&day["key"], &day["nextKey"]))
+        .collect();
+    let (old, new, none) = (&old["test"], &new["test"], &Value::Null);
+    assert_eq!(signed, [(new, none), (new, none), (old, new), (old, none)]);
+    assert_eq!(lines(&found[2], "key "), [new.as_str().unwrap()]);
+    // The salts of a day are those of its key.
+    for day in ["2026-03-03", "2026-03-05"] {
+        let proof = format!("/v1/days/{day}/proof/{cvu}");
+        service.a.get(&proof).await.is(200);
+    }
+    let page = service.admin_get("/metrics").await.is(200).text;
+    let due = format!(
+        "caudal_day_due_timestamp_seconds{{tenant=\"{TENANT}\",mode=\"test\"}} {}",
+        Timestamp::parse("2026-03-07T03:00:00Z").unwrap().millis() / 1000 + DAY_GRACE.as_secs() - 1
+    );
+    assert!(page.contains(&due), "{due}: {page}");
+}
+
 fn now() -> Timestamp {
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap())

@@ -12,6 +12,9 @@
 //! **Order.** Days are closed one after the other, from the day on which the tenant was created. Days that were missed
 //! while the service was down are closed at the next start, in order.
 //!
+//! **Keys.** A tenant's realms sign with the keys of a generation. After a rotation the next closed day, which the old
+//! key signs, names the new key, and the days after it are signed with that.
+//!
 //! **Failure.** If a day cannot be closed now, it is closed by a later round. If the bank does not answer, the day is
 //! closed without its side, which is added when the bank answers.
 
@@ -24,13 +27,13 @@ use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::days::{
     BankOfDay, BankSide, ClosedBook, ClosedDay, DayDifference, DayFigures, DayRecord, SaltKey,
-    TreeBlock, due_day,
+    SealKey, TreeBlock, due_day,
 };
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::reconciliation::ReconciliationTotals;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::seal::{
-    BLOCK_LEAVES, DayLeaf, PathStep, SumNode, TreeBuilder, climb, path, signed_note,
+    BLOCK_LEAVES, DayLeaf, PathStep, SumNode, TreeBuilder, climb, path, signed_note, verifier_key,
 };
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::Voucher;
@@ -40,7 +43,7 @@ use tokio::sync::oneshot;
 
 use super::lists::{ListPage, Listing, Range};
 use super::read_slots::ReadCost;
-use super::{Ledger, Queries, Requester, value};
+use super::{Ledger, Operators, Queries, Requester, value};
 use crate::failure::Failure;
 use crate::platform::realms;
 use crate::ports::seals::SealKeyName;
@@ -62,6 +65,16 @@ pub struct DayProof {
     pub path: Vec<PathStep>,
     /// The day.
     pub day: Arc<ClosedDay>,
+}
+
+/// The keys of a day that is being closed.
+struct DayKeys {
+    /// The key that signs it.
+    name: SealKeyName,
+    /// The secret of its salts.
+    salts: SaltKey,
+    /// The key that signs the days after it, if it is another.
+    next: Option<SealKey>,
 }
 
 /// The leaves of a block.
@@ -100,12 +113,9 @@ impl Ledger<'_> {
         grace: u64,
         request_id: &str,
     ) -> Result<Option<BusinessDay>, Failure> {
-        let (origin, created) = Queries(self.0).origin_of(realm)?;
-        let name = SealKeyName {
-            origin,
-            generation: 1,
-        };
-        let Some(salts) = self.0.realms.outside.seals.salts(&name) else {
+        let (name, created) = Queries(self.0).newest_key(realm)?;
+        let signer = &self.0.realms.outside.seals;
+        let Some(newest) = signer.key(&name) else {
             return Ok(None);
         };
         let last = self
@@ -115,16 +125,26 @@ impl Ledger<'_> {
             })
             .await?;
         let closed = last.as_ref().map(|last| last.day.figures.date);
-        let due = due_day(closed, created.business_day(), self.0.now(), grace);
-        let Some(date) = due else {
+        let first = created.business_day();
+        let due = |day: BusinessDay| day.end().plus_millis(grace);
+        let next = closed.map_or(first, BusinessDay::next);
+        self.0.days_due.insert(realm, due(next));
+        let Some(date) = due_day(closed, first, self.0.now(), grace) else {
             return Ok(None);
         };
         let last = last.map(|record| record.day);
-        let day = self
-            .figures(realm, (date, last), (&name, salts), request_id)
-            .await?;
+        let generation = last.as_ref();
+        let generation = generation.map_or(newest.generation, ClosedDay::next_generation);
+        let name = SealKeyName { generation, ..name };
+        let keys = DayKeys {
+            salts: signer.salts(&name).ok_or(Failure::Bug)?,
+            next: (newest.generation > generation).then_some(newest),
+            name,
+        };
+        let day = self.figures(realm, (date, last), keys, request_id).await?;
         let requester = Requester::uncounted(request_id.to_owned());
         value(self.0.order(realm, RecordDay::Closed(day), requester).await)?;
+        self.0.days_due.insert(realm, due(date.next()));
         Ok(Some(date))
     }
 
@@ -156,12 +176,12 @@ impl Ledger<'_> {
         self,
         realm: RealmId,
         (date, last): (BusinessDay, Option<ClosedDay>),
-        (name, salts): (&SealKeyName, SaltKey),
+        keys: DayKeys,
         request_id: &str,
     ) -> Result<Box<ClosedDay>, Failure> {
         let queries = Queries(self.0);
         let bank = queries.bank_of(realm, date, request_id).await?;
-        let (accounts, blocks) = queries.blocks(realm, date, salts).await?;
+        let (accounts, blocks) = queries.blocks(realm, date, keys.salts).await?;
         let root = blocks.iter().map(|block| block.node);
         let root = root.collect::<TreeBuilder>().root();
         let end = date.end();
@@ -205,9 +225,10 @@ impl Ledger<'_> {
             events,
             bank,
             late,
+            next_key: keys.next,
             previous: last.map(|last| last.digest),
         };
-        self.signed(name, figures)
+        self.signed(&keys.name, figures)
     }
 
     fn signed(self, name: &SealKeyName, figures: DayFigures) -> Result<Box<ClosedDay>, Failure> {
@@ -224,7 +245,30 @@ impl Ledger<'_> {
     }
 }
 
+impl Operators<'_> {
+    /// When the next day of each realm is due to be closed: in the past while it cannot be closed. As of the last round, and
+    /// only for realms whose days are closed here.
+    pub fn days_due(self) -> Vec<(RealmId, Timestamp)> {
+        if self.0.is_at_rest() {
+            return Vec::new();
+        }
+        let all = self.0.days_due.iter().map(|it| (*it.key(), *it.value()));
+        all.filter(|(realm, _)| self.0.realms.is_served(*realm))
+            .collect()
+    }
+}
+
 impl Queries<'_> {
+    /// The verifier key that signs the days of a realm, or will after the next one.
+    ///
+    /// # Errors
+    /// [`Rejection::TenantNotFound`]. [`Failure::Bug`] if this service signs nothing.
+    pub fn seal_key(self, realm: RealmId) -> Result<String, Failure> {
+        let (name, _) = self.newest_key(realm)?;
+        let key = self.0.realms.outside.seals.key(&name);
+        Ok(verifier_key(&name.origin, &key.ok_or(Failure::Bug)?.public))
+    }
+
     /// A closed day; `None` while it is not closed.
     ///
     /// # Errors
@@ -266,11 +310,9 @@ impl Queries<'_> {
     ) -> Result<DayProof, Failure> {
         let record = self.closed_day(realm, date).await?;
         let day = record.ok_or(Rejection::DayNotClosed)?.day;
-        let (origin, _) = self.origin_of(realm)?;
-        let name = SealKeyName {
-            origin,
-            generation: day.key.generation,
-        };
+        let (name, _) = self.newest_key(realm)?;
+        let generation = day.key.generation;
+        let name = SealKeyName { generation, ..name };
         let salts = self.0.realms.outside.seals.salts(&name);
         let salts = salts.ok_or(Failure::Bug)?;
         let read = move |store: &dyn Index| {
@@ -303,14 +345,17 @@ impl Queries<'_> {
         Ok(proof)
     }
 
-    /// The name of a realm in its checkpoints, and when its tenant was created.
-    fn origin_of(self, realm: RealmId) -> Result<(String, Timestamp), Failure> {
+    /// The newest key of a realm, and when its tenant was created.
+    fn newest_key(self, realm: RealmId) -> Result<(SealKeyName, Timestamp), Failure> {
         let platform = self.0.platform();
         let mut all = realms(&platform);
         let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
         let (tenant, mode) = found.ok_or(Rejection::TenantNotFound)?;
-        let origin = format!("caudal/{}/{}", tenant.id, mode.as_str());
-        Ok((origin, tenant.created_at))
+        let name = SealKeyName {
+            origin: format!("caudal/{}/{}", tenant.id, mode.as_str()),
+            generation: tenant.seal_generation,
+        };
+        Ok((name, tenant.created_at))
     }
 
     /// The bank's side of a day. A bank that fails or does not answer leaves it pending.

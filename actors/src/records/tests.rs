@@ -289,6 +289,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             banks: BankRelations::default(),
             total_limits,
             collector_rules: Vec::new(),
+            seal_generation: 1,
         })),
         PlatformFact::TenantChanged {
             id: "tnt_1".into(),
@@ -391,6 +392,7 @@ fn with_a_bank() -> PlatformFact {
         },
         total_limits: TotalLimits::default(),
         collector_rules: Vec::new(),
+        seal_generation: 1,
     }))
 }
 
@@ -461,6 +463,7 @@ fn records_of_every_version_are_read() {
     check_all("unbooked", &cases::unbooked(), lines);
     check_all("collector", &cases::collector(), lines);
     check("collector-rules", &cases::collector_rules(), lines);
+    check("seal-keys-rotated", &cases::seal_keys_rotated(), lines);
     check_all("account", &account_facts(), lines);
     check_all("wallet", &wallet::facts(), lines);
     check_all("enrolment", &enrolment_facts(), lines);

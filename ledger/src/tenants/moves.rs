@@ -267,6 +267,7 @@ mod tests {
             banks: BankRelations::default(),
             total_limits: TotalLimits::default(),
             collector_rules: Vec::new(),
+            seal_generation: 1,
         }
     }
 

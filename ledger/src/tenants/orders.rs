@@ -128,6 +128,8 @@ pub enum PlatformOrder {
     },
     /// Set the rules of the tenant with this id for the movements of its collector accounts, as a whole.
     SetCollectorRules(String, Vec<CollectorRule>),
+    /// Let new keys sign the closed days of the tenant with this id.
+    RotateSealKeys(String),
 }
 
 impl Platform {
@@ -184,6 +186,10 @@ impl Platform {
                 self.tenant(&id)?;
                 Ok(vec![PlatformFact::CollectorRulesSet { id, rules }])
             }
+            PlatformOrder::RotateSealKeys(id) => {
+                let generation = self.tenant(&id)?.seal_generation.strict_add(1);
+                Ok(vec![PlatformFact::SealKeysRotated { id, generation }])
+            }
         }
     }
 
@@ -218,6 +224,7 @@ impl Platform {
             banks,
             total_limits,
             collector_rules: Vec::new(),
+            seal_generation: 1,
         };
         Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
     }

@@ -154,6 +154,11 @@ impl Platform {
                     tenant.collector_rules.clone_from(rules);
                 }
             }
+            PlatformFact::SealKeysRotated { id, generation } => {
+                if let Some(tenant) = self.tenants.get_mut(id) {
+                    tenant.seal_generation = *generation;
+                }
+            }
         }
     }
 }

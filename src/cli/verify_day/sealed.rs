@@ -3,12 +3,14 @@
 //! **Independent.** Nothing here uses a type or a function of the service, so a mistake there is found here. SHA-256,
 //! Ed25519, base64 and JSON come from libraries.
 //!
-//! **Order.** The form of the file, the key, the signature, the form of the signed text, the date, the books, the path.
-//! The first thing that is wrong is reported.
+//! **Order.** The form of the file, the id of the key, the signature, the form of the signed text, the date, the books, the
+//! path; then, over all files, whether the key is the right one, and the order of the days. The first thing that is wrong
+//! is reported.
 //!
 //! **Bounds.** A file has at most [`FILE_BYTES_MAX`] bytes, a path at most [`PATH_STEPS_MAX`] steps, a number is at most
 //! [`NUMBER_MAX`], an amount fits in 128 bits. Every file is somebody else's: nothing panics.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -50,7 +52,7 @@ pub(crate) enum Refusal {
     File(String),
     /// A part of the file, or of the checkpoint in it, is not as the format has it: which.
     Form(String),
-    /// The key is not its own, not the given one or not the signer's.
+    /// The key is not its own, not the signer's, or neither given nor named by an earlier day.
     Key,
     /// The signature is wrong.
     Signature,
@@ -77,7 +79,7 @@ impl fmt::Display for Refusal {
                 return write!(f, "refused (form: {place}): {why}");
             }
             Self::Key => {
-                "(key): its key was changed, or is not the key that was given or that signed it"
+                "(key): its key was changed, did not sign it, or is not the key that was given or that an earlier day names"
             }
             Self::Signature => {
                 "(signature): the checkpoint is not what the key signed: one of them was changed"
@@ -107,7 +109,7 @@ fn malformed(place: impl Into<String>) -> Refusal {
 }
 
 /// A key by which signatures are verified, written `<name>+<id>+<base64>`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct VerifierKey {
     name: String,
     id: [u8; 4],
@@ -130,6 +132,14 @@ impl VerifierKey {
         let name = name.to_owned();
         let id = own;
         is_right.then_some(Self { name, id, public })
+    }
+}
+
+impl fmt::Display for VerifierKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, id, public } = self;
+        let key = STANDARD.encode([&[1], public.as_slice()].concat());
+        write!(f, "{name}+{:08x}+{key}", u32::from_be_bytes(*id))
     }
 }
 
@@ -225,6 +235,8 @@ pub(crate) struct Checkpoint {
     vouchers: u64,
     events: u64,
     bank: Bank,
+    /// The key that signs the days after it, if it is another.
+    next_key: Option<VerifierKey>,
     previous: Option<[u8; 32]>,
     digest: [u8; 32],
 }
@@ -275,6 +287,10 @@ impl Checkpoint {
         while lines.rest.starts_with("late ") {
             lines.take("late ", late)?;
         }
+        let mut next_key = None;
+        if lines.rest.starts_with("key ") {
+            next_key = Some(lines.take("key ", VerifierKey::parse)?);
+        }
         let previous = lines.take("previous ", previous)?;
         if !lines.rest.is_empty() {
             return Err(lines.malformed());
@@ -291,6 +307,7 @@ impl Checkpoint {
             vouchers,
             events,
             bank,
+            next_key,
             previous,
             digest: sha256(&[text.as_bytes()]),
         })
@@ -326,14 +343,35 @@ pub(crate) struct Verified {
     /// What was signed.
     pub(crate) checkpoint: Checkpoint,
     leaf: Option<Leaf>,
-    is_key_known: bool,
+    /// The key that signed it, which is the one in the file.
+    signer: VerifierKey,
+    /// How that key is known.
+    trust: Trust,
 }
 
-/// Verifies the content of a file, with the key if there is one, or else with the key in the file.
+/// How the key of a file is known.
+#[derive(Clone, Copy, Debug)]
+enum Trust {
+    /// Only from the file.
+    InFile,
+    /// It was given.
+    Given,
+    /// A verified earlier day names it.
+    Named,
+}
+
+impl Verified {
+    /// The key that signs the days after it.
+    fn next_key(&self) -> &VerifierKey {
+        self.checkpoint.next_key.as_ref().unwrap_or(&self.signer)
+    }
+}
+
+/// Verifies the content of a file with the key in the file; [`compare`] decides whether that key is the right one.
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub(crate) fn verify(bytes: &[u8], key: Option<&VerifierKey>) -> Result<Verified, Refusal> {
+pub(crate) fn verify(bytes: &[u8]) -> Result<Verified, Refusal> {
     if bytes.len() > FILE_BYTES_MAX {
         return Err(malformed(format!("more than {FILE_BYTES_MAX} bytes")));
     }
@@ -349,11 +387,9 @@ pub(crate) fn verify(bytes: &[u8], key: Option<&VerifierKey>) -> Result<Verified
         (leaf, path) => Some((read_leaf(leaf)?, read_path(path)?)),
     };
     let own = VerifierKey::parse(own).ok_or(Refusal::Key)?;
-    if key.is_some_and(|key| *key != own) {
-        return Err(Refusal::Key);
-    }
     let checkpoint = Checkpoint::parse(open_note(note, &own)?)?;
-    if checkpoint.origin != own.name {
+    let next = checkpoint.next_key.as_ref();
+    if checkpoint.origin != own.name || next.is_some_and(|next| next.name != own.name) {
         return Err(Refusal::Key);
     }
     if checkpoint.date != date {
@@ -373,7 +409,8 @@ pub(crate) fn verify(bytes: &[u8], key: Option<&VerifierKey>) -> Result<Verified
     Ok(Verified {
         checkpoint,
         leaf: proof.map(|(leaf, _)| leaf),
-        is_key_known: key.is_some(),
+        signer: own,
+        trust: Trust::InFile,
     })
 }
 
@@ -486,9 +523,10 @@ fn included(day: &Checkpoint, leaf: &Leaf, path: &[Step]) -> Result<(), Refusal>
 /// A file by its name, and what was found.
 pub(crate) type Found = (String, Result<Verified, Refusal>);
 
-/// Compares the checkpoints of each realm in the order of their days, and refuses those that do not follow each other.
+/// Compares the checkpoints of each realm in the order of their days, and refuses those that do not follow each other. If a
+/// key is given, it refuses those that are signed with another one, unless a verified earlier day names it.
 /// Returns what is known of their order, line by line.
-pub(crate) fn compare(files: &mut [Found]) -> Vec<String> {
+pub(crate) fn compare(files: &mut [Found], key: Option<&VerifierKey>) -> Vec<String> {
     let place = |found: &&mut Found| {
         let day = found.1.as_ref().ok().map(|it| &it.checkpoint);
         day.map(|day| (day.origin.clone(), day.date.clone()))
@@ -498,26 +536,39 @@ pub(crate) fn compare(files: &mut [Found]) -> Vec<String> {
         .filter(|(_, found)| found.is_ok())
         .collect();
     files.sort_by_key(place);
-    let (mut lines, mut last) = (Vec::new(), None::<Checkpoint>);
+    let (mut lines, mut last) = (Vec::new(), None::<Verified>);
+    let mut named = HashSet::new();
     for (_, found) in files {
         let Ok(verified) = found else { continue };
-        let day = verified.checkpoint.clone();
-        if let Some(first) = last.as_ref().filter(|last| last.origin == day.origin) {
-            match follows(first, &day) {
-                Ok(line) => lines.extend(line),
-                Err(why) => {
-                    *found = Err(why);
-                    continue;
-                }
+        let trust = match key {
+            None => Some(Trust::InFile),
+            Some(key) if *key == verified.signer => Some(Trust::Given),
+            Some(_) => named.contains(&verified.signer).then_some(Trust::Named),
+        };
+        let order = trust.ok_or(Refusal::Key).and_then(|trust| {
+            verified.trust = trust;
+            last.as_ref()
+                .map_or(Ok(None), |last| follows(last, verified))
+        });
+        match order {
+            Ok(line) => lines.extend(line),
+            Err(why) => {
+                *found = Err(why);
+                continue;
             }
         }
-        last = Some(day);
+        named.insert(verified.next_key().clone());
+        last = Some(verified.clone());
     }
     lines
 }
 
-/// Compares two checkpoints of a realm, of which the first is not the later one. Returns what is known of their order.
-fn follows(first: &Checkpoint, second: &Checkpoint) -> Result<Option<String>, Refusal> {
+/// Compares two verified files, of which the first is not of a later day of the realm. Returns what is known of their order.
+fn follows(earlier: &Verified, later: &Verified) -> Result<Option<String>, Refusal> {
+    let (first, second) = (&earlier.checkpoint, &later.checkpoint);
+    if first.origin != second.origin {
+        return Ok(None);
+    }
     let (origin, one, two) = (&first.origin, &first.date, &second.date);
     if first.digest == second.digest {
         return Ok(None);
@@ -526,6 +577,9 @@ fn follows(first: &Checkpoint, second: &Checkpoint) -> Result<Option<String>, Re
         return Err(Refusal::Previous);
     }
     if second.previous == Some(first.digest) {
+        if later.signer != *earlier.next_key() {
+            return Err(Refusal::Key);
+        }
         return Ok(Some(format!("{origin}: {two} follows {one}")));
     }
     let days = day_number(two).zip(day_number(one));
@@ -543,10 +597,12 @@ impl Verified {
     pub(crate) fn lines(&self) -> Vec<String> {
         let day = &self.checkpoint;
         let kind = if self.leaf.is_some() { "proof" } else { "day" };
-        let key = if self.is_key_known {
-            "signature: verified with the key that was given"
-        } else {
-            "signature: verified with the key in the file; THE KEY ITSELF WAS NOT VERIFIED: give the key that the PSP publishes"
+        let key = match self.trust {
+            Trust::Given => "that was given",
+            Trust::Named => "that an earlier day names",
+            Trust::InFile => {
+                "in the file; THE KEY ITSELF WAS NOT VERIFIED: give the key that the PSP publishes"
+            }
         };
         let (available, held) = (pesos(day.available), pesos(day.held));
         let total = format!(
@@ -557,7 +613,7 @@ impl Verified {
             "verified: a {kind} of {} by {}",
             day.date, day.origin
         )];
-        lines.push(key.to_owned());
+        lines.push(format!("signature: verified with the key {key}"));
         if let Some(leaf) = &self.leaf {
             let (available, held) = (pesos(leaf.node.available), pesos(leaf.node.held));
             let (cvu, sequence) = (&leaf.cvu, leaf.sequence);
@@ -579,6 +635,8 @@ impl Verified {
         lines.push(format!("books: {}; they add up", books.join(", ")));
         let (vouchers, events) = (day.vouchers, day.events);
         lines.push(format!("counts: {vouchers} vouchers, {events} events"));
+        let next = day.next_key.iter();
+        lines.extend(next.map(|key| format!("key: the days after it are signed with {key}")));
         lines
     }
 }

@@ -129,8 +129,11 @@ pub struct ClosedDayBody {
     pub previous: Option<String>,
     /// The checkpoint: a signed note with all figures of the day.
     pub checkpoint: String,
-    /// The public key that verifies the checkpoint. Keep it when you see it for the first time: it does not change.
+    /// The public key that verifies the checkpoint. Keep it when you see it for the first time: it only changes as
+    /// `nextKey` says.
     pub key: String,
+    /// The public key that verifies the days after this one, if it is another; the checkpoint has it, too.
+    pub next_key: Option<String>,
 }
 
 impl From<&DayRecord> for ClosedDayBody {
@@ -159,6 +162,7 @@ impl From<&DayRecord> for ClosedDayBody {
             previous: figures.previous.map(|digest| STANDARD.encode(digest.0)),
             checkpoint: day.checkpoint.clone(),
             key: key_of(day),
+            next_key: (figures.next_key).map(|key| verifier_key(day.origin(), &key.public)),
         }
     }
 }

@@ -105,6 +105,8 @@ operations! {
     GET "/tenants/{id}/collector-rules" readCollectorRules: Read, Reads;
     PUT "/tenants/{id}/collector-rules" setCollectorRules: Act, Acts;
     GET "/tenants/{id}/evidence" readEvidence: Audit, Looks;
+    GET "/tenants/{id}/seal-keys" readSealKeys: Read, Reads;
+    POST "/tenants/{id}/seal-keys/rotate" rotateSealKeys: Act, Acts;
     GET "/tenants/{id}/keys" listKeys: Read, Reads;
     POST "/tenants/{id}/keys" issueKey: Act, Acts;
     DELETE "/keys/{id}" revokeKey: Act, Acts;

@@ -17,8 +17,8 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, clock, collector_rules, evidence,
-    fees, keys, log, memory, node, outgoing, reasons, redeliveries, staff, status, storage,
-    tenants, treasury, webhooks,
+    fees, keys, log, memory, node, outgoing, reasons, redeliveries, seal_keys, staff, status,
+    storage, tenants, treasury, webhooks,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -31,6 +31,8 @@ use super::{
         collector_rules::read,
         collector_rules::set,
         evidence::read,
+        seal_keys::read,
+        seal_keys::rotate,
         tenants::platform,
         tenants::settings,
         fees::set,

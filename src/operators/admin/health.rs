@@ -1,6 +1,7 @@
 //! Health and metrics: the only paths of the admin listener that need no key.
 
 mod coverage;
+mod days;
 mod in_flight;
 mod log;
 mod store;
@@ -126,6 +127,7 @@ pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse 
         Ok(found) => coverage::figures(&mut page, &found, (&engine.platform(), &named)),
         Err(why) => tracing::warn!(%why, "metrics without the collector accounts"),
     }
+    days::figures(&mut page, engine, &named);
     match figures(&admin_state) {
         Ok(found) => cases(&mut page, (&found, admin_state.app.engine.now()), &named),
         Err(why) => tracing::warn!(%why, "metrics without the cases"),

@@ -47,7 +47,8 @@ pub fn tenant_name_at(
             | PlatformFact::BankRelated { .. }
             | PlatformFact::ClockConfirmed(_)
             | PlatformFact::RealmChanged { .. }
-            | PlatformFact::CollectorRulesSet { .. } => None,
+            | PlatformFact::CollectorRulesSet { .. }
+            | PlatformFact::SealKeysRotated { .. } => None,
         };
         match named {
             Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {

@@ -182,6 +182,13 @@ pub(super) fn collector() -> Vec<CollectorFact> {
     ]
 }
 
+pub(super) fn seal_keys_rotated() -> PlatformFact {
+    PlatformFact::SealKeysRotated {
+        id: "tnt_1".into(),
+        generation: 2,
+    }
+}
+
 pub(super) fn collector_rules() -> PlatformFact {
     PlatformFact::CollectorRulesSet {
         id: "tnt_1".into(),

@@ -44,6 +44,7 @@ pub(super) fn facts() -> Vec<DayFact> {
             events: 9,
             bank: BankSide::Pending,
             late: Vec::new(),
+            next_key: None,
             previous: None,
         },
         digest: Digest([4; 32]),
@@ -65,6 +66,11 @@ pub(super) fn facts() -> Vec<DayFact> {
         balance: Money::from_centavos(10),
         digest: Digest([6; 32]),
     };
+    let mut rotated = first.clone();
+    rotated.figures.next_key = Some(SealKey {
+        generation: 2,
+        public: [8; 32],
+    });
     vec![
         closed(BankSide::Pending, Vec::new(), None),
         closed(
@@ -77,5 +83,6 @@ pub(super) fn facts() -> Vec<DayFact> {
             date: day("2026-03-02"),
             bank: Box::new(bank),
         },
+        DayFact::Closed(Box::new(rotated)),
     ]
 }

@@ -39,7 +39,11 @@ fn every_variant_of_every_fact_has_a_sample() {
     let accounts = [account_facts(), wallet::facts(), enrolment_facts(), fees].concat();
     let transfers = [money::transfers(), cases::verdicts()].concat();
     let transfers: Vec<TransferFact> = transfers.into_iter().map(|record| record.fact).collect();
-    let platforms = [platform_facts(), vec![cases::collector_rules()]].concat();
+    let platforms = [
+        platform_facts(),
+        vec![cases::collector_rules(), cases::seal_keys_rotated()],
+    ]
+    .concat();
     let missing = [
         missing::<AccountFact>(&accounts),
         missing::<RealmFact>(&realm_facts()),
