@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_web::rt::task::JoinHandle;
@@ -13,9 +14,8 @@ use anyhow::{Context as _, bail};
 use caudal_actors::banks::Relation;
 use caudal_actors::engine::{Engine, EngineOptions, Outside, Requester};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
-use caudal_actors::ports::BankGateway;
 use caudal_actors::ports::fake_bank::FakeBank;
-use caudal_actors::ports::seals::NoSigner;
+use caudal_actors::ports::{BankGateway, Clock, KnownTimes};
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_actors::reply::Given;
@@ -42,10 +42,11 @@ use caudal_ledger::kyc::Kyc;
 use caudal_ledger::money::Amount;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_ledger::vouchers::Outcome;
-use caudal_service::GRACE;
 use caudal_service::server::{self, RunningServer};
+use caudal_service::{GRACE, PepperSigner};
 use caudal_storage::{DurableStore, StoreOptions};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
@@ -109,7 +110,12 @@ const UNLIMITED: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
 ///
 /// # Errors
 /// When the store does not open.
-pub fn open(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Result<Arc<Engine>> {
+pub fn open(
+    folder: &Path,
+    layout: Layout,
+    measures: &Measures,
+    clock: Arc<dyn Clock>,
+) -> anyhow::Result<Arc<Engine>> {
     let mut options = EngineOptions {
         arbiters: layout.arbiters,
         in_flight: layout.in_flight.unwrap_or(UNLIMITED),
@@ -138,17 +144,53 @@ pub fn open(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Resul
         banks,
         sink,
         held,
-        seals: Arc::new(NoSigner),
+        seals: Arc::new(PepperSigner::new(PEPPER)),
     };
-    let clock = Arc::new(GuardedClock::of_machine());
     let engine = Engine::timed(store, clock, outside, options, measures.actors())?;
     Ok(Arc::new(engine))
+}
+
+/// The machine's clock, some days ahead of it.
+#[derive(Debug)]
+pub struct ClockAhead {
+    machine: GuardedClock,
+    millis: AtomicU64,
+}
+
+impl Default for ClockAhead {
+    fn default() -> Self {
+        Self {
+            machine: GuardedClock::of_machine(),
+            millis: AtomicU64::new(0),
+        }
+    }
+}
+
+impl ClockAhead {
+    /// Moves the clock ahead by a day.
+    pub fn next_day(&self) {
+        self.millis
+            .fetch_add(24 * 60 * 60 * 1000, Ordering::Relaxed);
+    }
+}
+
+impl Clock for ClockAhead {
+    fn now(&self) -> Timestamp {
+        let ahead = self.millis.load(Ordering::Relaxed);
+        self.machine.now().plus_millis(ahead)
+    }
+
+    fn begin(&self, known: KnownTimes) {
+        self.machine.begin(known);
+    }
 }
 
 /// The service, running.
 pub struct Site {
     /// The actors.
     pub engine: Arc<Engine>,
+    /// Its clock.
+    pub clock: Arc<ClockAhead>,
     keyring: Arc<Keyring>,
     /// The realm.
     pub realm: RealmId,
@@ -184,7 +226,8 @@ impl Site {
         let memory = layout.memory.map(MemoryPlan::of);
         // With metrics, as in a service, so that their cost is in every figure.
         let measures = Arc::new(Measures::default());
-        let engine = open(folder, layout, &measures)?;
+        let clock = Arc::<ClockAhead>::default();
+        let engine = open(folder, layout, &measures, Arc::<ClockAhead>::clone(&clock))?;
         let watch = memory.map(|plan| watch(&engine, plan, &Arc::default()));
         let keyring = Arc::new(Keyring::new(PEPPER, Shard::default()));
         let (realm, key) = tenant(&engine, &keyring, TENANT).await?;
@@ -220,6 +263,7 @@ impl Site {
         let server = server::start(app, listener, &how, extra)?;
         Ok(Self {
             engine,
+            clock,
             keyring,
             realm,
             addr: server.addr,

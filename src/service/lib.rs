@@ -69,6 +69,7 @@ pub use folder::{
     list_since, open as open_folder, pepper_mark,
 };
 pub use folder::{read as read_file, write as write_file};
+pub use seals::PepperSigner;
 
 /// How long requests in flight have to finish when the service stops.
 pub const GRACE: Duration = Duration::from_secs(20);

@@ -9,7 +9,7 @@ use caudal_actors::ports::seals::{DaySigner, SealKeyName};
 use caudal_ledger::days::{SaltKey, SealKey};
 
 /// Signs with keys that are made from the pepper.
-pub(super) struct PepperSigner(hmac::Key);
+pub struct PepperSigner(hmac::Key);
 
 impl std::fmt::Debug for PepperSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -19,7 +19,7 @@ impl std::fmt::Debug for PepperSigner {
 
 impl PepperSigner {
     /// The signer of a service with this pepper.
-    pub(super) fn new(pepper: &[u8]) -> Self {
+    pub fn new(pepper: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, pepper))
     }
 

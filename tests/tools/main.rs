@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use caudal_bench::Threads;
 use clap::Parser as _;
 
-use scenarios::{growth, neighbours, overload, restoring};
+use scenarios::{closing, growth, neighbours, overload, restoring};
 
 /// As in the program: the table of instructions counts it.
 #[global_allocator]
@@ -57,6 +57,7 @@ struct Options {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Closing(closing::Args),
     Growth(growth::Args),
     Large(growth::LargeArgs),
     Overload(overload::Args),
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let options = &cli.options;
     let done = match &cli.command {
+        Command::Closing(args) => runner::run(args, options),
         Command::Growth(args) => runner::run(&args.scenario(), options),
         Command::Large(args) => runner::run(&args.scenario(), options),
         Command::Overload(args) => runner::run(args, options),

@@ -24,7 +24,7 @@ use caudal_bench::client::Requests;
 use caudal_bench::figures::{nanos, scaled};
 use caudal_bench::load::{self, Job, Measured};
 use caudal_bench::machine;
-use caudal_bench::site::{self, Layout, PEPPER, Site};
+use caudal_bench::site::{self, ClockAhead, Layout, PEPPER, Site};
 use caudal_bench::tally::Tally;
 use caudal_bench::{Folder, audit, on_system, publish, say};
 use caudal_http::measures::Measures;
@@ -208,7 +208,8 @@ async fn after_kill(
         arbiters: 2,
         ..Layout::default()
     };
-    let engine = site::open(&folder, layout, &Measures::default())?;
+    let clock = Arc::<ClockAhead>::default();
+    let engine = site::open(&folder, layout, &Measures::default(), clock)?;
     let actors_nanos = nanos(begun.elapsed());
     let [(realm, _), ..] = realms else {
         bail!("a load without a tenant");

@@ -55,6 +55,21 @@ fn a_growing_store_has_an_account_with_many_vouchers() {
 }
 
 #[test]
+fn days_are_closed_next_to_vouchers() {
+    let report = report(&[
+        "closing",
+        "--accounts",
+        "30",
+        "--seconds",
+        "1",
+        "--turns",
+        "1",
+    ]);
+    assert_eq!(report["bars"].as_array().unwrap().len(), 3, "{report}");
+    assert_eq!(report["ledger"]["accounts"], 30);
+}
+
+#[test]
 fn state_after_overload_is_consistent() {
     let report = report(&[
         "overload",
