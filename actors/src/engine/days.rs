@@ -9,6 +9,9 @@
 //! way to those that serve: it reads every account of the realm, so it takes longer while the machine is busy. A proof
 //! reads the block of its account again, and is refused if that does not give the root that was signed.
 //!
+//! Most accounts are not in memory and have had no movement since they were unloaded; what such an account has is in its
+//! row at rest, which is next to those of its neighbours.
+//!
 //! **Order.** Days are closed one after the other, from the day on which the tenant was created. Days that were missed
 //! while the service was down are closed at the next start, in order.
 //!
@@ -49,6 +52,7 @@ use crate::platform::realms;
 use crate::ports::seals::SealKeyName;
 use crate::realms::RecordDay;
 use crate::records::projection::VoucherPlace;
+use crate::records::rest::{self, Stand};
 use crate::records::{LEDGER, PROFILE, account_stream, decode, keys, reads};
 
 /// How many rows of the directory are read at once.
@@ -458,20 +462,69 @@ fn leaves(
     let to = keys::after_prefix(&keys::directory(realm));
     loop {
         let rows = store.scan(&from, &to, SortOrder::Ascending, ROWS)?;
+        let mut stands = stands(store, realm, &rows)?.into_iter().peekable();
         for (key, row) in &rows {
             let number = keys::account_of(key)?;
             if found.leaves.len() == BLOCK_LEAVES {
                 found.next = Some(number);
                 return Ok(found);
             }
-            if let Some((cvu, last)) = stood(store, (realm, number), row, end)? {
+            let stand = stands.next_if(|(of, _)| *of == number);
+            let stand = stand.map(|(_, stand)| stand);
+            if let Some((cvu, last)) = stood(store, (realm, number), (row, stand), end)? {
                 let salt = salts.salt(date, number);
-                found.leaves.push((number, leaf(salt, cvu, last.as_ref())));
+                found.leaves.push((number, leaf(salt, cvu, last)));
             }
         }
         match rows.last() {
             Some((key, _)) if rows.len() == ROWS => from = [key.as_slice(), &[0]].concat(),
             Some(_) | None => return Ok(found),
+        }
+    }
+}
+
+/// Where the accounts of some rows of the directory stood when they were unloaded, for those that have been.
+fn stands(
+    store: &dyn Index,
+    realm: RealmId,
+    rows: &[(Vec<u8>, Vec<u8>)],
+) -> Result<Vec<(AccountNo, Stand)>, StoreError> {
+    let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
+        return Ok(Vec::new());
+    };
+    let from = keys::rest(realm, keys::account_of(first)?);
+    let to = keys::after_prefix(&keys::rest(realm, keys::account_of(last)?));
+    let rests = store.scan(&from, &to, SortOrder::Ascending, rows.len())?;
+    let stand = |(key, row): &(Vec<u8>, Vec<u8>)| {
+        let (_, account) = keys::rest_of(key)?;
+        Some((account, rest::stand_in(account, row)?))
+    };
+    Ok(rests.iter().filter_map(stand).collect())
+}
+
+/// An account's last voucher, as far as a leaf needs it.
+struct LastVoucher {
+    sequence: u64,
+    after: Balance,
+    hash: Digest,
+}
+
+impl From<Voucher> for LastVoucher {
+    fn from(voucher: Voucher) -> Self {
+        Self {
+            sequence: voucher.sequence,
+            after: voucher.after,
+            hash: voucher.hash,
+        }
+    }
+}
+
+impl From<Stand> for LastVoucher {
+    fn from(stand: Stand) -> Self {
+        Self {
+            sequence: stand.sequence,
+            after: stand.balance,
+            hash: stand.hash,
         }
     }
 }
@@ -483,22 +536,27 @@ struct RowOfLeaf {
     created_at: Timestamp,
 }
 
-/// The CVU that an account had at an instant, and its last voucher up to then, given its row of now: an account gets a CVU
-/// only once. `None` for an account that had no CVU.
+/// The CVU that an account had at an instant, and its last voucher up to then, given its row of now (an account gets a CVU
+/// only once) and where it stood when it was unloaded. `None` for an account that had no CVU.
 fn stood(
     store: &dyn Index,
     (realm, account): (RealmId, AccountNo),
-    row: &[u8],
+    (row, stand): (&[u8], Option<Stand>),
     at: Timestamp,
-) -> Result<Option<(Cvu, Option<Voucher>)>, StoreError> {
+) -> Result<Option<(Cvu, Option<LastVoucher>)>, StoreError> {
     let row: RowOfLeaf = decode(row)?;
     let Some(cvu) = row.cvu.filter(|_| row.created_at <= at) else {
         return Ok(None);
     };
     let stream = |kind| account_stream(realm, account, kind);
+    if let Some(stand) = stand.filter(|stand| stand.at <= at)
+        && !store.has(stream(LEDGER), stand.sequence.strict_add(1))?
+    {
+        return Ok(Some((cvu, Some(stand.into()))));
+    }
     if let Some(sequence) = store.seq_at(stream(LEDGER), at.millis())? {
         let last = reads::voucher(store, realm, VoucherPlace { account, sequence })?;
-        return Ok(Some((cvu, last)));
+        return Ok(Some((cvu, last.map(Into::into))));
     }
     let head = store.head(stream(PROFILE))?;
     if head.is_some_and(|head| head.at <= at.millis()) {
@@ -509,15 +567,19 @@ fn stood(
     Ok(then.and_then(|then| then.cvu).map(|cvu| (cvu, None)))
 }
 
-fn leaf(salt: [u8; 32], cvu: Cvu, last: Option<&Voucher>) -> DayLeaf {
-    let balance = last.map_or_else(Balance::default, |voucher| voucher.after);
+fn leaf(salt: [u8; 32], cvu: Cvu, last: Option<LastVoucher>) -> DayLeaf {
+    let last = last.unwrap_or(LastVoucher {
+        sequence: 0,
+        after: Balance::default(),
+        hash: Digest::default(),
+    });
     DayLeaf {
         salt,
         cvu,
-        available: balance.available.into(),
-        held: balance.held.into(),
-        sequence: last.map_or(0, |voucher| voucher.sequence),
-        chain: last.map_or_else(Digest::default, |voucher| voucher.hash),
+        available: last.after.available.into(),
+        held: last.after.held.into(),
+        sequence: last.sequence,
+        chain: last.hash,
     }
 }
 

@@ -41,9 +41,12 @@ type StoredStand<Number> = (u64, u64, u64, i64, i64, [u64; 4], Used<Number>);
 pub struct Stand {
     /// The sequence of the last movement, from 1.
     pub sequence: u64,
-    at: Timestamp,
-    balance: Balance,
-    hash: Digest,
+    /// When it was posted.
+    pub at: Timestamp,
+    /// The balance after it.
+    pub balance: Balance,
+    /// The hash of the vouchers up to it.
+    pub hash: Digest,
     usage: Usage,
 }
 
@@ -193,9 +196,14 @@ pub fn parse(account: AccountNo, row: &[u8]) -> Option<(Box<Account>, Profile)> 
     (whole.number == account).then_some((whole, profile))
 }
 
+/// Where the movements of an account stand by its row; `None` as for [`parse`].
+pub fn stand_in(account: AccountNo, row: &[u8]) -> Option<Stand> {
+    parts(account, row).map(|(stand, _)| stand)
+}
+
 /// The last movement of an account by its row; `None` as for [`parse`].
 pub fn head_in(account: AccountNo, row: &[u8]) -> Option<Head> {
-    let (stand, _) = parts(account, row)?;
+    let stand = stand_in(account, row)?;
     Some(Head {
         seq: stand.sequence,
         at: stand.at.millis(),

@@ -148,3 +148,42 @@ async fn days_close_in_order_after_their_grace_and_survive_a_crash() {
     assert_eq!(three.figures.previous, Some(two.digest));
     world.verified().await;
 }
+
+#[actix::test]
+async fn an_account_that_was_unloaded_has_what_it_had_at_the_end_of_the_day() {
+    let world = World::new().await;
+    for account in 1..=4 {
+        value(world.open(None, None).await);
+        world.credit(account, 100, &format!("a{account}")).await;
+    }
+    let unload = async |account: u64| {
+        let target = Target::Account(AccountNo(account));
+        world.engine.operators().passivate(REALM, target).await
+    };
+    // One is not moved again, one moves later, one moves later and is unloaded again, and one is not unloaded.
+    for account in [1, 2, 3] {
+        assert!(unload(account).await.unwrap());
+    }
+    let date = world.today();
+    world.clock.0.fetch_add(DAY, Ordering::Relaxed);
+    for account in [2, 3] {
+        world.credit(account, 1, &format!("b{account}")).await;
+    }
+    assert!(unload(3).await.unwrap());
+    let day = world.days_later(1).await;
+    assert_eq!(day.figures.date, date.next());
+    for (date, has) in [(date, [100; 4]), (date.next(), [100, 101, 101, 100])] {
+        for (account, centavos) in (1..=4).zip(has) {
+            let proof = world.engine.queries();
+            let proof = proof.day_proof(REALM, date, world.cvu(account).await).await;
+            let leaf = proof.unwrap().leaf;
+            let sequence = u64::try_from(centavos - 99).unwrap();
+            assert_eq!(
+                (leaf.available, leaf.sequence),
+                (Sum::from_centavos(centavos), sequence),
+                "{account} on {date}"
+            );
+        }
+    }
+    world.verified().await;
+}
