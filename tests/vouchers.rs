@@ -2,6 +2,7 @@
 
 mod ids;
 mod lists;
+mod reversals;
 
 use std::collections::BTreeSet;
 

@@ -243,10 +243,11 @@ fn adjustment(account: u64, code: &str, centavos: i64, id: &str) -> Adjustment {
     Adjustment {
         target: Target::Account(AccountNo(account)),
         voucher_type: TypeRef::Code(TypeCode::parse(code).unwrap()),
-        amount: Amount::from_centavos(centavos).unwrap(),
+        amount: Some(Amount::from_centavos(centavos).unwrap()),
         external_id: ExternalId::parse(id).unwrap(),
         description: None,
         external_date: None,
+        details: None,
         dry_run: false,
     }
 }

@@ -17,6 +17,7 @@ mod profile;
 mod remuneration;
 mod shapes;
 mod transfers;
+mod voucher_reversals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +43,7 @@ pub use shapes::{
     Account, BankAnswer, Context, HOLDERS_MAX, Holder, Identity, Movements, Pending, ProfileOrder,
     Status, Suspension, SuspensionCode, Terms,
 };
+pub use voucher_reversals::ReversedSoFar;
 
 impl Account {
     /// The account that a registration creates.

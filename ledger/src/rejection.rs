@@ -179,6 +179,19 @@ pub enum Rejection {
     /// The voucher does not exist for this caller.
     #[error("voucher not found")]
     VoucherNotFound,
+    /// The voucher is neither an adjustment nor a confirmation of a hold, or it reverses another one itself.
+    #[error("only adjustments and confirmed holds can be reversed, and no reversals")]
+    VoucherNotReversible,
+    /// The reversals of a voucher would exceed it.
+    #[error("of {original}, {reversed} is reversed already: at most {remaining} can be reversed")]
+    ReversalExceeds {
+        /// The amount of the voucher, in centavos.
+        original: Amount,
+        /// What of it is reversed already, in centavos.
+        reversed: Money,
+        /// What is left, in centavos.
+        remaining: Money,
+    },
     /// A limit would be exceeded.
     #[error("{}", sentence(.0))]
     LimitExceeded(Box<Breach>),
@@ -435,6 +448,8 @@ codes! {
     ExternalIdInFlight = "id_externo_in_flight";
     VoucherNotFound = "voucher_not_found";
     LimitExceeded = "limit_exceeded";
+    VoucherNotReversible = "voucher_not_reversible";
+    ReversalExceeds = "reversal_exceeds";
     HoldNotFound = "hold_not_found";
     HoldNotOpen = "hold_not_open";
     HoldRemaining = "hold_remaining";

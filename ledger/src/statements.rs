@@ -338,6 +338,7 @@ mod tests {
                 gives_back: None,
                 tag: Tag::default(),
                 counterparty: None,
+                details: None,
                 at: Timestamp::parse(at).unwrap(),
                 hash: Digest::default(),
             };

@@ -1,5 +1,7 @@
 //! Vouchers (`comprobantes`): the movements of an account, one after the other, chained by hash.
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +79,62 @@ pub struct GivesBack {
     pub whole: bool,
 }
 
+/// What only some vouchers have.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct VoucherDetails {
+    /// The voucher of the same account that it reverses, in whole or in part.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub reverses: Option<ReversedVoucher>,
+    /// The id of the voucher that it relates to, by the tenant's word.
+    #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
+    pub relates_to: Option<String>,
+    /// Data of the tenant's own: names of at most [`Self::NAME_MAX`] characters, values of at most [`Self::VALUE_MAX`], at
+    /// most [`Self::ENTRIES_MAX`] of them.
+    #[serde(rename = "m", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl VoucherDetails {
+    /// The most entries of the tenant's own data.
+    pub const ENTRIES_MAX: usize = 20;
+    /// The longest name of an entry, in characters.
+    pub const NAME_MAX: usize = 40;
+    /// The longest value of an entry, in characters.
+    pub const VALUE_MAX: usize = 500;
+
+    /// The details, if there are any.
+    pub fn if_any(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
+
+    fn canonical(&self, form: Canonical) -> Canonical {
+        let (sequence, tag) = self
+            .reverses
+            .map_or((0, Tag::NONE), |it| (it.sequence, it.tag));
+        let form = form
+            .number(whole(sequence))
+            .number(i64::from(tag.number()))
+            .optional(self.relates_to.as_deref());
+        let entries = self.metadata.iter();
+        entries.fold(form, |form, (name, value)| form.text(name).text(value))
+    }
+}
+
+/// A voucher that another one of its account reverses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReversedVoucher {
+    /// Its sequence.
+    #[serde(rename = "n")]
+    pub sequence: u64,
+    /// Its tag.
+    #[serde(rename = "i", default, skip_serializing_if = "Tag::is_none")]
+    pub tag: Tag,
+}
+
+fn whole(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
 /// One movement of one account, with the balance after it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Voucher {
@@ -137,6 +195,9 @@ pub struct Voucher {
     /// The other side, as far as known at the time of posting.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub counterparty: Option<Box<Counterparty>>,
+    /// What only some vouchers have.
+    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<VoucherDetails>>,
     /// When it was posted; never goes back within an account.
     #[serde(rename = "u")]
     pub at: Timestamp,
@@ -159,7 +220,6 @@ impl Voucher {
     /// The hash of this voucher after `previous`. It includes neither the number of the type nor its account in the
     /// books, which follow from the code and from the realm's types at that time.
     pub fn hash_after(&self, previous: Digest) -> Digest {
-        let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let date = self
             .external_date
             .map(|day| match &self.external_date_sent {
@@ -167,7 +227,7 @@ impl Voucher {
                 Some(sent) => format!("{day} {sent}"),
             });
         // Fields that only vouchers of holds have make the second version of this canonical form; a tag makes the third
-        // and fourth, a counterparty the next four.
+        // and fourth, a counterparty the next four, details the next eight.
         let steps = self.expires_at.is_some() || self.gives_back.is_some();
         let version: i64 = match (self.tag.is_none(), steps) {
             (true, false) => 1,
@@ -177,6 +237,11 @@ impl Voucher {
         };
         let version = if self.counterparty.is_some() {
             version.strict_add(4)
+        } else {
+            version
+        };
+        let version = if self.details.is_some() {
+            version.strict_add(8)
         } else {
             version
         };
@@ -202,6 +267,9 @@ impl Voucher {
         if let Some(other) = &self.counterparty {
             form = other.canonical(form);
         }
+        if let Some(details) = &self.details {
+            form = details.canonical(form);
+        }
         if !steps {
             return form.digest();
         }
@@ -212,6 +280,32 @@ impl Voucher {
             .number(whole(counted))
             .number(i64::from(all))
             .digest()
+    }
+
+    /// The id of the voucher that it reverses, for an account of a realm.
+    pub fn reverses(&self, realm: RealmId, account: AccountNo) -> Option<VoucherId> {
+        let ReversedVoucher { sequence, tag } = self.details.as_ref()?.reverses?;
+        Some(VoucherId {
+            realm,
+            account,
+            sequence,
+            tag,
+        })
+    }
+
+    /// Whether a tenant may reverse it: an adjustment or a confirmation of a hold, and no reversal itself.
+    pub fn is_reversible(&self) -> bool {
+        let reverses = self.details.as_ref().and_then(|it| it.reverses);
+        let moved = match self.reference_type {
+            ReferenceType::Adjustment => true,
+            ReferenceType::Hold => self.direction == Direction::ConfirmHold,
+            ReferenceType::Transfer
+            | ReferenceType::P2p
+            | ReferenceType::CashIn
+            | ReferenceType::Fee
+            | ReferenceType::Remuneration => false,
+        };
+        moved && reverses.is_none()
     }
 
     /// The tenant's own date of the movement, as it was sent.
@@ -291,6 +385,21 @@ pub struct PostAdjustment {
     pub description: Option<String>,
     /// The tenant's own date.
     pub external_date: Option<ExternalDate>,
+    /// What only some vouchers have; what it reverses comes from `reversal`.
+    pub details: Option<Box<VoucherDetails>>,
+    /// The voucher that it reverses, if it reverses one; then the type is made from that voucher's.
+    pub reversal: Option<Box<Reversal>>,
+}
+
+/// The order to reverse a voucher.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reversal {
+    /// The voucher, of the same account.
+    pub original: Voucher,
+    /// Whether all that is left of it is reversed, at most the amount of the order.
+    pub rest: bool,
+    /// Whether its fee and tax are given back in proportion.
+    pub refund_fees: bool,
 }
 
 /// Whether an order was carried out now or before: a repeated order is a success that changes nothing.

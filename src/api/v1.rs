@@ -11,6 +11,7 @@ pub(crate) mod fees;
 pub(crate) mod holds;
 pub(crate) mod idempotency;
 pub(crate) mod lookups;
+mod metadata;
 pub(crate) mod pages;
 pub(crate) mod reconciliation;
 pub(crate) mod statements;
@@ -31,6 +32,7 @@ use caudal_http::declared::CvuInPath;
 pub fn routes(config: &mut ServiceConfig) {
     config
         .service(vouchers::post)
+        .service(vouchers::reverse)
         .service(batch::post)
         .service(balances::current)
         .service(transfers::send)

@@ -33,6 +33,7 @@ pub const ORIGIN: &str = "cvuOrigen";
 pub fn routes(config: &mut ServiceConfig) {
     config
         .service(comprobantes::post)
+        .service(comprobantes::reverse)
         .service(comprobantes::by_external)
         .service(comprobantes::read)
         .service(comprobantes::filtros::list)

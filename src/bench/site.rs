@@ -313,10 +313,11 @@ impl Site {
         let order = Adjustment {
             target: Target::Cvu(Cvu::parse(self.requests.cvu(order.account))?),
             voucher_type: TypeRef::Code(TypeCode::parse(VOUCHER_TYPE)?),
-            amount: Amount::parse(&order.amount())?,
+            amount: Some(Amount::parse(&order.amount())?),
             external_id: ExternalId::parse(&order.external_id())?,
             description: None,
             external_date: None,
+            details: None,
             dry_run: false,
         };
         match self

@@ -86,7 +86,13 @@ impl<'a, const N: usize> Slots<'a, N> {
         (text != "null").then_some(text)
     }
 
-    fn add(&mut self, field: &str, mistake: Mistake) {
+    /// Whether a field is there and not null.
+    pub fn has(&self, name: &str) -> bool {
+        self.text(name).is_some()
+    }
+
+    /// Notes a mistake in a field.
+    pub fn mistake(&mut self, field: &str, mistake: Mistake) {
         self.wrong.push(WrongField {
             field: field.to_owned(),
             mistake,
@@ -100,7 +106,7 @@ impl<'a, const N: usize> Slots<'a, N> {
         read: impl FnOnce(&'a str) -> Result<T, Mistake>,
     ) -> Option<T> {
         let read = read(self.text(name)?);
-        read.map_err(|mistake| self.add(name, mistake)).ok()
+        read.map_err(|mistake| self.mistake(name, mistake)).ok()
     }
 
     /// Like [`Self::optional`], for a text for people: a blank one counts as absent.
@@ -121,7 +127,7 @@ impl<'a, const N: usize> Slots<'a, N> {
         read: impl FnOnce(&'a str) -> Result<T, Mistake>,
     ) -> Option<T> {
         if self.text(name).is_none() {
-            self.add(name, Mistake::Required);
+            self.mistake(name, Mistake::Required);
             return None;
         }
         self.optional(name, read)
@@ -133,7 +139,7 @@ impl<'a, const N: usize> Slots<'a, N> {
     /// 400 with every mistake.
     pub fn finish<T>(mut self, whole: Option<T>) -> Result<T, ApiError> {
         for name in std::mem::take(&mut self.unknown) {
-            self.add(&shown(&name), super::body::unknown(&name, self.names));
+            self.mistake(&shown(&name), super::body::unknown(&name, self.names));
         }
         super::body::whole(whole, self.wrong)
     }

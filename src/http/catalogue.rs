@@ -178,6 +178,8 @@ rows! {
     too_many_book_accounts Tenants: "The books have as many accounts for adjustments as they may have.", "Name an account that exists as `counterAccount`.";
     voucher_not_found Tenants: "The voucher does not exist, or belongs to another tenant.", "Check the id.";
     batch_rejected Tenants: "An item of an atomic batch was rejected, so nothing was posted; `details` has the result of each item.", "Correct or remove the rejected items.";
+    voucher_not_reversible Tenants: "The voucher is neither an adjustment nor a confirmed hold, or it reverses another one itself.", "Post an adjustment, with `relatesTo` if it belongs to the voucher.";
+    reversal_exceeds Tenants: "The reversals of the voucher would exceed it; `details` has its amount, what is reversed and what remains.", "Reverse at most `details.remaining`.";
     hold_not_found Tenants: "The hold does not exist, or belongs to another tenant.", "Check the id.";
     hold_not_open Tenants: "Nothing of the hold is left to confirm or release; `details` says how and when it ended.", "Read the hold to see how it ended.";
     hold_remaining Tenants: "More was asked for than remains of the hold; `details` has both amounts.", "Ask for at most `details.remaining`.";

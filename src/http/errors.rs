@@ -361,6 +361,15 @@ fn about(error: ApiError, rejection: &Rejection) -> ApiError {
             remaining: there,
             requested,
         } => error.with(short("remaining", there.money(), *requested)),
+        Rejection::ReversalExceeds {
+            original,
+            reversed,
+            remaining,
+        } => error.with(json!({
+            "original": original.to_string(),
+            "reversed": reversed.to_string(),
+            "remaining": remaining.to_string(),
+        })),
         Rejection::LimitExceeded(breach) => error.with(of_breach(breach)),
         Rejection::AliasTaken { by: Some(owner) }
         | Rejection::AccountCodeTaken { by: Some(owner) } => error.with(json!({

@@ -105,6 +105,7 @@ macro_rules! request {
             $(#[$doc:meta])*
             $field:ident: $type:ty = $how:ident($wire:literal, $read:expr)
                 as $json:ty $({ $($schema:tt)+ })?;
+            $(=> |$fields:ident| $check:expr;)?
         )+}
     ) => {
         $(#[$about])+
@@ -126,7 +127,10 @@ macro_rules! request {
             fn take(
                 source: &mut $crate::borrowed::Slots<$lt, { [$($wire),+].len() }>,
             ) -> Option<Self> {
-                $(let $field = source.$how($wire, $read);)+
+                $(
+                    let $field = source.$how($wire, $read);
+                    $({ let $fields = &mut *source; $check; })?
+                )+
                 Some(Self {$($field: request!(@kept $how $field)),+})
             }
         }

@@ -51,6 +51,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/wallet/v1/SaldoHistoricoByCVU", Group::Accounts),
     ("/wallet/v1/SaldoHistoricoByIdCuenta", Group::Accounts),
     ("/wallet/v1/Comprobante", Group::Vouchers),
+    ("/wallet/v1/ReversaComprobante", Group::Vouchers),
     ("/wallet/v1/ComprobanteByIdExterno", Group::Vouchers),
     ("/wallet/v1/ComprobantesByFilters", Group::Vouchers),
     ("/wallet/v1/transferir", Group::Transfers),

@@ -54,6 +54,8 @@ async fn an_operation_without_a_dry_run_refuses_to_be_asked_for_one() {
         "createTransfer",
         "createWalletComprobante",
         "releaseHold",
+        "reverseComprobante",
+        "reverseWalletComprobante",
         "walletTransferir",
     ];
     assert_eq!(knowing, right);

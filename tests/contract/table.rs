@@ -176,6 +176,13 @@ pub fn table() -> Vec<Row> {
             ..ROW
         },
         Row {
+            operation: "reverseComprobante",
+            status: 201,
+            path: |ids| vec![&ids.voucher],
+            body: Some(|_| json!({"amount": "0.01", "idExterno": format!("row-{}", fresh())})),
+            ..ROW
+        },
+        Row {
             operation: "readHistoricalBalance",
             query: "?date=2024-02-29",
             ..cvu
@@ -398,6 +405,15 @@ pub fn table() -> Vec<Row> {
             body: Some(|ids| {
                 let external = format!("row-{}", fresh());
                 json!({"idCuenta": ids.cuenta, "importe": 1.5, "codigo": ids.code, "idExterno": external})
+            }),
+            ..wallet
+        },
+        Row {
+            operation: "reverseWalletComprobante",
+            status: 201,
+            body: Some(|ids| {
+                let external = format!("row-{}", fresh());
+                json!({"idComprobante": ids.voucher, "importe": 0.01, "idExterno": external})
             }),
             ..wallet
         },

@@ -3,15 +3,19 @@
 
 use std::sync::Arc;
 
+use caudal_ledger::accounts::ReversedSoFar;
+use caudal_ledger::money::Money;
 use caudal_ledger::transfers::{CashIn, Suspense};
-use caudal_ledger::vouchers::{Outcome, PostAdjustment};
-use caudal_storage::{StoreError, StreamId};
+use caudal_ledger::vouchers::{Outcome, PostAdjustment, ReferenceType, Reversal, Voucher};
+use caudal_storage::{SortOrder, StoreError, StreamId};
 
 use super::{AccountContext, AccountOrder, AccountState, AccountVoucher, NoticeOutcome};
 use crate::actor_status::ActorStatus;
-use crate::commit_writer::WriteSet;
+use crate::commit_writer::{Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{ContextOf, Order};
+use crate::records::projection::VoucherPlace;
+use crate::records::reads;
 
 /// Posts an adjustment, or says what would happen.
 pub struct Post {
@@ -111,7 +115,15 @@ impl AccountState {
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let settings = self.shared.settings();
         let context = self.context(&settings, self.now());
-        let decided = self.account.decide_post(order, existing, &context);
+        let decided = match &order.reversal {
+            None => self.account.decide_post(order, existing, &context),
+            Some(reversal) => {
+                let so_far = self.reversed_so_far(reversal)?;
+                let order = (order, reversal.as_ref());
+                self.account
+                    .decide_voucher_reversal(order, &so_far, existing, &context)
+            }
+        };
         let account = match existing {
             Some((account, _)) => account,
             None => self.account.number,
@@ -142,6 +154,51 @@ impl AccountState {
             writes.decides_on(precondition.fact);
         }
         Ok((writes, outcome))
+    }
+}
+
+impl AccountState {
+    /// What of a voucher, and of the charges that a reversal gives back, is reversed: what the index shows, and what it
+    /// does not show yet.
+    fn reversed_so_far(&self, reversal: &Reversal) -> Result<ReversedSoFar, StoreError> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let (original, account) = (&reversal.original, self.account.number);
+        let mut charges = Vec::new();
+        if reversal.refund_fees {
+            let id = original.id(*realm, account).to_string();
+            let next = original.sequence.strict_add(1);
+            let both = (next, next.strict_add(1));
+            let order = SortOrder::Ascending;
+            let found = reads::vouchers(store.as_ref(), *realm, account, both, order, 2)?;
+            let is_charge = |it: &Voucher| {
+                it.reference_type == ReferenceType::Fee
+                    && it.reference_id.as_deref() == Some(id.as_str())
+            };
+            for charge in found.into_iter().filter(is_charge) {
+                let reversed = self.reversed(charge.sequence)?;
+                charges.push((charge, reversed));
+            }
+        }
+        Ok(ReversedSoFar {
+            amount: self.reversed(original.sequence)?,
+            charges,
+        })
+    }
+
+    fn reversed(&self, sequence: u64) -> Result<Money, StoreError> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let place = VoucherPlace {
+            account: self.account.number,
+            sequence,
+        };
+        let row = reads::money::reversed(store.as_ref(), *realm, place)?;
+        let reverses = |it: &&Arc<Voucher>| {
+            let named = it.details.as_ref().and_then(|it| it.reverses);
+            it.sequence > row.last && named.is_some_and(|it| it.sequence == sequence)
+        };
+        let mut unsettled = self.unsettled.iter().filter(reverses);
+        let row = unsettled.try_fold(row, |row, reversal| row.after(reversal))?;
+        Ok(row.amount)
     }
 }
 

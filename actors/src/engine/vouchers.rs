@@ -5,6 +5,7 @@ use std::sync::Arc;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{
@@ -99,6 +100,29 @@ impl Queries<'_> {
             account: id.account,
             voucher: Arc::new(voucher),
         })
+    }
+
+    /// What of a voucher is reversed, and what can still be, in centavos; `None` if nothing of it is.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no turn to read comes in time.
+    pub async fn reversed(
+        self,
+        realm: RealmId,
+        placed: &AccountVoucher,
+    ) -> Result<Option<(Money, Money)>, Failure> {
+        let AccountVoucher { account, voucher } = placed;
+        let place = VoucherPlace {
+            account: *account,
+            sequence: voucher.sequence,
+        };
+        let read = move |store: &dyn Index| reads::money::reversed(store, realm, place);
+        let reversed = self.0.scan(realm, ReadCost::Point, read).await?.amount;
+        if reversed == Money::ZERO {
+            return Ok(None);
+        }
+        let left = voucher.amount.money().minus(reversed);
+        Ok(Some((reversed, left.unwrap_or(Money::ZERO))))
     }
 
     /// The adjustment that holds an external id; if both directions have one, the newer.

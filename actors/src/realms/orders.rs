@@ -1,9 +1,10 @@
 //! An adjustment as a realm gets it, how it names its voucher type, and the realm's report about its actors.
 
+use caudal_ledger::ids::VoucherId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::TypeCode;
-use caudal_ledger::vouchers::ExternalDate;
+use caudal_ledger::vouchers::{ExternalDate, VoucherDetails};
 
 use super::Target;
 
@@ -14,6 +15,13 @@ pub enum TypeRef {
     Code(TypeCode),
     /// By its numeric id.
     Legacy(u64),
+    /// The type of a voucher, in the opposite direction: the adjustment reverses that voucher.
+    Reverses {
+        /// The voucher, of the same account.
+        id: VoucherId,
+        /// Whether its fee and tax are given back in proportion.
+        refund_fees: bool,
+    },
 }
 
 /// An adjustment as it was asked for.
@@ -23,14 +31,16 @@ pub struct Adjustment {
     pub target: Target,
     /// The type of the voucher, which says whether it credits or debits.
     pub voucher_type: TypeRef,
-    /// How much it moves, in centavos.
-    pub amount: Amount,
+    /// How much it moves, in centavos; `None` only for all that is left of a voucher that it reverses.
+    pub amount: Option<Amount>,
     /// The tenant's own id.
     pub external_id: ExternalId,
     /// A line for people.
     pub description: Option<String>,
     /// The tenant's own date.
     pub external_date: Option<ExternalDate>,
+    /// What only some vouchers have.
+    pub details: Option<Box<VoucherDetails>>,
     /// Only say what would happen.
     pub dry_run: bool,
 }

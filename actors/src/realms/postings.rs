@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use actix::fut::{ActorFutureExt as _, wrap_future};
 use actix::{AsyncContext as _, Context};
-use caudal_ledger::ids::AccountNo;
+use caudal_ledger::ids::{AccountNo, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
-use caudal_ledger::vouchers::{Outcome, PostAdjustment};
+use caudal_ledger::vouchers::{Outcome, PostAdjustment, Reversal, Voucher};
 use foldhash::HashMap;
 
 use super::{Adjustment, RealmContext, RealmOrder, RealmSupervisor, TypeRef};
@@ -23,6 +23,7 @@ use crate::commit_writer::{RequestContext, Shared};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, give_way};
 use crate::orders::{ContextOf, Envelope, Order};
+use crate::records::projection::VoucherPlace;
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Responder};
 
@@ -130,9 +131,21 @@ impl RealmSupervisor {
     /// Resolves the account and the voucher type of an adjustment.
     fn prepare(&mut self, order: Adjustment) -> Resolved {
         let number = self.number(order.target)?;
+        let (mut amount, mut reversal) = (order.amount, None);
         let known = match &order.voucher_type {
             TypeRef::Code(code) => self.types.find(code),
             TypeRef::Legacy(id) => self.types.find_legacy(*id),
+            TypeRef::Reverses { id, refund_fees } => {
+                let of = Reversal {
+                    original: self.original(number, *id)?,
+                    rest: amount.is_none(),
+                    refund_fees: *refund_fees,
+                };
+                amount = amount.or(Some(of.original.amount));
+                let voucher_type = of.voucher_type();
+                reversal = Some(Box::new(of));
+                Some(voucher_type)
+            }
         };
         let voucher_type = match known {
             Some(found) => found,
@@ -140,10 +153,12 @@ impl RealmSupervisor {
         };
         let resolved = PostAdjustment {
             voucher_type,
-            amount: order.amount,
+            amount: amount.ok_or(Failure::Bug)?,
             external_id: order.external_id,
             description: order.description,
             external_date: order.external_date,
+            details: order.details,
+            reversal,
         };
         let posting = Posting {
             order: resolved,
@@ -159,6 +174,18 @@ impl RealmSupervisor {
         self.claim_external(&direction, &order.external_id, number)
     }
 
+    /// The voucher of an account that an adjustment reverses.
+    fn original(&self, account: AccountNo, id: VoucherId) -> Result<Voucher, Failure> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let place = VoucherPlace {
+            account,
+            sequence: id.sequence,
+        };
+        let found = reads::voucher(store.as_ref(), *realm, place)?;
+        let found = found.filter(|found| found.id(*realm, account) == id);
+        Ok(found.ok_or(Rejection::VoucherNotFound)?)
+    }
+
     /// A repeat of a posting is still a repeat if its type was removed in the meantime.
     fn removed_type(&self, order: &Adjustment) -> Result<VoucherType, Failure> {
         let code = match &order.voucher_type {
@@ -169,6 +196,7 @@ impl RealmSupervisor {
                 };
                 self.types.removed_code(*id).ok_or_else(unknown)?
             }
+            TypeRef::Reverses { .. } => return Err(Failure::Bug),
         };
         let Shared { store, realm, .. } = &*self.shared;
         for sense in Sense::ALL {

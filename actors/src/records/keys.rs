@@ -78,6 +78,7 @@ const USAGE: u8 = 0x41;
 // 0x48 to 0x4a are in `collector`.
 // 0x4b and 0x4c are in `books`.
 // 0x4d is in `days`.
+const REVERSED: u8 = 0x4e;
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -105,6 +106,12 @@ fn own(id: &ExternalId) -> Cow<'_, [u8]> {
         0..=64 => Cow::Borrowed(text.as_bytes()),
         _ => Cow::Owned([&[0xff], named(text).as_slice()].concat()),
     }
+}
+
+/// Realm, account, sequence of a voucher → what of it is reversed, and the sequence of the last reversal.
+pub fn reversed(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
+    let parts = [account.0.to_be_bytes(), sequence.to_be_bytes()];
+    key(REVERSED, realm, &[parts.as_flattened()])
 }
 
 /// The first key after all keys that begin with `prefix`.

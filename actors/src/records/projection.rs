@@ -37,7 +37,7 @@ pub use days::DayRow;
 pub use events::{EventRow, SubjectNote, known as known_rules};
 pub use landed::Landed;
 pub use lines::InternalLine;
-pub use money::origin_place;
+pub use money::{ReversedRow, origin_place};
 pub use profile::{Listed, listed};
 pub use totals::Added;
 pub(super) use totals::{newest_day, parse as parse_totals};
@@ -127,7 +127,7 @@ impl Projection for ServiceProjection {
 
 impl Projection for ProjectionUnder {
     fn version(&self) -> u32 {
-        20
+        21
     }
 
     fn scoped(&self) -> &[u8] {

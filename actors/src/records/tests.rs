@@ -40,7 +40,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::treasury::{Ratio, Sum};
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
-use caudal_ledger::vouchers::{ReferenceType, Voucher};
+use caudal_ledger::vouchers::{ReferenceType, ReversedVoucher, Voucher, VoucherDetails};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -83,6 +83,7 @@ fn voucher() -> Voucher {
         gives_back: None,
         tag: Tag::NONE,
         counterparty: None,
+        details: None,
         external_date: BusinessDay::parse("2026-03-01").map(BusinessDay::date),
         external_date_sent: None,
         at: at(1),
@@ -94,6 +95,23 @@ fn voucher() -> Voucher {
 fn dated() -> Voucher {
     Voucher {
         external_date_sent: Some("01-03-2026".into()),
+        ..voucher()
+    }
+}
+
+/// A voucher that reverses another one and has data of the tenant's own.
+fn detailed() -> Voucher {
+    let reverses = ReversedVoucher {
+        sequence: 5,
+        tag: Tag::after(Digest([8; 32]), at(0)),
+    };
+    Voucher {
+        details: VoucherDetails {
+            reverses: Some(reverses),
+            relates_to: Some("cmp_00000020000000400000006bzy".into()),
+            metadata: [("mcc".into(), "5411".into())].into(),
+        }
+        .if_any(),
         ..voucher()
     }
 }
@@ -451,6 +469,7 @@ fn records_of_every_version_are_read() {
     let mut missing = Vec::new();
     let lines = &mut missing;
     check("ledger", &LedgerFact::Posted(voucher()), lines);
+    check("ledger-details", &LedgerFact::Posted(detailed()), lines);
     check("dated", &LedgerFact::Posted(dated()), lines);
     check("step", &LedgerFact::Posted(money::step()), lines);
     check("named", &LedgerFact::Posted(money::named()), lines);

@@ -395,6 +395,7 @@ pub(super) fn first_voucher() -> Voucher {
         expires_at: None,
         gives_back: None,
         counterparty: None,
+        details: None,
         at: Timestamp::from_millis(1_700_000_000_000),
         hash: Digest::default(),
     }

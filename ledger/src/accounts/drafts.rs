@@ -13,7 +13,7 @@ use crate::rejection::Rejection;
 use crate::text::ExternalId;
 use crate::time::Timestamp;
 use crate::voucher_types::{SystemType, VoucherType};
-use crate::vouchers::{ExternalDate, GivesBack, ReferenceType, Voucher};
+use crate::vouchers::{ExternalDate, GivesBack, ReferenceType, Voucher, VoucherDetails};
 
 impl Account {
     /// Begins drafting on top of the account's current state.
@@ -57,6 +57,8 @@ pub(super) struct Draft {
     pub gives_back: Option<GivesBack>,
     /// The other side, as far as known.
     pub counterparty: Option<Counterparty>,
+    /// What only some vouchers have.
+    pub details: Option<Box<VoucherDetails>>,
 }
 
 impl Draft {
@@ -77,6 +79,7 @@ impl Draft {
             expires_at: None,
             gives_back: None,
             counterparty: None,
+            details: None,
         }
     }
 
@@ -154,6 +157,7 @@ impl Drafts<'_> {
             gives_back: draft.gives_back,
             tag: self.next_id().tag,
             counterparty: draft.counterparty.map(Box::new),
+            details: draft.details,
             at: self.at,
             hash: Digest::default(),
         };

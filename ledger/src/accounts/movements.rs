@@ -199,6 +199,7 @@ impl Account {
             external_id: Some(order.external_id.clone()),
             description: order.description.clone(),
             external_date: order.external_date.clone(),
+            details: order.details.clone(),
             ..Draft::new(
                 voucher_type.clone(),
                 order.amount,
@@ -344,7 +345,11 @@ impl Account {
         }
     }
 
-    fn seen_before(
+    /// The outcome of an order whose external id a voucher already has: that voucher, if it is the same order.
+    ///
+    /// # Errors
+    /// When it is another order.
+    pub(super) fn seen_before(
         &self,
         (number, existing): (AccountNo, &Voucher),
         amount: Amount,

@@ -97,6 +97,8 @@ fn order(direction: Direction, centavos: i64, id: &str) -> PostAdjustment {
         external_id: ExternalId::parse(id).unwrap(),
         description: None,
         external_date: None,
+        details: None,
+        reversal: None,
     }
 }
 

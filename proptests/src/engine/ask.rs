@@ -56,10 +56,11 @@ pub(super) fn adjustment(account: u64, code: &str, centavos: i64, id: ExternalId
     Adjustment {
         target: target(account),
         voucher_type: TypeRef::Code(TypeCode::parse(code).unwrap()),
-        amount: amount(centavos),
+        amount: Some(amount(centavos)),
         external_id: id,
         description: None,
         external_date: None,
+        details: None,
         dry_run: false,
     }
 }

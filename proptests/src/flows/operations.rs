@@ -92,6 +92,8 @@ impl FlowMachine {
             external_id: ExternalId::parse(&book.key).unwrap(),
             description: None,
             external_date: None,
+            details: None,
+            reversal: None,
         };
         let existing = self.existing(index, &order.external_id, order.voucher_type.direction());
         let slot = &self.slots[index];

@@ -44,6 +44,8 @@ impl Machine {
             external_date: (posting.description.as_deref() == Some(""))
                 .then(|| NaiveDate::from_ymd_opt(2026, 2, 28).unwrap().into()),
             description: posting.description.clone(),
+            details: None,
+            reversal: None,
         };
         let context = Context {
             realm: slot.realm,
@@ -108,6 +110,7 @@ impl Machine {
             expires_at: None,
             gives_back: None,
             counterparty: None,
+            details: None,
             tag: Tag::NONE,
             at: account
                 .last_movement_at

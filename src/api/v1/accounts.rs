@@ -38,15 +38,18 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::kyc::{Kyc, email, phone};
 use caudal_ledger::particulars::Names;
 
+use super::metadata::MetadataBounds;
 use super::pages::page;
 use super::target;
 
 /// The longest name of a holder, in characters.
 const NAME_MAX: usize = 100;
-/// The most entries of metadata, and the longest key and value, in characters.
-const METADATA_MAX: usize = 50;
-const METADATA_KEY_MAX: usize = 64;
-const METADATA_VALUE_MAX: usize = 500;
+/// How much metadata an account may have.
+const METADATA: MetadataBounds = MetadataBounds {
+    most: 50,
+    key: 64,
+    value: 500,
+};
 /// The longest id that a tenant gives an account, in characters.
 const CODE_MAX: usize = 64;
 
@@ -75,7 +78,7 @@ request! {
         external_id: Option<String> = optional("externalId", line(CODE_MAX))
             as Option<String> { min_length = 1, max_length = 64 };
         /// At most 50 texts.
-        metadata: Option<BTreeMap<String, String>> = optional("metadata", metadata)
+        metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
             as Option<BTreeMap<String, String>>;
     }
 }
@@ -88,25 +91,6 @@ fn agree(fields: &mut Fields, cuit: Option<Cuit>, person_type: Option<PersonType
         let right = cuit.person_type().as_str();
         fields.mistake("personType", Mistake::PersonType { right });
     }
-}
-
-fn metadata(raw: &str) -> Result<BTreeMap<String, String>, Mistake> {
-    let body: Body = serde_json::from_str(raw).map_err(|_| Mistake::NotTexts)?;
-    let pairs = body.texts().ok_or(Mistake::NotTexts)?;
-    let bad = |(key, value): (&String, &String)| {
-        key.is_empty()
-            || key.chars().count() > METADATA_KEY_MAX
-            || value.chars().count() > METADATA_VALUE_MAX
-            || key.chars().chain(value.chars()).any(char::is_control)
-    };
-    if pairs.len() > METADATA_MAX || pairs.iter().any(bad) {
-        return Err(Mistake::Metadata {
-            most: METADATA_MAX,
-            key: METADATA_KEY_MAX,
-            value: METADATA_VALUE_MAX,
-        });
-    }
-    Ok(pairs)
 }
 
 declared! {

@@ -347,6 +347,17 @@ impl Serialize for WrittenVoucher<'_> {
         body.serialize_field("description", &voucher.description)?;
         let other = voucher.other_side().map(CounterpartyBody::from);
         body.serialize_field("counterparty", &other)?;
+        if let Some(reverses) = voucher.reverses(self.realm, *account) {
+            body.serialize_field("reverses", &Text(reverses))?;
+        }
+        if let Some(details) = &voucher.details {
+            if let Some(relates_to) = &details.relates_to {
+                body.serialize_field("relatesTo", relates_to)?;
+            }
+            if !details.metadata.is_empty() {
+                body.serialize_field("metadata", &details.metadata)?;
+            }
+        }
         body.serialize_field("createdAt", self.at)?;
         body.end()
     }

@@ -1,5 +1,7 @@
 //! Vouchers of the native family: adjustments, movements, the realm's list.
 
+use std::collections::BTreeMap;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::AccountVoucher;
@@ -7,10 +9,10 @@ use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{Listing, VoucherFilter, VoucherSort};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
-use caudal_http::bodies::vouchers::{Movement, VoucherBody, voucher};
+use caudal_http::bodies::vouchers::{Movement, VoucherBody, voucher, whole};
 use caudal_http::bodies::words::{ReferenceTypeWord, SenseWord, VoucherSortWord};
 use caudal_http::body::Body;
-use caudal_http::body::read::{amount, line, text};
+use caudal_http::body::read::{amount, boolean, line, text};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::HandlerResult;
@@ -26,16 +28,17 @@ use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
-use caudal_ledger::vouchers::ReferenceType;
+use caudal_ledger::vouchers::{ReferenceType, VoucherDetails};
 
 use serde_json::{Value, json};
 
+use super::metadata::MetadataBounds;
 use super::pages::page;
 use super::target;
 
@@ -200,7 +203,38 @@ request! {
         /// A line for people.
         description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
             as Option<String> { max_length = 200 };
+        /// The id of a voucher that this one belongs to, for instance the purchase of a refund. It is kept and shown, and
+        /// changes nothing else: to give a voucher back, reverse it.
+        relates_to: Option<VoucherId> = optional("relatesTo", text(voucher_id)) as Option<String>;
+        /// The tenant's own data: at most 20 texts with names of at most 40 characters.
+        metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
+            as Option<BTreeMap<String, String>>;
     }
+}
+
+/// How much metadata a voucher may have.
+pub(super) const METADATA: MetadataBounds = MetadataBounds {
+    most: VoucherDetails::ENTRIES_MAX,
+    key: VoucherDetails::NAME_MAX,
+    value: VoucherDetails::VALUE_MAX,
+};
+
+/// Reads the id of a voucher.
+pub(crate) fn voucher_id(text: &str) -> Result<VoucherId, Mistake> {
+    VoucherId::parse(text).ok_or(Mistake::NotAVoucherId)
+}
+
+/// What only some vouchers have.
+pub(super) fn details(
+    relates_to: Option<VoucherId>,
+    metadata: Option<BTreeMap<String, String>>,
+) -> Option<Box<VoucherDetails>> {
+    VoucherDetails {
+        reverses: None,
+        relates_to: relates_to.map(|id| id.to_string()),
+        metadata: metadata.unwrap_or(BTreeMap::new()),
+    }
+    .if_any()
 }
 
 /// Posts an adjustment voucher of a custom type.
@@ -240,10 +274,85 @@ pub(crate) async fn post(
     let order = Adjustment {
         target,
         voucher_type: TypeRef::Code(sent.voucher_type_code),
+        amount: Some(sent.amount),
+        external_id: sent.id_externo,
+        description: sent.description,
+        external_date: None,
+        details: details(sent.relates_to, sent.metadata),
+        dry_run,
+    };
+    answer.give_made(caller.engine().ledger().post(realm, order, requester).await)
+}
+
+request! {
+    /// The reversal of a voucher.
+    strict struct ReverseComprobante as ReverseComprobanteDto {
+        /// How much of it, as text; all that is left when absent.
+        amount: Option<Amount> = optional("amount", amount) as Option<AmountDto>;
+        /// The tenant's own id of the reversal: with its direction, idempotent over the realm.
+        id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// A line for people.
+        description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
+            as Option<String> { max_length = 200 };
+        /// Whether its fee and tax are given back in proportion; not when absent.
+        refund_fees: Option<bool> = optional("refundFees", boolean) as Option<bool>;
+        /// The tenant's own data: at most 20 texts with names of at most 40 characters.
+        metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
+            as Option<BTreeMap<String, String>>;
+    }
+}
+
+/// Reverses a voucher, in whole or in part: an adjustment or the confirmation of a hold.
+///
+/// A voucher of the same type in the opposite direction, with `reverses`. All reversals of a voucher together are at most its
+/// amount, else 400 `reversal_exceeds` with the figures. With `refundFees` its fee and tax come back in proportion, by
+/// vouchers of their own; the last centavo goes to the larger remainder. The account has to be in a state that allows an
+/// adjustment in this direction. A reversal has no fee, and cannot be reversed. Emits `voucher.created`.
+#[utoipa::path(
+    operation_id = "reverseComprobante",
+    tag = "Vouchers",
+    params(
+        declared::VoucherInPath,
+        declared::IdempotencyKey,
+        DryRun
+    ),
+    request_body(content = ReverseComprobante),
+    responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
+)]
+#[post("/v1/comprobantes/{id}/reverse")]
+pub(crate) async fn reverse(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+    body: Body,
+) -> HandlerResult {
+    let realm = caller.realm();
+    let id = declared::VoucherInPath::read(&path)?;
+    let DryRun { dry_run } = DryRun::read(query)?;
+    let (requester, answer) = respond::making(
+        &request,
+        &caller,
+        &body,
+        dry_run,
+        move |placed: &AccountVoucher| voucher(realm, placed),
+    )?;
+    let sent = ReverseComprobante::read(body)?;
+    if id.realm != realm {
+        return Err(Failure::from(Rejection::VoucherNotFound).into());
+    }
+    let order = Adjustment {
+        target: Target::Account(id.account),
+        voucher_type: TypeRef::Reverses {
+            id,
+            refund_fees: sent.refund_fees.unwrap_or(false),
+        },
         amount: sent.amount,
         external_id: sent.id_externo,
         description: sent.description,
         external_date: None,
+        details: details(None, sent.metadata),
         dry_run,
     };
     answer.give_made(caller.engine().ledger().post(realm, order, requester).await)
@@ -338,6 +447,13 @@ pub(crate) async fn internal(
     }))
 }
 
+/// Answers with one voucher, and with what of it is reversed.
+async fn shown_whole(caller: &Caller, placed: &AccountVoucher) -> HandlerResult {
+    let realm = caller.realm();
+    let reversed = caller.engine().queries().reversed(realm, placed).await?;
+    Ok(whole_json(StatusCode::OK, &whole(realm, placed, reversed)))
+}
+
 const DIRECTIONS: [(&str, Direction); 2] =
     [("credit", Direction::Credit), ("debit", Direction::Debit)];
 
@@ -375,10 +491,7 @@ pub(crate) async fn by_external(
         .queries()
         .voucher_by_external(caller.realm(), &id, direction)
         .await?;
-    Ok(whole_json(
-        StatusCode::OK,
-        &voucher(caller.realm(), &placed),
-    ))
+    shown_whole(&caller, &placed).await
 }
 
 /// Reads a voucher by its id.
@@ -398,8 +511,5 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
         .queries()
         .voucher(caller.realm(), id)
         .await?;
-    Ok(whole_json(
-        StatusCode::OK,
-        &voucher(caller.realm(), &placed),
-    ))
+    shown_whole(&caller, &placed).await
 }

@@ -5,6 +5,7 @@ pub(crate) mod filtros;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::AccountVoucher;
+use caudal_actors::failure::Failure;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::counterparty::Contraparte;
 use caudal_http::bodies::nombres;
@@ -22,8 +23,9 @@ use caudal_http::respond::{self, json};
 use caudal_http::shapes::AmountDto;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
 use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
 use caudal_ledger::vouchers::{ExternalDate, Voucher};
@@ -33,6 +35,7 @@ use utoipa::ToSchema;
 use super::campos;
 use super::campos::FechaExterna;
 use super::importe::Importe;
+use crate::v1::vouchers::voucher_id;
 
 /// The longest reference, in characters.
 const REFERENCIA_MAX: usize = 50;
@@ -92,6 +95,10 @@ pub(crate) struct ComprobanteBody {
     pub fecha_externa: Option<String>,
     /// The other side; null for adjustments.
     pub contraparte: Option<Contraparte>,
+    /// The id of the voucher that it reverses; absent where it reverses none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub id_comprobante_revertido: Option<String>,
 }
 
 fn id(realm: RealmId, placed: &AccountVoucher) -> String {
@@ -146,6 +153,9 @@ pub(crate) fn comprobante(
         referencia: voucher.description.clone(),
         fecha_externa: voucher.external_date_as_sent(),
         contraparte: voucher.other_side().map(Contraparte::from),
+        id_comprobante_revertido: voucher
+            .reverses(realm, placed.account)
+            .map(|id| id.to_string()),
     }
 }
 
@@ -231,10 +241,11 @@ async fn adjustment(
     Ok(Adjustment {
         target: Target::Account(AccountNo(sent.id_cuenta)),
         voucher_type,
-        amount: sent.importe,
+        amount: Some(sent.importe),
         external_id: sent.id_externo,
         description: sent.referencia,
         external_date: sent.fecha_externa,
+        details: None,
         dry_run,
     })
 }
@@ -255,6 +266,76 @@ async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiEr
         }
         None => Ok(TypeRef::Code(code)),
     }
+}
+
+request! {
+    /// The reversal of a voucher.
+    lenient struct ReverseWalletComprobante as ReverseWalletComprobanteDto {
+        /// The voucher: an adjustment or the confirmation of a hold.
+        id_comprobante: VoucherId = required("idComprobante", read_body::text(voucher_id))
+            as String;
+        /// How much of it, as text; all that is left when absent.
+        importe: Option<Amount> = optional("importe", read_body::amount) as Option<AmountDto>;
+        /// The tenant's own id of the reversal: with its direction, idempotent over the realm.
+        id_externo: ExternalId = required("idExterno", campos::code_as(ExternalId::parse))
+            as String { min_length = 1, max_length = 64 };
+        /// The tenant's own words.
+        referencia: Option<String> = optional("referencia", campos::code(REFERENCIA_MAX))
+            as Option<String> { max_length = 50 };
+        /// Whether its fee and tax are given back in proportion; not when absent.
+        reintegra_comisiones: Option<bool> =
+            optional("reintegraComisiones", read_body::boolean) as Option<bool>;
+    }
+}
+
+/// Reverses a voucher, in whole or in part.
+///
+/// A voucher of the same type in the opposite direction, with `idComprobanteRevertido`. All reversals of a voucher together
+/// are at most its amount.
+#[utoipa::path(
+    operation_id = "reverseWalletComprobante",
+    tag = "Wallet",
+    params(declared::IdempotencyKey, DryRun),
+    request_body(content = ReverseWalletComprobante),
+    responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
+)]
+#[post("/wallet/v1/ReversaComprobante")]
+pub(crate) async fn reverse(
+    request: HttpRequest,
+    caller: Caller,
+    query: Query,
+    body: Body,
+) -> HandlerResult {
+    let realm = caller.realm();
+    let DryRun { dry_run } = DryRun::read(query)?;
+    let (requester, answer) = respond::making(
+        &request,
+        &caller,
+        &body,
+        dry_run,
+        move |placed: &AccountVoucher| posted(realm, placed),
+    )?;
+    let sent = ReverseWalletComprobante::read(body)?;
+    let id = sent.id_comprobante;
+    if id.realm != realm {
+        return Err(Failure::from(Rejection::VoucherNotFound).into());
+    }
+    let order = Adjustment {
+        target: Target::Account(id.account),
+        voucher_type: TypeRef::Reverses {
+            id,
+            refund_fees: sent.reintegra_comisiones.unwrap_or(false),
+        },
+        amount: sent.importe,
+        external_id: sent.id_externo,
+        description: sent.referencia,
+        external_date: None,
+        details: None,
+        dry_run,
+    };
+    answer.give_made(campos::as_sent(
+        caller.engine().ledger().post(realm, order, requester).await,
+    ))
 }
 
 /// Reads a voucher.

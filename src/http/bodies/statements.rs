@@ -101,6 +101,10 @@ pub struct StatementLine {
     pub reference_id: String,
     /// A line for people.
     pub description: Option<String>,
+    /// The id of the voucher that it reverses; absent where it reverses none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reverses: Option<String>,
     /// The name of the other side.
     pub counterparty_name: Option<String>,
     /// The tax id of the other side.
@@ -128,6 +132,9 @@ impl StatementLine {
             reference_type: voucher.reference_type.as_str(),
             reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
             description: voucher.description.clone(),
+            reverses: voucher
+                .reverses(realm, statement.of.account)
+                .map(|id| id.to_string()),
             counterparty_name: other.and_then(|other| other.name.clone()),
             counterparty_cuit: other.and_then(|other| other.cuit.clone()),
             counterparty_cbu: other.and_then(|other| other.cbu.clone()),

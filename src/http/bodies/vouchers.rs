@@ -1,12 +1,15 @@
 //! The body of a voucher.
 
+use std::collections::BTreeMap;
+
 use super::texts::{Instant, Pesos};
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::money::Money;
 use serde::Serialize;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
+use utoipa::openapi::schema::{AllOfBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::counterparty::CounterpartyBody;
@@ -49,6 +52,26 @@ pub struct VoucherBody {
     /// The other side, as far as it was known when it was posted; null for adjustments, holds and
     /// fees, and for what was posted before this was kept.
     pub counterparty: Option<Box<CounterpartyBody>>,
+    /// The id of the voucher that it reverses, in whole or in part; absent where it reverses none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reverses: Option<String>,
+    /// The id of the voucher that it relates to, by the tenant's word; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub relates_to: Option<String>,
+    /// The tenant's own data; absent without any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(required = false)]
+    pub metadata: BTreeMap<String, String>,
+    /// What of it is reversed; only where one voucher is read of which something is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reversed: Option<Pesos>,
+    /// What of it can still be reversed; only next to `reversed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub remaining: Option<Pesos>,
     /// When it was posted.
     pub created_at: Instant,
 }
@@ -60,12 +83,10 @@ pub struct Movement;
 
 impl PartialSchema for Movement {
     fn schema() -> RefOr<Schema> {
-        let mut schema = VoucherBody::schema();
-        if let RefOr::T(Schema::Object(object)) = &mut schema {
-            object.description =
-                Some("A ledger movement: the voucher that moved the money.".into());
-        }
-        schema
+        let voucher = Ref::from_schema_name(VoucherBody::name());
+        let about = "A ledger movement: the voucher that moved the money.";
+        let schema = AllOfBuilder::new().item(voucher).description(Some(about));
+        Schema::AllOf(schema.build()).into()
     }
 }
 
@@ -75,6 +96,7 @@ impl ToSchema for Movement {
     }
 
     fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        into.push((VoucherBody::name().into_owned(), VoucherBody::schema()));
         VoucherBody::schemas(into);
     }
 }
@@ -83,6 +105,7 @@ impl ToSchema for Movement {
 pub fn voucher(realm: RealmId, placed: &AccountVoucher) -> VoucherBody {
     let AccountVoucher { account, voucher } = placed;
     let id = voucher.id(realm, *account).to_string();
+    let details = voucher.details.as_deref();
     VoucherBody {
         cvu: voucher.cvu.to_string(),
         sequence: voucher.sequence,
@@ -98,7 +121,25 @@ pub fn voucher(realm: RealmId, placed: &AccountVoucher) -> VoucherBody {
         reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
         description: voucher.description.clone(),
         counterparty: voucher.other_side().map(|other| Box::new(other.into())),
+        reverses: voucher.reverses(realm, *account).map(|id| id.to_string()),
+        relates_to: details.and_then(|it| it.relates_to.clone()),
+        metadata: details.map_or_else(BTreeMap::new, |it| it.metadata.clone()),
+        reversed: None,
+        remaining: None,
         created_at: voucher.at.into(),
         id,
+    }
+}
+
+/// Renders a voucher with what of it is reversed and what can still be, if something is.
+pub fn whole(
+    realm: RealmId,
+    placed: &AccountVoucher,
+    reversed: Option<(Money, Money)>,
+) -> VoucherBody {
+    VoucherBody {
+        reversed: reversed.map(|(reversed, _)| reversed.into()),
+        remaining: reversed.map(|(_, remaining)| remaining.into()),
+        ..voucher(realm, placed)
     }
 }

@@ -87,6 +87,7 @@ fn voucher(sequence: u64, before: Balance, hash: Digest, at: Timestamp) -> Vouch
         expires_at: None,
         gives_back: None,
         tag: Tag::default(),
+        details: None,
         counterparty: odd.then(|| {
             Box::new(Counterparty {
                 cuit: Some("20123456786".to_owned()),

@@ -179,6 +179,8 @@ rules! {
     ExternalIdInFlight: CONFLICT, "Otra solicitud con el mismo idExterno está en curso; reintente en unos segundos";
     VoucherNotFound: NOT_FOUND, "El comprobante no existe";
     LimitExceeded: BAD_REQUEST, "La operación supera un límite de la cuenta; ver details";
+    VoucherNotReversible: BAD_REQUEST, "Solo se revierten ajustes y retenciones confirmadas, y ninguna reversa";
+    ReversalExceeds: BAD_REQUEST, "El importe supera lo que queda por revertir del comprobante; ver details";
     HoldNotFound: NOT_FOUND, "La retención no existe";
     HoldNotOpen: BAD_REQUEST, "La retención ya no está abierta; ver details";
     HoldRemaining: BAD_REQUEST, "El importe supera lo que queda de la retención";

@@ -161,6 +161,10 @@ pub enum Mistake {
         "must be credit, debit, hold, release, confirm_hold or the code of a voucher type",
         "debe ser credit, debit, hold, release, confirm_hold o el código de un tipo de comprobante";
 
+    NotAVoucherId =
+        "is not the id of a voucher: cmp_ and 26 or 32 characters",
+        "no es el id de un comprobante: cmp_ y 26 o 32 caracteres";
+
     // Lists, headers and keys.
     NotACursor =
         "must be a value of X-Next-Cursor, unchanged",

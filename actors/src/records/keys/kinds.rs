@@ -19,7 +19,7 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         CODE => "codes",
         EXTERNAL => "external ids",
         ANSWER => "answers kept for keys",
-        INTERNAL | INTERNAL_COUNT => "a realm's own movements",
+        INTERNAL | INTERNAL_COUNT | REVERSED => "a realm's own movements",
         DIRECTORY => "directory",
         REST => "accounts at rest",
         HOLD | OPEN_HOLD | HOLD_END => "holds",

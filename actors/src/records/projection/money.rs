@@ -7,6 +7,7 @@ use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
+use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
@@ -16,6 +17,55 @@ use super::events::{self, EventRow, SubjectNote};
 use super::{InternalLine, Landed, VoucherPlace, books, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
 use crate::records::{account_sets, decode, encode};
+
+/// What of a voucher is reversed: the sum, `i64`, and the sequence of the last reversal, `u64`, both big-endian.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReversedRow {
+    /// The sum of its reversals, in centavos.
+    pub amount: Money,
+    /// The sequence of the last one; 0 without one.
+    pub last: u64,
+}
+
+impl ReversedRow {
+    fn to_bytes(self) -> [[u8; 8]; 2] {
+        let amount = self.amount.centavos().to_be_bytes();
+        [amount, self.last.to_be_bytes()]
+    }
+
+    /// Reads a row; nothing is reversed without one.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when it is of another size.
+    pub fn parse(row: Option<&[u8]>) -> Result<Self, StoreError> {
+        let Some(row) = row else {
+            return Ok(Self::default());
+        };
+        let (words, rest) = row.as_chunks::<8>();
+        let ([amount, last], []) = (words, rest) else {
+            return Err(StoreError::Corrupt(
+                "the row of a reversed voucher is cut short".into(),
+            ));
+        };
+        Ok(Self {
+            amount: Money::from_centavos(i64::from_be_bytes(*amount)),
+            last: u64::from_be_bytes(*last),
+        })
+    }
+
+    /// The row after another reversal.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the sum leaves the range of money.
+    pub fn after(self, reversal: &Voucher) -> Result<Self, StoreError> {
+        let amount = self.amount.plus(reversal.amount.money());
+        let too_much = || StoreError::Corrupt("the reversals of a voucher are too many".into());
+        Ok(Self {
+            amount: amount.ok_or_else(too_much)?,
+            last: reversal.sequence,
+        })
+    }
+}
 
 /// The rows that a voucher adds.
 pub(super) fn posted(
@@ -50,6 +100,11 @@ pub(super) fn posted(
             &keys::bank_day_of(realm, day, account, voucher.sequence),
             &[],
         );
+    }
+    if let Some(reverses) = voucher.details.as_ref().and_then(|it| it.reverses) {
+        let key = keys::reversed(realm, account, reverses.sequence);
+        let before = ReversedRow::parse(index.get(&key)?.as_deref())?;
+        index.put(&key, before.after(voucher)?.to_bytes().as_flattened());
     }
     let named = voucher.reference_id.as_deref().and_then(TransferId::parse);
     if let (Some(id), Direction::ConfirmHold) = (named, voucher.direction) {

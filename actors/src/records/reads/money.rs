@@ -12,7 +12,7 @@ use caudal_storage::{Index, Position, SortOrder, StoreError};
 use super::{VoucherPlace, under};
 use crate::records::decode;
 use crate::records::keys::{self, Rail};
-use crate::records::projection::{Landed, origin_place};
+use crate::records::projection::{Landed, ReversedRow, origin_place};
 
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
@@ -87,6 +87,19 @@ pub fn hold(
         .get(&keys::hold(realm, account, sequence))?
         .map(|row| decode(&row))
         .transpose()
+}
+
+/// What of a voucher is reversed.
+///
+/// # Errors
+/// When the index cannot be read, or the row is damaged.
+pub fn reversed(
+    store: &dyn Index,
+    realm: RealmId,
+    place: VoucherPlace,
+) -> Result<ReversedRow, StoreError> {
+    let key = keys::reversed(realm, place.account, place.sequence);
+    ReversedRow::parse(store.get(&key)?.as_deref())
 }
 
 /// Accounts with holds that have expired, earliest first.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::words::BatchModeWord;
-use caudal_http::body::read::{amount, line, string, text};
+use caudal_http::body::read::{amount, boolean, line, string, text};
 use caudal_http::body::{self, Fingerprint, json_error};
 use caudal_http::errors::ApiError;
 use caudal_http::pool::give_way;
@@ -13,13 +13,14 @@ use caudal_http::shapes::AmountDto;
 use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::chain::Canonical;
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::VoucherId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::TypeCode;
 use serde_json::value::RawValue;
 
 use super::ITEMS_MAX;
-use crate::v1::vouchers::DESCRIPTION_MAX;
+use crate::v1::vouchers::{DESCRIPTION_MAX, METADATA, details, voucher_id};
 
 /// A batch as it was sent.
 #[derive(Debug)]
@@ -37,10 +38,22 @@ request! {
     borrowed<'a> pub(crate) struct BatchItem as BatchItemDto {
         /// The CVU.
         cvu: Cvu = required("cvu", text(Cvu::parse)) as String { pattern = "^000[0-9]{19}$" };
-        /// A custom type of the tenant.
-        voucher_type_code: TypeCode =
-            required("voucherTypeCode", text(TypeCode::parse))
-                as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+        /// A custom type of the tenant; required unless `reverses` is there.
+        voucher_type_code: Option<TypeCode> =
+            optional("voucherTypeCode", text(TypeCode::parse))
+                as Option<String> { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+        /// The id of a voucher of the CVU that this one reverses, in place of `voucherTypeCode`.
+        reverses: Option<VoucherId> = optional("reverses", text(voucher_id)) as Option<String>;
+        => |fields| match (fields.has("voucherTypeCode"), fields.has("reverses")) {
+            (false, false) => fields.mistake("voucherTypeCode", Mistake::Required),
+            (true, true) => {
+                let other = "voucherTypeCode";
+                fields.mistake("reverses", Mistake::Contradicts { other });
+            }
+            (true, false) | (false, true) => {}
+        };
+        /// With `reverses`: whether its fee and tax are given back in proportion.
+        refund_fees: Option<bool> = optional("refundFees", boolean) as Option<bool>;
         /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
         amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: with the direction of the type, idempotent over the realm.
@@ -49,6 +62,11 @@ request! {
         /// A line for people.
         description: Option<String> = unless_blank("description", line(DESCRIPTION_MAX))
             as Option<String> { max_length = 200 };
+        /// The id of a voucher that this one belongs to.
+        relates_to: Option<VoucherId> = optional("relatesTo", text(voucher_id)) as Option<String>;
+        /// The tenant's own data: at most 20 texts with names of at most 40 characters.
+        metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
+            as Option<BTreeMap<String, String>>;
     }
 }
 
@@ -67,13 +85,21 @@ fn item(raw: &RawValue) -> Result<Adjustment, ApiError> {
     let whole = BatchItem::read(raw.get());
     let sent =
         whole.unwrap_or_else(|| Err(ApiError::field("item", json_error::no_object(raw.get()))))?;
+    let reverses = sent.reverses.map(|id| TypeRef::Reverses {
+        id,
+        refund_fees: sent.refund_fees.unwrap_or(false),
+    });
+    let voucher_type = sent.voucher_type_code.map(TypeRef::Code).or(reverses);
+    let voucher_type =
+        voucher_type.ok_or_else(|| ApiError::field("voucherTypeCode", Mistake::Required))?;
     Ok(Adjustment {
         target: Target::Cvu(sent.cvu),
-        voucher_type: TypeRef::Code(sent.voucher_type_code),
-        amount: sent.amount,
+        voucher_type,
+        amount: Some(sent.amount),
         external_id: sent.id_externo,
         description: sent.description,
         external_date: None,
+        details: details(sent.relates_to, sent.metadata),
         dry_run: false,
     })
 }
@@ -158,8 +184,19 @@ fn canonical(all: Canonical, order: &Adjustment) -> Canonical {
     let all = match &order.voucher_type {
         TypeRef::Code(code) => all.text(code.as_str()),
         TypeRef::Legacy(id) => all.text(&id.to_string()),
+        TypeRef::Reverses { id, refund_fees } => {
+            let all = all.text("reverses").text(&id.to_string());
+            all.number(i64::from(*refund_fees))
+        }
     };
-    all.number(order.amount.centavos())
+    let all = all
+        .number(order.amount.map_or(0, Amount::centavos))
         .text(order.external_id.as_str())
-        .optional(order.description.as_deref())
+        .optional(order.description.as_deref());
+    let Some(details) = &order.details else {
+        return all;
+    };
+    let all = all.optional(details.relates_to.as_deref());
+    let pairs = details.metadata.iter();
+    pairs.fold(all, |all, (name, value)| all.text(name).text(value))
 }
