@@ -1,6 +1,6 @@
 //! Holds: money set apart, then confirmed or released in parts until nothing of it is left.
 
-use crate::support::{SOON, TestClock, TestService, Value, json, named, wait_until};
+use crate::support::{Call, Client, SOON, TestClock, TestService, Value, json, named, wait_until};
 
 fn id(hold: &Value) -> &str {
     hold["id"].as_str().unwrap()
@@ -35,7 +35,7 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     for (name, value) in right {
         assert_eq!(hold[name], value, "{name}");
     }
-    assert_eq!(hold.as_object().unwrap().len(), 10, "{hold}");
+    assert_eq!(hold.as_object().unwrap().len(), 12, "{hold}");
     assert!(id(&hold).starts_with("hld_"));
     assert_eq!(service.a.funds(&cvu).await, pair("40.00", "60.00"));
     let step = service.a.step(&hold, "confirm", "10.00").await.is(200);
@@ -61,7 +61,11 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     assert_eq!(done["status"], "confirmed");
     assert_eq!(service.a.funds(&cvu).await, pair("60.00", "0.00"));
     let read = service.a.get(&format!("/v1/holds/{}", id(&hold))).await;
-    assert_eq!(read.is(200).json, done.json);
+    let mut done = done.json;
+    // Only the answer to a step has the balance after it.
+    let balance = done.as_object_mut().unwrap().remove("balance").unwrap();
+    assert_eq!(balance["total"], "60.00");
+    assert_eq!(read.is(200).json, done);
     for step in ["confirm", "release"] {
         let late = service.a.step(&hold, step, "0.01").await;
         let late = late.refused(400, "hold_not_open");
@@ -316,4 +320,188 @@ async fn holds_are_listed_by_state_and_page() {
     let other = service.a.cvu().await;
     let none = service.a.get(&format!("/v1/accounts/{other}/holds")).await;
     assert_eq!(none.is(200).text, "[]");
+}
+
+/// Changes a hold.
+fn change(client: &Client, hold: &Value, body: &Value) -> Call {
+    client.patch(&format!("/v1/holds/{}", id(hold)), body)
+}
+
+#[actix_web::test]
+async fn a_hold_is_raised_lowered_extended_and_captured_above_as_a_card_needs_it() {
+    let clock = TestClock::at("2026-03-02T15:00:00Z");
+    let mut service = TestService::at(&clock).await;
+    let a = service.a.clone();
+    a.in_and_out().await;
+    let cvu = a.cvu().await;
+    a.credit(&cvu, "200.00").await;
+    let meal = json!({"code": "MEAL", "name": "Meal", "sense": "debit", "captureTolerance": 20});
+    assert_eq!(
+        a.post("/v1/voucher-types", &meal).await.is(201)["captureTolerance"],
+        20
+    );
+    let path = format!("/v1/accounts/{cvu}/holds");
+    let order = json!({"amount": "100", "idExterno": "auth-1", "voucherTypeCode": "MEAL",
+        "expiresAt": "2026-03-02T16:00:00Z"});
+    let hold = a.post(&path, &order).await.is(201).json;
+    let balance = |available: &str, held: &str, total: &str| json!({"available": available, "held": held, "total": total});
+    assert_eq!(hold["balance"], balance("100.00", "100.00", "200.00"));
+    assert_eq!(hold["captureTolerance"], 20);
+    // A tip, then less, then more time; each has the balance after it.
+    let dry = format!("/v1/holds/{}?dryRun=true", id(&hold));
+    a.patch(&dry, &json!({"amount": "150"})).await.is(200);
+    for (body, amount, after) in [
+        (json!({"amount": "115.50"}), "115.50", ["84.50", "115.50"]),
+        (json!({"amount": "90"}), "90.00", ["110.00", "90.00"]),
+        (
+            json!({"expiresAt": "2026-03-02T18:00:00Z"}),
+            "90.00",
+            ["110.00", "90.00"],
+        ),
+        (json!({"amount": "90"}), "90.00", ["110.00", "90.00"]),
+    ] {
+        let changed = change(&a, &hold, &body).await.is(200);
+        assert_eq!(changed["amount"], amount, "{body}");
+        assert_eq!(changed["balance"], balance(after[0], after[1], "200.00"));
+    }
+    // The last one had nothing to do; the extension is a release and a hold of what is left.
+    let kinds = a
+        .get(&format!("/v1/accounts/{cvu}/movements?order=asc"))
+        .await
+        .is(200)
+        .json;
+    let kinds: Vec<_> = kinds
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["ledgerType"])
+        .collect();
+    assert_eq!(
+        kinds,
+        ["credit", "hold", "hold", "release", "release", "hold"]
+    );
+    let events = a.get("/v1/events?types=hold.*&limit=50").await.is(200);
+    let events = events["items"].as_array().unwrap();
+    let kinds: Vec<_> = events.iter().map(|it| &it["type"]).collect();
+    assert_eq!(
+        kinds,
+        [
+            "hold.created",
+            "hold.updated",
+            "hold.updated",
+            "hold.updated"
+        ]
+    );
+    assert_eq!(events[3]["data"]["expiresAt"], "2026-03-02T18:00:00.000Z");
+    for (body, status, code) in [
+        (json!({"amount": "200.01"}), 400, "insufficient_funds"),
+        (
+            json!({"expiresAt": "2026-03-02T14:00:00Z"}),
+            400,
+            "expiry_in_the_past",
+        ),
+        (json!({}), 400, "invalid_request"),
+        (json!({"amount": "0"}), 400, "invalid_request"),
+    ] {
+        change(&a, &hold, &body).await.refused(status, code);
+    }
+    change(&service.b, &hold, &json!({"amount": "1"}))
+        .await
+        .refused(404, "hold_not_found");
+    service.crash().await;
+    let a = service.a.clone();
+    // It outlives its first end, and its last one is not yet.
+    clock.set("2026-03-02T17:00:00Z");
+    let part = service.a.step(&hold, "confirm", "30").await.is(200);
+    assert_eq!(part["balance"], balance("110.00", "60.00", "170.00"));
+    // 20 % of 90.00 more than the 60.00 that are left.
+    a.step(&hold, "confirm", "78.01")
+        .await
+        .refused(400, "hold_remaining");
+    let done = a.step(&hold, "confirm", "78").await.is(200);
+    assert_eq!(
+        (&done["amount"], &done["confirmed"], &done["status"]),
+        (&json!("108.00"), &json!("108.00"), &json!("confirmed"))
+    );
+    assert_eq!(done["balance"], balance("92.00", "0.00", "92.00"));
+    change(&a, &hold, &json!({"amount": "1"}))
+        .await
+        .refused(400, "hold_not_open");
+    let verified = service.admin("POST", "/admin/verify", &json!({})).await;
+    assert_eq!(verified.is(200)["ok"], true);
+}
+
+#[actix_web::test]
+async fn concurrent_changes_and_steps_of_one_hold_end_in_one_consistent_sum() {
+    let (service, cvu) = funded("1000.00").await;
+    let a = &service.a;
+    let hold = a.hold(&cvu, "500.00").await;
+    let calls = (1..=64).map(|n| match n % 4 {
+        0 => change(a, &hold, &json!({"amount": format!("{}", 500 + n)})),
+        1 => a.step(&hold, "confirm", "7"),
+        2 => a.step(&hold, "release", "3"),
+        _ => change(
+            a,
+            &hold,
+            &json!({"expiresAt": format!("2099-01-01T00:00:{n:02}Z").replace(":6", ":0")}),
+        ),
+    });
+    let done = futures_util::future::join_all(calls.map(|call| async { call.await.status })).await;
+    assert!(done.iter().all(|status| *status == 200), "{done:?}");
+    let now = a.get(&format!("/v1/holds/{}", id(&hold))).await.is(200);
+    let centavos = |value: &Value| crate::treasury::books::centavos(value);
+    let [amount, confirmed, released, remaining] =
+        ["amount", "confirmed", "released", "remaining"].map(|name| centavos(&now[name]));
+    assert_eq!((confirmed, released), (16 * 700, 16 * 300));
+    assert_eq!(remaining, amount - confirmed - released);
+    let (available, held) = a.funds(&cvu).await;
+    assert_eq!(centavos(&json!(held)), remaining);
+    assert_eq!(centavos(&json!(available)), 100_000 - confirmed - remaining);
+    let verified = service.admin("POST", "/admin/verify", &json!({})).await;
+    assert_eq!(verified.is(200)["ok"], true);
+}
+
+#[actix_web::test]
+async fn the_holds_of_the_realm_are_listed_by_account_state_time_and_own_id() {
+    let (service, cvu) = funded("100.00").await;
+    let a = &service.a;
+    let other = a.cvu().await;
+    a.credit(&other, "100.00").await;
+    let mut ids = Vec::new();
+    for (cvu, n) in [(&cvu, 1), (&other, 2), (&cvu, 3)] {
+        let order = json!({"amount": "1", "idExterno": format!("own-{n}")});
+        let hold = a
+            .post(&format!("/v1/accounts/{cvu}/holds"), &order)
+            .await
+            .is(201);
+        ids.push(id(&hold.json).to_owned());
+    }
+    let first = json!({"id": ids[0]});
+    a.step(&first, "release", "1").await.is(200);
+    let listed = async |query: &str| {
+        let page = a.get(&format!("/v1/holds?{query}")).await.is(200);
+        let items = page["items"].as_array().unwrap().iter();
+        let place = |it: &Value| ids.iter().position(|known| it["id"] == known.as_str());
+        items.map(|it| place(it).unwrap() + 1).collect::<Vec<_>>()
+    };
+    for (query, right) in [
+        ("", vec![3, 2, 1]),
+        ("order=asc&limit=2", vec![1, 2]),
+        ("status=open", vec![3, 2]),
+        (&format!("cvu={cvu}"), vec![3, 1]),
+        ("idExterno=own-2", vec![2]),
+        ("idExterno=own-9", vec![]),
+        ("from=2020-01-01&to=2020-01-02", vec![]),
+        ("status=released&from=2020-01-01", vec![1]),
+    ] {
+        assert_eq!(listed(query).await, right, "{query}");
+    }
+    let theirs = service.b.get("/v1/holds").await.is(200);
+    assert_eq!(theirs["items"], json!([]));
+    let csv = a
+        .get("/v1/holds")
+        .header("accept", "text/csv")
+        .await
+        .is(200);
+    assert_eq!(csv.text.lines().count(), 4);
 }

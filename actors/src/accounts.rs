@@ -48,7 +48,7 @@ pub use batch::{BULK_PART, BatchCollector, BatchMode, BatchShard, is_kept};
 pub use cases::{BookDeparture, CreditParked, DecideTransfer};
 pub use child::{Child, Reserved};
 pub use enrolment::{AdoptEnrolment, EnrolAccount, FundAnswered, ReadEnrolment};
-pub use holds::{FindHold, PlaceHold, StepHold};
+pub use holds::{ChangeHold, FindHold, PlaceHold, StepHold};
 pub use joint::{JointOrder, MultiAccountTxn};
 pub use messages::{AccountContext, AccountOrder, Observe, Passivate, Question, Target, Tick};
 pub use posting::{BookArrival, Post, Posting, Precondition};

@@ -96,6 +96,7 @@ async fn furnish(engine: &Engine) {
             description: None,
             category: None,
             counter_account: None,
+            capture_tolerance: None,
         };
         let created = engine.ledger().create_type(REALM, order, plain()).await;
         created.unwrap();

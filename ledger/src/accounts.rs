@@ -410,11 +410,15 @@ impl Account {
         } else if let Some(number) = Hold::of_step(voucher)
             && let Some(hold) = self.holds.get_mut(&number)
         {
+            let before = hold.expires_at;
             hold.apply(voucher);
-            if hold.remaining().is_none() {
-                if let Some(end) = hold.expires_at {
-                    self.ends.remove(&(end, number));
-                }
+            let is_open = hold.remaining().is_some();
+            let after = hold.expires_at.filter(|_| is_open);
+            if before != after {
+                before.map(|end| self.ends.remove(&(end, number)));
+                after.map(|end| self.ends.insert((end, number)));
+            }
+            if !is_open {
                 self.holds.remove(&number);
             }
         }

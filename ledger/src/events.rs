@@ -19,7 +19,7 @@ use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
 use crate::time::Timestamp;
 use crate::transfers::{Suspense, Transfer, TransferFact, TransferStatus};
 use crate::voucher_types::VoucherType;
-use crate::vouchers::{ReferenceType, Voucher};
+use crate::vouchers::{HoldChange, ReferenceType, Voucher};
 
 /// The place of an event: realm and number, from 1 without gaps, and the tag of the history to which it belongs.
 /// Written as `evt_` and 32 characters that sort like the numbers; 26 without a tag.
@@ -159,6 +159,8 @@ kinds! {
     TreasuryCovered = 31, "treasury.covered";
     /// A business day is closed: its figures are final, and its checkpoint is signed.
     DayClosed = 32, "day.closed";
+    /// More or less is set apart by a hold, or until another time.
+    HoldUpdated = 33, "hold.updated";
 }
 
 impl EventKind {
@@ -207,7 +209,13 @@ impl EventKind {
             return None;
         }
         match voucher.direction {
+            Direction::Hold if voucher.hold_change().is_some() => Some(Self::HoldUpdated),
             Direction::Hold => Some(Self::HoldCreated),
+            Direction::Release if voucher.hold_change() == Some(HoldChange::Amount) => {
+                Some(Self::HoldUpdated)
+            }
+            // What is set apart again, which follows, is the event.
+            Direction::Release if voucher.hold_change().is_some() => None,
             Direction::ConfirmHold => Some(Self::HoldConfirmed),
             Direction::Release if hold.is_some_and(|hold| hold.is_due(voucher.at)) => {
                 Some(Self::HoldExpired)
@@ -281,9 +289,9 @@ impl EventKind {
     pub const fn of_realm(fact: &RealmFact) -> Option<Self> {
         match fact {
             RealmFact::VoucherTypeCreated(_) => Some(Self::VoucherTypeCreated),
-            RealmFact::VoucherTypeToggled { .. } | RealmFact::VoucherTypeAccountSet { .. } => {
-                Some(Self::VoucherTypeUpdated)
-            }
+            RealmFact::VoucherTypeToggled { .. }
+            | RealmFact::VoucherTypeAccountSet { .. }
+            | RealmFact::VoucherTypeToleranceSet { .. } => Some(Self::VoucherTypeUpdated),
             RealmFact::VoucherTypeRemoved { .. } => Some(Self::VoucherTypeRemoved),
             RealmFact::EventRules { .. } => None,
         }

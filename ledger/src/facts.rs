@@ -217,6 +217,13 @@ pub enum RealmFact {
         /// The account; `None` for that of the code.
         account: Option<BookName>,
     },
+    /// How much more may be confirmed of holds that name a type was set, for holds from here on.
+    VoucherTypeToleranceSet {
+        /// The code of the type.
+        code: TypeCode,
+        /// Percent of the hold; `None` for nothing.
+        percent: Option<u8>,
+    },
 }
 
 /// A person's confirmation that the machine's clock is right.

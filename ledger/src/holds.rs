@@ -11,7 +11,7 @@ use crate::ids::{AccountNo, HoldId, RealmId, Tag, VoucherId};
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::time::Timestamp;
-use crate::vouchers::{ReferenceType, Voucher};
+use crate::vouchers::{HoldChange, ReferenceType, Voucher};
 
 /// The most open holds that an account may have at a time.
 pub const OPEN_HOLDS_MAX: usize = 10_000;
@@ -26,7 +26,7 @@ pub struct Hold {
     pub tag: Tag,
     /// The CVU whose money is held.
     pub cvu: Cvu,
-    /// The amount set apart at first, in centavos.
+    /// The amount set apart, in centavos: at first, or by the last change.
     pub amount: Amount,
     /// The part that has left, in centavos.
     pub confirmed: Money,
@@ -45,6 +45,9 @@ pub struct Hold {
     /// When nothing was left of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+    /// By how many percent of it more may be confirmed than is held; none where nothing may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture_tolerance: Option<u8>,
 }
 
 /// The state of a hold.
@@ -90,7 +93,9 @@ impl Hold {
     pub fn opened(voucher: &Voucher) -> Option<Self> {
         let opens =
             voucher.direction == Direction::Hold && voucher.reference_type == ReferenceType::Hold;
-        opens.then(|| Self {
+        let details = voucher.details.as_deref();
+        let changes = details.is_some_and(|it| it.hold_change.is_some());
+        (opens && !changes).then(|| Self {
             sequence: voucher.sequence,
             tag: voucher.tag,
             cvu: voucher.cvu,
@@ -103,14 +108,16 @@ impl Hold {
             expires_at: voucher.expires_at,
             created_at: voucher.at,
             ended_at: None,
+            capture_tolerance: details.and_then(|it| it.capture_tolerance),
         })
     }
 
-    /// The number of the hold that a voucher steps: the sequence of the voucher that opened it.
+    /// The number of the hold that a voucher steps or changes: the sequence of the voucher that opened it.
     pub fn of_step(voucher: &Voucher) -> Option<u64> {
         let step = match voucher.direction {
             Direction::Release | Direction::ConfirmHold => true,
-            Direction::Credit | Direction::Debit | Direction::Hold => false,
+            Direction::Hold => voucher.hold_change().is_some(),
+            Direction::Credit | Direction::Debit => false,
         };
         let named = voucher.reference_id.as_deref().and_then(HoldId::parse);
         named
@@ -118,18 +125,30 @@ impl Hold {
             .map(|id| id.0.sequence)
     }
 
-    /// Applies a step: a confirmation or a release of at most what remains.
+    /// Applies a step or a change: a confirmation or a release of at most what remains, more or less to be held, or another
+    /// end.
     pub fn apply(&mut self, step: &Voucher) {
         let more = |sum: Money| sum.plus(step.amount.money()).unwrap_or(sum);
-        match step.direction {
-            Direction::ConfirmHold => self.confirmed = more(self.confirmed),
-            Direction::Release => {
+        match (step.direction, step.hold_change()) {
+            (Direction::ConfirmHold, _) => self.confirmed = more(self.confirmed),
+            (Direction::Release, Some(HoldChange::Amount)) => {
+                let less = self.amount.money().minus(step.amount.money());
+                let less = less.and_then(|less| Amount::from_centavos(less.centavos()).ok());
+                self.amount = less.unwrap_or(self.amount);
+            }
+            (Direction::Hold, Some(HoldChange::Amount)) => {
+                let more = Amount::from_centavos(more(self.amount.money()).centavos());
+                self.amount = more.unwrap_or(self.amount);
+            }
+            (Direction::Hold, Some(HoldChange::End)) => self.expires_at = step.expires_at,
+            (Direction::Release, Some(HoldChange::End)) => {}
+            (Direction::Release, None) => {
                 self.released = more(self.released);
                 // The account releases expired holds before it does anything else, so a release at or after the end is
                 // the expiry itself.
                 self.expired = self.expired || self.is_due(step.at);
             }
-            Direction::Credit | Direction::Debit | Direction::Hold => {}
+            (Direction::Credit | Direction::Debit, _) | (Direction::Hold, None) => {}
         }
         if self.remaining().is_none() {
             self.ended_at = self.ended_at.or(Some(step.at));
@@ -144,6 +163,16 @@ impl Hold {
             .minus(self.confirmed)?
             .minus(self.released)?;
         Amount::from_centavos(rest.centavos()).ok()
+    }
+
+    /// How much more may be confirmed than is held, in centavos.
+    pub fn tolerated(&self) -> Money {
+        let Some(percent) = self.capture_tolerance else {
+            return Money::ZERO;
+        };
+        let more = i128::from(self.amount.centavos()).strict_mul(percent.into()) / 100;
+        // A share of an amount fits.
+        i64::try_from(more).map_or(Money::ZERO, Money::from_centavos)
     }
 
     /// Whether the hold has expired: at [`Self::expires_at`] and later.
@@ -174,6 +203,17 @@ pub struct OpenHold {
     pub description: Option<String>,
     /// When the rest is released automatically.
     pub expires_at: Option<Timestamp>,
+    /// By how many percent of the amount more may be confirmed than is held, at most 100.
+    pub capture_tolerance: Option<u8>,
+}
+
+/// The order to change an open hold; what is absent stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HoldAmendment {
+    /// The amount to be set apart in all, with what was confirmed and released of it, in centavos.
+    pub amount: Option<Amount>,
+    /// When the rest is released automatically; `Some(None)` for never.
+    pub expires_at: Option<Option<Timestamp>>,
 }
 
 /// A step of a hold.

@@ -171,6 +171,7 @@ fn built_in((code, name, direction): &(&'static str, &'static str, Direction)) -
         description: None,
         category: None,
         counter_account: None,
+        capture_tolerance: None,
         created_at: Timestamp::default(),
     }
 }

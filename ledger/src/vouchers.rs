@@ -92,6 +92,23 @@ pub struct VoucherDetails {
     /// most [`Self::ENTRIES_MAX`] of them.
     #[serde(rename = "m", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+    /// What it changes in an open hold, other than a step.
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    pub hold_change: Option<HoldChange>,
+    /// For the voucher that opens a hold: by how many percent of the hold more may be confirmed than is held.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub capture_tolerance: Option<u8>,
+}
+
+/// What a voucher changes in an open hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum HoldChange {
+    /// It sets more apart, or less.
+    #[serde(rename = "a")]
+    Amount,
+    /// It is one of two that release all that is left and set it apart again until another end. Neither counts in limits.
+    #[serde(rename = "e")]
+    End,
 }
 
 impl VoucherDetails {
@@ -114,7 +131,13 @@ impl VoucherDetails {
         let form = form
             .number(whole(sequence))
             .number(i64::from(tag.number()))
-            .optional(self.relates_to.as_deref());
+            .optional(self.relates_to.as_deref())
+            .number(match self.hold_change {
+                None => 0,
+                Some(HoldChange::Amount) => 1,
+                Some(HoldChange::End) => 2,
+            })
+            .number(self.capture_tolerance.map_or(-1, i64::from));
         let entries = self.metadata.iter();
         entries.fold(form, |form, (name, value)| form.text(name).text(value))
     }
@@ -291,6 +314,11 @@ impl Voucher {
             sequence,
             tag,
         })
+    }
+
+    /// What it changes in an open hold, other than a step.
+    pub fn hold_change(&self) -> Option<HoldChange> {
+        self.details.as_ref()?.hold_change
     }
 
     /// Whether a tenant may reverse it: an adjustment or a confirmation of a hold, and no reversal itself.

@@ -40,6 +40,8 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(holds::open)
         .service(holds::confirm)
         .service(holds::release)
+        .service(holds::change)
+        .service(holds::of_realm)
         .service(accounts::create)
         .service(accounts::list)
         .service(accounts::read)

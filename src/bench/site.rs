@@ -374,6 +374,7 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         description: None,
         category: None,
         counter_account: None,
+        capture_tolerance: None,
     };
     engine
         .ledger()

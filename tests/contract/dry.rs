@@ -47,6 +47,7 @@ async fn an_operation_without_a_dry_run_refuses_to_be_asked_for_one() {
     }
     knowing.sort_unstable();
     let right = [
+        "changeHold",
         "confirmHold",
         "createComprobante",
         "createComprobantes",

@@ -218,6 +218,16 @@ pub fn table() -> Vec<Row> {
             ..hold
         },
         Row {
+            operation: "changeHold",
+            body: Some(|_| json!({"expiresAt": null})),
+            ..hold
+        },
+        Row {
+            operation: "listRealmHolds",
+            query: "?status=open&from=2020-01-01&limit=5",
+            ..ROW
+        },
+        Row {
             operation: "confirmHold",
             body: Some(|_| json!({"amount": "1.00"})),
             bodiless: true,

@@ -106,6 +106,13 @@ async fn money(story: &mut Story, cvu: &str, number: &Value) {
     let held = story.step().hold(cvu, "30.00").await;
     story.vouchers(cvu, 1).await;
     story.tell("hold.created", held.clone());
+    for amount in ["35.00", "30.00"] {
+        let path = format!("/v1/holds/{}", held["id"].as_str().unwrap());
+        let changed = story.step().patch(&path, &json!({"amount": amount}));
+        let changed = changed.await.is(200).json;
+        story.vouchers(cvu, 1).await;
+        story.tell("hold.updated", changed);
+    }
     for (step, amount, kind) in [
         ("confirm", "10.00", "hold.confirmed"),
         ("release", "5.00", "hold.released"),

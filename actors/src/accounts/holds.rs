@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use caudal_ledger::balance::Direction;
-use caudal_ledger::holds::{Hold, HoldStep, OpenHold};
+use caudal_ledger::accounts::{Account, Context};
+use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::holds::{Hold, HoldAmendment, HoldStep, OpenHold};
 use caudal_ledger::ids::{HoldId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::{EndedHold, Rejection};
@@ -11,7 +12,7 @@ use caudal_ledger::vouchers::{Outcome, Voucher};
 use caudal_storage::StoreError;
 
 use super::{AccountContext, AccountOrder, AccountState, HoldView, Question, Target};
-use crate::commit_writer::{Shared, WriteSet};
+use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{ContextOf, Order};
 use crate::records::reads;
@@ -77,35 +78,48 @@ impl Order for StepHold {
 
 impl AccountOrder for StepHold {
     fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
-        let number = self.id.0.sequence;
-        let open = state.account.holds.get(&number);
-        let Some(mut hold) = open.filter(|hold| hold.tag == self.id.0.tag).cloned() else {
-            let why = state.no_open_hold(self.id);
-            return state.writer.end(Err(why), request);
-        };
-        let settings = state.shared.settings();
-        let context = state.context(&settings, state.now());
-        let decided = state
-            .account
-            .decide_step(number, self.step, self.amount, &context);
-        let mut writes = Ok(WriteSet::default());
-        let outcome = match decided {
-            Err(rejection) => Err(rejection.into()),
-            Ok(vouchers) => {
-                let account = state.account.number;
-                vouchers
-                    .iter()
-                    .filter(|v| Hold::of_step(v) == Some(number))
-                    .for_each(|v| hold.apply(v));
-                if !self.dry_run {
-                    let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-                    writes = state.record(&vouchers);
-                }
-                Ok(HoldView { account, hold })
-            }
-        };
-        state.writer.finish_if(writes, outcome, request);
+        let Self {
+            id,
+            step,
+            amount,
+            dry_run,
+        } = self;
+        state.step(id, dry_run, request, |account, number, context| {
+            account.decide_step(number, step, amount, context)
+        });
     }
+}
+
+/// Changes an open hold: how much it sets apart, or until when.
+pub struct ChangeHold {
+    /// The hold, which names its account.
+    pub id: HoldId,
+    /// What changes.
+    pub change: HoldAmendment,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+impl Order for ChangeHold {
+    type Outcome = HoldView;
+}
+
+impl AccountOrder for ChangeHold {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
+        let Self {
+            id,
+            change,
+            dry_run,
+        } = self;
+        state.step(id, dry_run, request, |account, number, context| {
+            account.decide_hold_change(number, &change, context)
+        });
+    }
+}
+
+/// The balance after vouchers that were decided and not applied.
+fn after(vouchers: &[Voucher], account: &Account) -> Balance {
+    vouchers.last().map_or(account.balance, |last| last.after)
 }
 
 /// Asks for an open hold; `None` when it is not open.
@@ -129,7 +143,47 @@ impl AccountState {
         Ok(HoldView {
             account: self.account.number,
             hold: hold.ok_or(Failure::Bug)?,
+            balance: Some(after(vouchers, &self.account)),
         })
+    }
+
+    /// Does what is decided about an open hold, or says what would happen.
+    fn step(
+        &mut self,
+        id: HoldId,
+        dry_run: bool,
+        request: RequestContext<HoldView>,
+        decide: impl FnOnce(&Account, u64, &Context<'_>) -> Result<Vec<Voucher>, Rejection>,
+    ) {
+        let number = id.0.sequence;
+        let open = self.account.holds.get(&number);
+        let Some(mut hold) = open.filter(|hold| hold.tag == id.0.tag).cloned() else {
+            let why = self.no_open_hold(id);
+            return self.writer.end(Err(why), request);
+        };
+        let settings = self.shared.settings();
+        let context = self.context(&settings, self.now());
+        let mut writes = Ok(WriteSet::default());
+        let outcome = match decide(&self.account, number, &context) {
+            Err(rejection) => Err(rejection.into()),
+            Ok(vouchers) => {
+                let (account, balance) = (self.account.number, after(&vouchers, &self.account));
+                vouchers
+                    .iter()
+                    .filter(|v| Hold::of_step(v) == Some(number))
+                    .for_each(|v| hold.apply(v));
+                if !dry_run {
+                    let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
+                    writes = self.record(&vouchers);
+                }
+                Ok(HoldView {
+                    account,
+                    hold,
+                    balance: Some(balance),
+                })
+            }
+        };
+        self.writer.finish_if(writes, outcome, request);
     }
 
     /// Why an id has no open hold: the hold has ended, or it never existed.

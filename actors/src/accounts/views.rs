@@ -68,6 +68,8 @@ pub struct HoldView {
     pub account: AccountNo,
     /// The hold, with all steps so far.
     pub hold: Hold,
+    /// The balance of the account after the order that shows the hold; `None` where it is only read.
+    pub balance: Option<Balance>,
 }
 
 /// A transfer with the sending account.

@@ -1,9 +1,11 @@
 //! The door for holds, transfers, batches and quotes.
 
+use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::fees::quotes::Quote;
-use caudal_ledger::holds::{Hold, HoldStatus, HoldStep, OpenHold};
+use caudal_ledger::holds::{Hold, HoldAmendment, HoldStatus, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
@@ -16,9 +18,11 @@ use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::lists::bounded_scan::{ACCOUNT, BoundedScan, SINGLE, VOUCHER};
 use super::lists::{CursorMark, ListCursor, ListPage, Listing, Range};
-use super::read_slots::ReadCost;
+use super::read_slots::{ReadAccess, ReadCost};
 use super::{Ledger, Queries, Requester};
-use crate::accounts::{BatchMode, FindHold, FindTransfer, MakeTransfer, PlaceHold, StepHold};
+use crate::accounts::{
+    BatchMode, ChangeHold, FindHold, FindTransfer, MakeTransfer, PlaceHold, StepHold,
+};
 use crate::failure::Failure;
 use crate::realms::{Adjustment, Batch, QuoteFees, Target};
 use crate::records::projection::VoucherPlace;
@@ -104,6 +108,24 @@ impl Ledger<'_> {
         answered.map_err(|why| not_found(why, Rejection::HoldNotFound))
     }
 
+    /// Changes how much an open hold sets apart, or until when, or says what would happen.
+    pub async fn change_hold(
+        self,
+        realm: RealmId,
+        id: HoldId,
+        change: HoldAmendment,
+        dry_run: bool,
+        requester: Requester<HoldView>,
+    ) -> Answered<HoldView> {
+        let order = ChangeHold {
+            id,
+            change,
+            dry_run,
+        };
+        let answered = self.0.order(realm, order, requester).await;
+        answered.map_err(|why| not_found(why, Rejection::HoldNotFound))
+    }
+
     /// Makes a transfer, inside the realm or through the bank, or says what would happen.
     pub async fn transfer(
         self,
@@ -159,7 +181,33 @@ impl Queries<'_> {
         if hold.tag != id.0.tag {
             return Err(Rejection::HoldNotFound.into());
         }
-        Ok(HoldView { account, hold })
+        Ok(HoldView {
+            account,
+            hold,
+            balance: None,
+        })
+    }
+
+    /// The holds of all accounts of a realm, in the order of their opening, as of the last commit: a hold whose end has come
+    /// is open until its account releases it.
+    pub async fn realm_holds(
+        self,
+        realm: RealmId,
+        filter: HoldFilter,
+        page: ListPage,
+    ) -> Result<Listing<HoldView>, Failure> {
+        let point = filter == HoldFilter::default() || filter.external_id.is_some();
+        let (cost, bound) = (ReadCost::scan_if(!point), self.0.list_rows);
+        let read = move |books: &ReadAccess| {
+            let look = BoundedScan {
+                page: &page,
+                bound,
+                cost: (ACCOUNT, ACCOUNT),
+                rows: None,
+            };
+            realm_holds(books.store.as_ref(), realm, &filter, &look)
+        };
+        self.0.look(realm, cost, read).await
     }
 
     /// The holds of an account, in the order of their opening.
@@ -325,9 +373,89 @@ fn holds(
         },
         |_, hold: Option<Hold>, _| {
             let hold = hold.filter(|hold| status.is_none_or(|wanted| wanted == hold.status()));
-            Ok(hold.map(|hold| HoldView { account, hold }))
+            let balance = None;
+            Ok(hold.map(|hold| HoldView {
+                account,
+                hold,
+                balance,
+            }))
         },
         |sequence| Ok(find(sequence)?.map(|hold| hold.created_at)),
+    )
+}
+
+/// Which holds of a realm.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HoldFilter {
+    /// Only those in this state.
+    pub status: Option<HoldStatus>,
+    /// Only those of this CVU.
+    pub cvu: Option<Cvu>,
+    /// Only the one with the tenant's own id.
+    pub external_id: Option<ExternalId>,
+    /// Only those that were opened at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only those that were opened at this time or earlier.
+    pub until: Option<Timestamp>,
+}
+
+impl HoldFilter {
+    fn lets(&self, hold: &Hold) -> bool {
+        self.status.is_none_or(|status| status == hold.status())
+            && self.cvu.is_none_or(|cvu| cvu == hold.cvu)
+            && self.since.is_none_or(|since| since <= hold.created_at)
+            && self.until.is_none_or(|until| hold.created_at <= until)
+    }
+}
+
+/// The holds of a realm, by the order of their opening; the one with an external id without looking at any other.
+fn realm_holds(
+    store: &dyn Index,
+    realm: RealmId,
+    filter: &HoldFilter,
+    look: &BoundedScan<'_>,
+) -> Result<Listing<HoldView>, Failure> {
+    let view = |(account, hold)| HoldView {
+        account,
+        hold,
+        balance: None,
+    };
+    if let Some(id) = &filter.external_id {
+        let found = reads::voucher_by_external(store, realm, Direction::Hold, id)?;
+        let hold = found.map(|(account, voucher)| {
+            let hold = reads::money::hold(store, realm, account, voucher.sequence)?;
+            Ok::<_, StoreError>(hold.map(|hold| (account, hold)))
+        });
+        let hold = hold.transpose()?.flatten();
+        let hold = hold.filter(|(_, hold)| filter.lets(hold));
+        let total = u64::from(hold.is_some());
+        let is_first = look.page.offset == 0 && look.page.cursor.is_none();
+        return Ok(Listing {
+            items: hold.filter(|_| is_first).map(view).into_iter().collect(),
+            total,
+            ..Listing::default()
+        });
+    }
+    let count = keys::count_in(store.get(&keys::hold_count(realm))?.as_deref())?;
+    let at = |ordinal| reads::money::hold_at(store, realm, ordinal);
+    let time = |ordinal| Ok(at(ordinal)?.map(|(_, hold)| hold.created_at));
+    let range = Range::within(count, (filter.since, filter.until), time)?;
+    look.over(
+        range,
+        |rest, size, _| {
+            let ordinals = rest.first..=rest.last;
+            let read = |ordinal| Ok(at(ordinal)?.map(|found| (ordinal, found)));
+            let found = match look.page.order {
+                SortOrder::Ascending => ordinals.take(size).map(read).collect(),
+                SortOrder::Descending => ordinals.rev().take(size).map(read).collect(),
+            };
+            let found: Result<Vec<_>, StoreError> = found;
+            Ok(found?.into_iter().flatten().collect())
+        },
+        |_, found: (AccountNo, Hold), _| {
+            Ok(Some(found).filter(|(_, hold)| filter.lets(hold)).map(view))
+        },
+        time,
     )
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::fees::quotes::Quote;
-use caudal_ledger::ids::AccountNo;
+use caudal_ledger::ids::{AccountNo, HoldId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -16,7 +16,8 @@ use caudal_storage::StoreError;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
 use crate::accounts::{
-    BookArrival, JointOrder, MultiAccountTxn, NoticeOutcome, PlaceHold, QuoteFor, StepHold,
+    BookArrival, ChangeHold, JointOrder, MultiAccountTxn, NoticeOutcome, PlaceHold, QuoteFor,
+    StepHold,
 };
 use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
@@ -48,12 +49,21 @@ impl RealmOrder for PlaceHold {
 
 impl RealmOrder for StepHold {
     fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
-        let number = if self.id.0.realm == realm.shared.realm {
-            Ok(self.id.0.account)
-        } else {
-            Err(Rejection::HoldNotFound.into())
-        };
-        realm.forward(number, self, request);
+        realm.forward(realm.account_of(self.id), self, request);
+    }
+}
+
+impl RealmOrder for ChangeHold {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
+        realm.forward(realm.account_of(self.id), self, request);
+    }
+}
+
+impl RealmSupervisor {
+    /// The account of a hold of this realm.
+    fn account_of(&self, HoldId(id): HoldId) -> Result<AccountNo, Failure> {
+        let own = id.realm == self.shared.realm;
+        Ok(own.then_some(id.account).ok_or(Rejection::HoldNotFound)?)
     }
 }
 

@@ -216,6 +216,7 @@ impl RealmSupervisor {
                     description: None,
                     category: None,
                     counter_account: None,
+                    capture_tolerance: None,
                     created_at: Timestamp::default(),
                 });
             }

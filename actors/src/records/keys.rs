@@ -79,6 +79,8 @@ const USAGE: u8 = 0x41;
 // 0x4b and 0x4c are in `books`.
 // 0x4d is in `days`.
 const REVERSED: u8 = 0x4e;
+const HOLD_LIST: u8 = 0x4f;
+const HOLD_COUNT: u8 = 0x50;
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -346,6 +348,16 @@ pub fn holds(realm: RealmId, account: AccountNo) -> Vec<u8> {
 /// Realm, account, sequence → the hold.
 pub fn hold(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
     numbered(HOLD, realm, account, sequence)
+}
+
+/// Realm, ordinal → the hold's account and number.
+pub fn hold_at(realm: RealmId, ordinal: u64) -> Vec<u8> {
+    key(HOLD_LIST, realm, &[&ordinal.to_be_bytes()])
+}
+
+/// Realm → the number of holds.
+pub fn hold_count(realm: RealmId) -> Vec<u8> {
+    key(HOLD_COUNT, realm, &[])
 }
 
 /// All open holds of an account.

@@ -40,7 +40,9 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::treasury::{Ratio, Sum};
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
-use caudal_ledger::vouchers::{ReferenceType, ReversedVoucher, Voucher, VoucherDetails};
+use caudal_ledger::vouchers::{
+    HoldChange, ReferenceType, ReversedVoucher, Voucher, VoucherDetails,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -110,6 +112,20 @@ fn detailed() -> Voucher {
             reverses: Some(reverses),
             relates_to: Some("cmp_00000020000000400000006bzy".into()),
             metadata: [("mcc".into(), "5411".into())].into(),
+            ..VoucherDetails::default()
+        }
+        .if_any(),
+        ..voucher()
+    }
+}
+
+/// A voucher of a hold that tolerates more, and changes it.
+fn of_hold() -> Voucher {
+    Voucher {
+        details: VoucherDetails {
+            hold_change: Some(HoldChange::End),
+            capture_tolerance: Some(20),
+            ..VoucherDetails::default()
         }
         .if_any(),
         ..voucher()
@@ -253,6 +269,7 @@ fn realm_facts() -> Vec<RealmFact> {
             description: None,
             category: None,
             counter_account: None,
+            capture_tolerance: None,
             created_at: at(2),
         }),
         RealmFact::VoucherTypeToggled {
@@ -264,6 +281,10 @@ fn realm_facts() -> Vec<RealmFact> {
         RealmFact::VoucherTypeAccountSet {
             code: TypeCode::parse("TOPUP").unwrap(),
             account: BookName::parse("gifts").ok(),
+        },
+        RealmFact::VoucherTypeToleranceSet {
+            code: TypeCode::parse("TOLL").unwrap(),
+            percent: Some(20),
         },
     ]
 }
@@ -470,6 +491,7 @@ fn records_of_every_version_are_read() {
     let lines = &mut missing;
     check("ledger", &LedgerFact::Posted(voucher()), lines);
     check("ledger-details", &LedgerFact::Posted(detailed()), lines);
+    check("ledger-hold", &LedgerFact::Posted(of_hold()), lines);
     check("dated", &LedgerFact::Posted(dated()), lines);
     check("step", &LedgerFact::Posted(money::step()), lines);
     check("named", &LedgerFact::Posted(money::named()), lines);

@@ -338,6 +338,7 @@ pub(super) fn holding(centavos: i64, id: &str, expires_at: Option<Timestamp>) ->
         external_id: ExternalId::parse(id).unwrap(),
         description: None,
         expires_at,
+        capture_tolerance: None,
     }
 }
 

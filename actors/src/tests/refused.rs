@@ -186,6 +186,7 @@ fn credit(code: &str) -> CreateVoucherType {
         description: None,
         category: None,
         counter_account: None,
+        capture_tolerance: None,
     }
 }
 

@@ -272,6 +272,7 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
             description: None,
             category: None,
             counter_account: None,
+            capture_tolerance: None,
         };
         engine
             .ledger()

@@ -126,6 +126,7 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     external_id: id,
                     description: None,
                     expires_at: None,
+                    capture_tolerance: None,
                 };
                 let held = ledger.open_hold(REALM, target, order, false, plain());
                 let Ok(Given::Value(held)) = held.await else {

@@ -196,6 +196,7 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
         description: None,
         category: None,
         counter_account: None,
+        capture_tolerance: None,
     };
     match engine.ledger().create_type(realm, order, plain()).await {
         Ok(_) | Err(Failure::Rejected(Rejection::VoucherTypeTaken { .. })) => true,

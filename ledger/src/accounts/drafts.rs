@@ -13,7 +13,9 @@ use crate::rejection::Rejection;
 use crate::text::ExternalId;
 use crate::time::Timestamp;
 use crate::voucher_types::{SystemType, VoucherType};
-use crate::vouchers::{ExternalDate, GivesBack, ReferenceType, Voucher, VoucherDetails};
+use crate::vouchers::{
+    ExternalDate, GivesBack, HoldChange, ReferenceType, Voucher, VoucherDetails,
+};
 
 impl Account {
     /// Begins drafting on top of the account's current state.
@@ -191,6 +193,36 @@ impl Drafts<'_> {
         self.add(Draft {
             reference_id: Some(opened.to_string()),
             gives_back,
+            ..Draft::of(system, amount, ReferenceType::Hold)
+        })
+    }
+
+    /// Adds a voucher that changes an open hold until `expires_at`: in direction `Hold` it sets more apart, in direction
+    /// `Release` less.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(super) fn change_hold(
+        &mut self,
+        hold: &Hold,
+        (system, change): (SystemType, HoldChange),
+        amount: Amount,
+        expires_at: Option<Timestamp>,
+    ) -> Result<(), Rejection> {
+        let lowers = system == SystemType::Release && change == HoldChange::Amount;
+        let details = VoucherDetails {
+            hold_change: Some(change),
+            ..VoucherDetails::default()
+        };
+        let opened = hold.id(self.context.realm, self.account.number);
+        self.add(Draft {
+            reference_id: Some(opened.to_string()),
+            expires_at,
+            gives_back: lowers.then_some(GivesBack {
+                counted_at: hold.created_at,
+                whole: false,
+            }),
+            details: details.if_any(),
             ..Draft::of(system, amount, ReferenceType::Hold)
         })
     }

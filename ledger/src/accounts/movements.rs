@@ -8,11 +8,13 @@
 //! **Order.** An order is checked in this sequence: seen before, type, state of the account,
 //! limits, money. A retry gets its first answer, whatever has happened to the account meanwhile.
 
+use std::cmp::Ordering;
+
 use super::drafts::Draft;
 use super::{Account, Context, Status};
 use crate::cvu::Cvu;
 use crate::fees::Schedules;
-use crate::holds::{HoldStep, OPEN_HOLDS_MAX, OpenHold};
+use crate::holds::{Hold, HoldAmendment, HoldStep, OPEN_HOLDS_MAX, OpenHold};
 use crate::ids::{AccountNo, HoldId};
 use crate::limits::Levels;
 use crate::money::Amount;
@@ -20,7 +22,9 @@ use crate::rejection::Rejection;
 use crate::time::Timestamp;
 use crate::transfers::CashIn;
 use crate::voucher_types::{Origin, Sense, SystemType};
-use crate::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
+use crate::vouchers::{
+    HoldChange, Outcome, PostAdjustment, ReferenceType, Voucher, VoucherDetails,
+};
 
 /// A kind of movement, as far as the account's state treats kinds differently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -244,13 +248,84 @@ impl Account {
             description: order.description.clone(),
             expires_at: order.expires_at,
             reference_id: Some(reference_id),
+            details: VoucherDetails {
+                capture_tolerance: order.capture_tolerance,
+                ..VoucherDetails::default()
+            }
+            .if_any(),
             ..Draft::of(SystemType::Hold, order.amount, ReferenceType::Hold)
         })?;
         drafts.charge()?;
         Ok(Outcome::Recorded(drafts.vouchers))
     }
 
-    /// Decides a step of hold number `hold`: for a part, or for the rest when no amount is given.
+    /// An open hold by its number, with what remains of it.
+    fn open_one(&self, hold: u64) -> Result<(&Hold, Amount), Rejection> {
+        let open = self.holds.get(&hold);
+        let open = open.and_then(|hold| Some((hold, hold.remaining()?)));
+        open.ok_or(Rejection::HoldNotOpen { ended: None })
+    }
+
+    /// Decides a change of hold number `hold`: more or less to be set apart, or another end. Nothing to change gives no
+    /// voucher. More is checked and charged like a hold of the difference; another end releases what remains and sets it
+    /// apart again, which limits do not count.
+    ///
+    /// # Errors
+    /// When the hold is not open, its new end is not in the future, more was confirmed and released than the new amount, or
+    /// state, limits or balance refuse it.
+    pub fn decide_hold_change(
+        &self,
+        hold: u64,
+        change: &HoldAmendment,
+        context: &Context<'_>,
+    ) -> Result<Vec<Voucher>, Rejection> {
+        let (hold, remaining) = self.open_one(hold)?;
+        let now = self.instant(context.now);
+        let end = change.expires_at.unwrap_or(hold.expires_at);
+        if end != hold.expires_at && end.is_some_and(|end| end <= now) {
+            return Err(Rejection::ExpiryInThePast);
+        }
+        let amount = change.amount.unwrap_or(hold.amount);
+        let apart = |one: Amount, other: Amount| {
+            let apart = one.money().minus(other.money());
+            let apart = apart.and_then(|apart| Amount::from_centavos(apart.centavos()).ok());
+            apart.ok_or(Rejection::AmountOverflow)
+        };
+        let mut drafts = self.draft(context)?;
+        if end != hold.expires_at {
+            self.may(Movement::Hold)?;
+            for system in [SystemType::Release, SystemType::Hold] {
+                drafts.change_hold(hold, (system, HoldChange::End), remaining, end)?;
+            }
+        }
+        match amount.cmp(&hold.amount) {
+            Ordering::Equal => {}
+            Ordering::Greater => {
+                let more = apart(amount, hold.amount)?;
+                self.may(Movement::Hold)?;
+                self.within_all_limits(more, context)?;
+                let raise = (SystemType::Hold, HoldChange::Amount);
+                drafts.change_hold(hold, raise, more, end)?;
+                drafts.charge()?;
+            }
+            Ordering::Less => {
+                let requested = apart(hold.amount, amount)?;
+                self.may(Movement::Release)?;
+                if requested > remaining {
+                    return Err(Rejection::HoldRemaining {
+                        remaining,
+                        requested,
+                    });
+                }
+                let lower = (SystemType::Release, HoldChange::Amount);
+                drafts.change_hold(hold, lower, requested, end)?;
+            }
+        }
+        Ok(drafts.vouchers)
+    }
+
+    /// Decides a step of hold number `hold`: for a part, or for the rest when no amount is given. A confirmation may exceed
+    /// what remains by as much as the hold tolerates; the difference is set apart in the same commit.
     ///
     /// # Errors
     /// When the hold is not open, less remains of it, or the state of the account or its balance
@@ -262,23 +337,26 @@ impl Account {
         amount: Option<Amount>,
         context: &Context<'_>,
     ) -> Result<Vec<Voucher>, Rejection> {
-        let ended = Rejection::HoldNotOpen { ended: None };
-        let open = self.holds.get(&hold);
-        let open = open.and_then(|hold| Some((hold, hold.remaining()?)));
-        let (hold, remaining) = open.ok_or(ended)?;
+        let (hold, remaining) = self.open_one(hold)?;
         let movement = match step {
             HoldStep::Confirm => Movement::Confirm,
             HoldStep::Release => Movement::Release,
         };
         self.may(movement)?;
         let amount = amount.unwrap_or(remaining);
+        let mut drafts = self.draft(context)?;
         if amount > remaining {
-            return Err(Rejection::HoldRemaining {
+            let more = amount.money().minus(remaining.money());
+            let more = more.filter(|more| step == HoldStep::Confirm && *more <= hold.tolerated());
+            let more = more.and_then(|more| Amount::from_centavos(more.centavos()).ok());
+            let more = more.ok_or(Rejection::HoldRemaining {
                 remaining,
                 requested: amount,
-            });
+            })?;
+            self.within_all_limits(more, context)?;
+            let raise = (SystemType::Hold, HoldChange::Amount);
+            drafts.change_hold(hold, raise, more, hold.expires_at)?;
         }
-        let mut drafts = self.draft(context)?;
         drafts.step(hold, step, amount)?;
         drafts.charge()?;
         Ok(drafts.vouchers)

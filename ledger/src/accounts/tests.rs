@@ -2,6 +2,7 @@
 
 mod disputes;
 mod histories;
+mod hold_changes;
 mod movements;
 mod particulars;
 mod remuneration;
@@ -91,6 +92,7 @@ fn order(direction: Direction, centavos: i64, id: &str) -> PostAdjustment {
             description: None,
             category: None,
             counter_account: None,
+            capture_tolerance: None,
             created_at: Timestamp::default(),
         },
         amount: Amount::from_centavos(centavos).unwrap(),

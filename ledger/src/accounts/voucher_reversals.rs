@@ -53,6 +53,7 @@ fn opposite(of: &Voucher) -> VoucherType {
         description: None,
         category: None,
         counter_account: of.counter_account.clone(),
+        capture_tolerance: None,
         created_at: of.at,
     }
 }
@@ -145,7 +146,8 @@ fn refund(
     let charges = &so_far.charges;
     let shares = shares(original.amount, (so_far.amount, amount), charges);
     for ((charge, _), share) in charges.iter().zip(shares) {
-        let Ok(share) = Amount::from_centavos(share) else {
+        let share = i64::try_from(share).ok();
+        let Some(share) = share.and_then(|share| Amount::from_centavos(share).ok()) else {
             continue;
         };
         let reverses = ReversedVoucher {
@@ -170,14 +172,14 @@ fn shares(
     original: Amount,
     (before, amount): (Money, Amount),
     charges: &[(Voucher, Money)],
-) -> Vec<i64> {
+) -> Vec<i128> {
     let wide = |money: Money| i128::from(money.centavos());
     let all: i128 = charges.iter().map(|(it, _)| wide(it.amount.money())).sum();
     let whole = wide(original.money());
     // The share of all charges for this much of the voucher, to the nearest centavo.
     let share = |reversed: i128| {
         let twice = all.strict_mul(reversed).strict_mul(2).strict_add(whole);
-        twice.checked_div(whole.strict_mul(2)).unwrap_or(0)
+        twice.strict_div(whole.strict_mul(2))
     };
     let after = wide(before).strict_add(wide(amount.money()));
     let left = |(charge, reversed): &(Voucher, Money)| {
@@ -187,10 +189,13 @@ fn shares(
     };
     let left: Vec<_> = charges.iter().map(left).collect();
     let total: i128 = left.iter().sum();
+    if total == 0 {
+        return left;
+    }
     let due = share(after).strict_sub(share(wide(before))).min(total);
     let part = |left: &i128| {
         let wanted = due.strict_mul(*left);
-        let floor = wanted.checked_div(total).unwrap_or(0);
+        let floor = wanted.strict_div(total);
         (floor, wanted.strict_sub(floor.strict_mul(total)))
     };
     let mut parts: Vec<_> = left.iter().map(part).collect();
@@ -206,8 +211,7 @@ fn shares(
             *remainder = -1;
         }
     }
-    let narrow = |(floor, _): (i128, i128)| i64::try_from(floor).unwrap_or(0);
-    parts.into_iter().map(narrow).collect()
+    parts.into_iter().map(|(share, _)| share).collect()
 }
 
 #[cfg(test)]
@@ -266,7 +270,7 @@ mod tests {
     }
 
     /// Reverses a voucher part by part; returns what of each charge is given back in each.
-    fn all_parts(original: i64, parts: &[i64], charges: &[i64]) -> Vec<Vec<i64>> {
+    fn all_parts(original: i64, parts: &[i64], charges: &[i64]) -> Vec<Vec<i128>> {
         let mut known: Vec<_> = charges.iter().map(|it| charge(*it)).collect();
         let mut before = Money::ZERO;
         let original = Amount::from_centavos(original).unwrap();
@@ -275,7 +279,9 @@ mod tests {
             let found = shares(original, (before, amount), &known);
             before = before.plus(amount.money()).unwrap();
             for ((_, reversed), share) in known.iter_mut().zip(&found) {
-                *reversed = reversed.plus(Money::from_centavos(*share)).unwrap();
+                *reversed = reversed
+                    .plus(Money::from_centavos(i64::try_from(*share).unwrap()))
+                    .unwrap();
             }
             found
         });
@@ -317,7 +323,7 @@ mod tests {
             for (place, charge) in charges.iter().enumerate() {
                 let given: Vec<_> = found.iter().map(|part| part[place]).collect();
                 prop_assert!(given.iter().all(|it| *it >= 0));
-                prop_assert_eq!(given.iter().sum::<i64>(), *charge);
+                prop_assert_eq!(given.iter().sum::<i128>(), i128::from(*charge));
             }
         }
     }

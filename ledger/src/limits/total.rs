@@ -14,7 +14,7 @@ use super::{Breach, Change, Level, Quantity, Window};
 use crate::balance::Direction;
 use crate::money::{Amount, Money};
 use crate::time::Timestamp;
-use crate::vouchers::{ReferenceType, Voucher};
+use crate::vouchers::{HoldChange, ReferenceType, Voucher};
 
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;
@@ -148,7 +148,8 @@ fn counted(voucher: &Voucher) -> Option<Counted> {
     if matches!(
         voucher.reference_type,
         ReferenceType::Fee | ReferenceType::P2p
-    ) {
+    ) || voucher.hold_change() == Some(HoldChange::End)
+    {
         return None;
     }
     match (voucher.gives_back, voucher.direction) {

@@ -7,7 +7,7 @@ use super::{Flow, LimitKind, PerKind, Quantity, Unit, Window};
 use crate::balance::Direction;
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
-use crate::vouchers::{GivesBack, ReferenceType, Voucher};
+use crate::vouchers::{GivesBack, HoldChange, ReferenceType, Voucher};
 
 /// What counts towards one kind of limit in one period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +73,10 @@ impl Usage {
         };
         match voucher.gives_back {
             Some(back) => self.given_back(back, voucher.amount, voucher.at),
-            None if out && voucher.reference_type != ReferenceType::Fee => {
+            None if out
+                && voucher.reference_type != ReferenceType::Fee
+                && voucher.hold_change() != Some(HoldChange::End) =>
+            {
                 self.taken(voucher.amount, voucher.at)
             }
             None => *self,

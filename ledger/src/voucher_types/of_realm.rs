@@ -37,6 +37,8 @@ pub struct CreateVoucherType {
     pub category: Option<String>,
     /// The account of the books for its vouchers; `None` for that of its code.
     pub counter_account: Option<BookName>,
+    /// By how many percent of a hold that names it more may be confirmed than is held, at most 100.
+    pub capture_tolerance: Option<u8>,
 }
 
 /// What changes in a type; what is absent stays.
@@ -46,6 +48,8 @@ pub struct VoucherTypeChange {
     pub active: Option<bool>,
     /// The account of the books for its vouchers from now on; `Some(None)` for that of its code.
     pub counter_account: Option<Option<BookName>>,
+    /// By how many percent more may be confirmed of holds from now on; `Some(None)` for nothing.
+    pub capture_tolerance: Option<Option<u8>>,
 }
 
 fn built_in_types() -> impl Iterator<Item = VoucherType> {
@@ -159,6 +163,7 @@ impl VoucherTypes {
             description: order.description.clone(),
             category: order.category.clone(),
             counter_account: order.counter_account.clone(),
+            capture_tolerance: order.capture_tolerance,
             created_at: now,
         }))
     }
@@ -207,7 +212,13 @@ impl VoucherTypes {
             code: code.clone(),
             account: account.clone(),
         });
-        Ok(toggled.into_iter().chain(set).collect())
+        let percent = change.capture_tolerance;
+        let percent = percent.filter(|percent| found.capture_tolerance != *percent);
+        let tolerance = percent.map(|percent| RealmFact::VoucherTypeToleranceSet {
+            code: code.clone(),
+            percent,
+        });
+        Ok(toggled.into_iter().chain(set).chain(tolerance).collect())
     }
 
     /// Decides the removal of a type; vouchers that were posted with it keep its code, name and number.
@@ -248,6 +259,11 @@ impl VoucherTypes {
                     found.counter_account.clone_from(account);
                 }
             }
+            RealmFact::VoucherTypeToleranceSet { code, percent } => {
+                if let Some(found) = self.custom.get_mut(code) {
+                    found.capture_tolerance = *percent;
+                }
+            }
             // This fact concerns the counting of events, not types.
             RealmFact::EventRules { .. } => {}
         }
@@ -266,6 +282,7 @@ mod tests {
             description: None,
             category: None,
             counter_account: None,
+            capture_tolerance: None,
         }
     }
 
@@ -273,6 +290,7 @@ mod tests {
         VoucherTypeChange {
             active: Some(active),
             counter_account: None,
+            capture_tolerance: None,
         }
     }
 
@@ -331,6 +349,7 @@ mod tests {
             let change = VoucherTypeChange {
                 active: None,
                 counter_account: Some(account.clone()),
+                capture_tolerance: None,
             };
             let decided = types.decide_change(&code, &change).unwrap();
             assert_eq!(decided.len(), facts, "{account:?}");
@@ -350,6 +369,7 @@ mod tests {
         let change = VoucherTypeChange {
             active: Some(false),
             counter_account: Some(named("one.more")),
+            capture_tolerance: None,
         };
         assert_eq!(types.decide_change(&code, &change), Err(full));
     }

@@ -72,6 +72,8 @@ pub struct VoucherType {
     pub category: Option<String>,
     /// The account of the books that its vouchers go to, if the tenant has set one; see [`Self::account`].
     pub counter_account: Option<BookName>,
+    /// By how many percent of a hold that names it more may be confirmed than is held, at most 100; `None` for nothing.
+    pub capture_tolerance: Option<u8>,
     /// When it was created; the start of 1970 for built-in types.
     pub created_at: Timestamp,
 }
@@ -124,6 +126,8 @@ struct Written {
     category: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counter_account: Option<BookName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    capture_tolerance: Option<u8>,
     created_at: Timestamp,
 }
 
@@ -144,6 +148,7 @@ impl From<VoucherType> for Written {
             description: it.description,
             category: it.category,
             counter_account: it.counter_account,
+            capture_tolerance: it.capture_tolerance,
             created_at: it.created_at,
         }
     }
@@ -167,6 +172,7 @@ impl TryFrom<Written> for VoucherType {
             description: it.description,
             category: it.category,
             counter_account: it.counter_account,
+            capture_tolerance: it.capture_tolerance,
             created_at: it.created_at,
         })
     }

@@ -124,6 +124,7 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
                 external_id: id,
                 description: None,
                 expires_at: None,
+                capture_tolerance: None,
             };
             let held = engine
                 .ledger()

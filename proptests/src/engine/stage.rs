@@ -151,6 +151,7 @@ impl Stage {
                 description: None,
                 category: None,
                 counter_account: None,
+                capture_tolerance: None,
             };
             given(engine.ledger().create_type(REALM, order, requester()).await).unwrap();
         }

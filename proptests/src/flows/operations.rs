@@ -110,6 +110,7 @@ impl FlowMachine {
             external_id: ExternalId::parse(&book.key).unwrap(),
             description: None,
             expires_at: book.ends.map(Timestamp::from_millis),
+            capture_tolerance: None,
         };
         let existing = self.existing(index, &order.external_id, Direction::Hold);
         let slot = &self.slots[index];
@@ -383,6 +384,7 @@ fn voucher_type(credit: bool) -> VoucherType {
         description: None,
         category: None,
         counter_account: None,
+        capture_tolerance: None,
         created_at: Timestamp::default(),
     }
 }

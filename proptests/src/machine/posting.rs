@@ -154,6 +154,7 @@ impl Machine {
             description: None,
             category: Some("001".to_owned()),
             counter_account: None,
+            capture_tolerance: None,
         };
         let decided = self.realms[&realm]
             .types
@@ -166,6 +167,7 @@ impl Machine {
         let change = VoucherTypeChange {
             active: Some(active),
             counter_account: None,
+            capture_tolerance: None,
         };
         let decided = self.realms[&realm].types.decide_change(&code, &change);
         self.realm_facts(realm, decided)

@@ -1,9 +1,10 @@
 //! Holds of the native family: money set apart, then confirmed or released in parts.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, post, web};
+use actix_web::{HttpRequest, get, patch, post, web};
 use caudal_actors::engine::Engine;
-use caudal_actors::engine::money::HoldView;
+use caudal_actors::engine::money::{HoldFilter, HoldView};
+use caudal_actors::failure::Failure;
 use caudal_http::bodies::holds::{HoldBody, hold};
 use caudal_http::bodies::words::HoldStatusWord;
 use caudal_http::body::read::{amount, instant, line, text};
@@ -15,15 +16,22 @@ use caudal_http::params::{DryRun, PageParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, json};
+use caudal_http::respond::{self, json as whole_json};
 use caudal_http::rows;
-use caudal_http::shapes::AmountDto;
+use caudal_http::shapes::{AmountDto, DayOrInstant};
 use caudal_http::sheets::columns::HOLDS;
-use caudal_ledger::holds::{HoldStatus, HoldStep, OpenHold};
+use caudal_http::words::Mistake;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::holds::{HoldAmendment, HoldStatus, HoldStep, OpenHold};
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Amount;
+use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::voucher_types::TypeCode;
+use serde_json::{Value, json};
 
+use super::pages::page;
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
 
@@ -41,6 +49,32 @@ request! {
         /// When its rest is released by itself, RFC 3339; never when absent.
         expires_at: Option<Timestamp> = optional("expiresAt", text(instant))
             as Option<String> { format = DateTime };
+        /// A custom type, whose `captureTolerance` the hold has from now on.
+        voucher_type_code: Option<TypeCode> = optional("voucherTypeCode", text(TypeCode::parse))
+            as Option<String> { pattern = "^[A-Za-z0-9_-]{2,40}$" };
+    }
+}
+
+request! {
+    /// A change of an open hold; what is absent stays.
+    strict struct ChangeHoldBody as ChangeHoldDto {
+        => let changes = |fields| ["amount", "expiresAt"].map(|name| fields.is_sent(name));
+        /// How much it sets apart in all, with what was confirmed and released of it.
+        amount: Option<Amount> = not_null("amount", amount) as Option<AmountDto> { nullable = false };
+        /// When its rest is released by itself, RFC 3339; null for never.
+        expires_at: Option<Option<Timestamp>> = nullable("expiresAt", text(instant))
+            as Option<String> { format = DateTime };
+        => |fields| if changes == [false, false] {
+            fields.mistake("amount", Mistake::RequiredOr { other: "expiresAt" });
+        };
+    }
+}
+
+page! {
+    /// A page of holds over all CVUs.
+    pub(crate) HoldsPage as HoldsPage {
+        /// The holds.
+        HoldBody
     }
 }
 
@@ -83,11 +117,23 @@ pub(crate) async fn open(
             hold(realm, view)
         })?;
     let sent = OpenHoldBody::read(body)?;
+    let capture_tolerance = match &sent.voucher_type_code {
+        Some(code) => {
+            let types = caller.engine().queries().voucher_types(realm).await?;
+            let unknown = |_| Rejection::VoucherTypeUnknown {
+                code: code.to_string(),
+            };
+            let found = types.custom(code).map_err(unknown).map_err(Failure::from)?;
+            found.capture_tolerance
+        }
+        None => None,
+    };
     let order = OpenHold {
         amount: sent.amount,
         external_id: sent.id_externo,
         description: sent.description,
         expires_at: sent.expires_at,
+        capture_tolerance,
     };
     let engine = caller.engine();
     answer.give_made(
@@ -138,13 +184,7 @@ pub(crate) async fn list(
         let fetch = async move |engine: &Engine, page| {
             engine.queries().holds(realm, target, status, page).await
         };
-        let show = move |view: &HoldView| {
-            let mut body = serde_json::json!(hold(realm, view));
-            if let Some(body) = body.as_object_mut() {
-                body.insert("walletAccountId".to_owned(), view.account.0.into());
-            }
-            body
-        };
+        let show = move |view: &HoldView| row(realm, view);
         return rows::stream(&caller, style, HOLDS, page, fetch, show).await;
     }
     let listing = caller
@@ -153,6 +193,75 @@ pub(crate) async fn list(
         .holds(realm, target, status, page)
         .await?;
     Ok(respond::array(&listing, |view| hold(realm, view)))
+}
+
+params! {
+    /// Which holds of the realm.
+    part struct RealmHoldParams {
+        /// only of this CVU
+        cvu: Option<Cvu> = read("cvu", Cvu::parse) as Option<String>;
+        /// the one hold with the tenant's own id; found without looking at any other
+        id_externo: Option<ExternalId> = read("idExterno", ExternalId::parse)
+            as Option<String> { min_length = 1, max_length = 64 };
+        /// A date or date-time; not opened before it.
+        from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
+        /// A date (the whole day) or date-time; not opened after it.
+        to: Option<Timestamp> = until("to") as Option<DayOrInstant>;
+        => |query| query.in_order("from", from, "to", to);
+    }
+}
+
+/// Lists the holds of the realm, newest first.
+///
+/// Open and ended ones. A hold whose end has come is listed as open until its account releases it, some seconds later.
+#[utoipa::path(
+    operation_id = "listRealmHolds",
+    tag = "Holds",
+    params(
+        PageParams,
+        HoldParams,
+        RealmHoldParams
+    ),
+    responses((status = 200, content((HoldsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
+)]
+#[get("/v1/holds")]
+pub(crate) async fn of_realm(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+) -> HandlerResult {
+    let whole = rows::whole(&request, &mut query);
+    let realm = caller.realm();
+    let HoldParams { status } = HoldParams::take(&mut query);
+    let sent = RealmHoldParams::take(&mut query);
+    let page = query.page();
+    query.done()?;
+    let filter = HoldFilter {
+        status,
+        cvu: sent.cvu,
+        external_id: sent.id_externo,
+        since: sent.from,
+        until: sent.to,
+    };
+    let fetch = async move |engine: &Engine, page| {
+        let filter = filter.clone();
+        engine.queries().realm_holds(realm, filter, page).await
+    };
+    if let Some(style) = whole {
+        let show = move |view: &HoldView| row(realm, view);
+        return rows::stream(&caller, style, HOLDS, page, fetch, show).await;
+    }
+    let listing = fetch(caller.engine(), page).await?;
+    Ok(HoldsPage::answer(&listing, &page, |view| hold(realm, view)))
+}
+
+/// A hold as a row, with the number of its account.
+fn row(realm: RealmId, view: &HoldView) -> Value {
+    let mut body = json!(hold(realm, view));
+    if let Some(body) = body.as_object_mut() {
+        body.insert("walletAccountId".to_owned(), view.account.0.into());
+    }
+    body
 }
 
 /// Reads a hold.
@@ -168,7 +277,7 @@ pub(crate) async fn list(
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = HoldInPath::read(&path)?;
     let view = caller.engine().queries().hold(caller.realm(), id).await?;
-    Ok(json(StatusCode::OK, &hold(caller.realm(), &view)))
+    Ok(whole_json(StatusCode::OK, &hold(caller.realm(), &view)))
 }
 
 async fn step(
@@ -192,10 +301,50 @@ async fn step(
     answer.give(stepped.await)
 }
 
+/// Changes an open hold: how much it sets apart, or until when.
+///
+/// `amount` is what it sets apart in all: more is held if it is available, and less releases the difference. Each change is
+/// a voucher of direction `hold` or `release`; for another end, both for what is left. Repeat it with the same
+/// `Idempotency-Key` after any doubt. Emits `hold.updated`.
+#[utoipa::path(
+    operation_id = "changeHold",
+    tag = "Holds",
+    params(
+        HoldInPath,
+        declared::IdempotencyKey,
+        DryRun
+    ),
+    request_body(content = ChangeHoldBody),
+    responses((status = 200, body = HoldBody), Problems)
+)]
+#[patch("/v1/holds/{id}")]
+pub(crate) async fn change(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+    body: Body,
+) -> HandlerResult {
+    let realm = caller.realm();
+    let id = HoldInPath::read(&path)?;
+    let DryRun { dry_run } = DryRun::read(query)?;
+    let render = move |view: &HoldView| hold(realm, view);
+    let (requester, answer) = respond::order(&request, &caller, &body, StatusCode::OK, render)?;
+    let ChangeHoldBody { amount, expires_at } = ChangeHoldBody::read(body)?;
+    let change = HoldAmendment { amount, expires_at };
+    let ledger = caller.engine().ledger();
+    answer.give(
+        ledger
+            .change_hold(realm, id, change, dry_run, requester)
+            .await,
+    )
+}
+
 /// Lets money of a hold leave: part of what is left, or all of it.
 ///
 /// What is confirmed leaves the account for good; the rest stays held. Without a body, all that is left is
-/// confirmed. Emits `hold.confirmed`.
+/// confirmed. More than is held may be confirmed by as much as the hold's `captureTolerance`, if it is available. Emits
+/// `hold.confirmed`.
 #[utoipa::path(
     operation_id = "confirmHold",
     tag = "Holds",

@@ -70,6 +70,10 @@ request! {
         /// underscores, colons, dots or dashes, and no fixed account. `adjustments:` and the code when absent.
         counter_account: Option<BookName> = optional("counterAccount", read_body::text(BookName::parse))
             as Option<String> { pattern = "^[a-z0-9_:.-]{1,40}$" };
+        /// By how many percent of a hold that names the type more may be confirmed than is held, for instance for a tip; 0
+        /// when absent.
+        capture_tolerance: Option<u8> = optional("captureTolerance", read_body::integer(0, 100))
+            as Option<u8> { maximum = 100 };
     }
 }
 
@@ -80,16 +84,24 @@ fn sense(text: &str) -> Result<Sense, Mistake> {
 request! {
     /// Changes a voucher type; what is absent stays.
     strict struct ToggleVoucherType as ToggleVoucherTypeDto {
-        => let changes = |fields| ["active", "counterAccount"].map(|name| fields.is_sent(name));
+        => let changes = |fields| ["active", "counterAccount", "captureTolerance"].map(|name| fields.is_sent(name));
         /// Whether new vouchers of it are accepted.
         active: Option<bool> = not_null("active", read_body::boolean) as Option<bool> { nullable = false };
         /// The account of the books for its vouchers from now on; null for `adjustments:` and the code.
         counter_account: Option<Option<BookName>> = nullable("counterAccount", read_body::text(BookName::parse))
             as Option<String> { pattern = "^[a-z0-9_:.-]{1,40}$" };
-        => |fields| if changes == [false, false] {
+        /// By how many percent of a hold more may be confirmed than is held, for holds that name the type from now on.
+        capture_tolerance: Option<Option<u8>> = nullable("captureTolerance", read_body::integer(0, 100))
+            as Option<u8> { maximum = 100 };
+        => |fields| if changes == [false; 3] {
             fields.mistake("active", Mistake::RequiredOr { other: "counterAccount" });
         };
     }
+}
+
+/// A tolerance of nothing is none.
+fn percent(sent: Option<u8>) -> Option<u8> {
+    sent.filter(|percent| *percent > 0)
 }
 
 /// Creates a type for adjustments.
@@ -117,6 +129,7 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         description: sent.description,
         category: sent.movement_kind,
         counter_account: sent.counter_account,
+        capture_tolerance: percent(sent.capture_tolerance),
     };
     answer.give(
         caller
@@ -127,11 +140,11 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     )
 }
 
-/// Switches a custom type on or off, or sets the account of the books for its vouchers.
+/// Switches a custom type on or off, or sets the account of the books for its vouchers or the tolerance of its holds.
 ///
 /// Vouchers of an inactive type are refused with `voucher_type_inactive`; those that were posted stay. Another account
 /// counts for the vouchers that are posted from now on: what was posted stays where it is. Several types may have the same
-/// account. Emits `voucher_type.updated` for each of the two that changes.
+/// account. Emits `voucher_type.updated` for each part that changes.
 #[utoipa::path(
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
@@ -146,6 +159,7 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
     let change = VoucherTypeChange {
         active: sent.active,
         counter_account: sent.counter_account,
+        capture_tolerance: sent.capture_tolerance.map(percent),
     };
     let answered = caller
         .engine()

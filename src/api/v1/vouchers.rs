@@ -230,9 +230,9 @@ pub(super) fn details(
     metadata: Option<BTreeMap<String, String>>,
 ) -> Option<Box<VoucherDetails>> {
     VoucherDetails {
-        reverses: None,
         relates_to: relates_to.map(|id| id.to_string()),
         metadata: metadata.unwrap_or(BTreeMap::new()),
+        ..VoucherDetails::default()
     }
     .if_any()
 }

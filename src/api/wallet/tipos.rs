@@ -234,5 +234,6 @@ fn order(sent: CreateTipoComprobante) -> Result<CreateVoucherType, ApiError> {
         description: sent.descripcion,
         category: sent.tipo_movimiento,
         counter_account: None,
+        capture_tolerance: None,
     })
 }

@@ -207,6 +207,7 @@ pub const fn data_of(kind: EventKind) -> DataOf {
         | EventKind::AccountRemunerationUpdated => DataOf::Account,
         EventKind::VoucherCreated => DataOf::Voucher,
         EventKind::HoldCreated
+        | EventKind::HoldUpdated
         | EventKind::HoldConfirmed
         | EventKind::HoldReleased
         | EventKind::HoldExpired => DataOf::Hold,
@@ -285,6 +286,7 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
             &HoldView {
                 account,
                 hold: found.as_ref().clone(),
+                balance: None,
             },
         )),
         Subject::Transfer(found) => EventData::Transfer(Box::new(transfer(

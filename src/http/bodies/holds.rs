@@ -3,6 +3,7 @@
 use super::texts::{Instant, Pesos};
 use super::words::HoldStatusWord;
 use caudal_actors::accounts::HoldView;
+use caudal_ledger::balance::Balance;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
 use serde::Serialize;
@@ -17,7 +18,7 @@ pub struct HoldBody {
     pub id: String,
     /// The CVU.
     pub cvu: String,
-    /// What was set apart: ARS with two decimals.
+    /// What is set apart in all, with what was confirmed and released of it: ARS with two decimals.
     pub amount: Pesos,
     /// What of it has left.
     pub confirmed: Pesos,
@@ -32,13 +33,45 @@ pub struct HoldBody {
     pub id_externo: Option<String>,
     /// When its rest is released by itself.
     pub expires_at: Option<Instant>,
+    /// By how many percent of `amount` more may be confirmed than is held: that of its voucher type when it was opened; null
+    /// where nothing may.
+    pub capture_tolerance: Option<u8>,
+    /// The balance of the CVU after the request; absent where the hold is only read, and in events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub balance: Option<BalanceAfter>,
     /// When it was opened.
     pub created_at: Instant,
 }
 
+/// The balance of a CVU after a request.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct BalanceAfter {
+    /// What can be spent.
+    pub available: Pesos,
+    /// What is set apart.
+    pub held: Pesos,
+    /// The sum of both.
+    pub total: Pesos,
+}
+
+impl From<Balance> for BalanceAfter {
+    fn from(balance: Balance) -> Self {
+        Self {
+            available: balance.available.into(),
+            held: balance.held.into(),
+            total: balance.total().into(),
+        }
+    }
+}
+
 /// Renders a hold.
 pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
-    let HoldView { account, hold } = view;
+    let HoldView {
+        account,
+        hold,
+        balance,
+    } = view;
     let remaining = hold.remaining().map_or(Money::ZERO, |rest| rest.money());
     HoldBody {
         id: hold.id(realm, *account).to_string(),
@@ -50,6 +83,8 @@ pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
         status: hold.status().as_str(),
         id_externo: hold.external_id.as_ref().map(ToString::to_string),
         expires_at: hold.expires_at.map(Into::into),
+        capture_tolerance: hold.capture_tolerance,
+        balance: balance.map(Into::into),
         created_at: hold.created_at.into(),
     }
 }

@@ -32,6 +32,8 @@ pub struct VoucherTypeBody {
     pub movement_kind: Option<String>,
     /// The account of the books on the other side of its vouchers from now on; null for system types.
     pub counter_account: Option<String>,
+    /// By how many percent of a hold that names the type more may be confirmed than is held; null where nothing may.
+    pub capture_tolerance: Option<u8>,
     /// The tenant that owns it; null for system types.
     pub tenant_id: Option<String>,
 }
@@ -50,6 +52,7 @@ pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
         description: found.description.clone(),
         movement_kind: found.category.clone(),
         counter_account: found.account().map(|account| account.to_string()),
+        capture_tolerance: found.capture_tolerance,
         tenant_id: (!found.is_system()).then(|| tenant.to_owned()),
     }
 }

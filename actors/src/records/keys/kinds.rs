@@ -22,7 +22,7 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         INTERNAL | INTERNAL_COUNT | REVERSED => "a realm's own movements",
         DIRECTORY => "directory",
         REST => "accounts at rest",
-        HOLD | OPEN_HOLD | HOLD_END => "holds",
+        HOLD | OPEN_HOLD | HOLD_END | HOLD_LIST | HOLD_COUNT => "holds",
         TRANSFER | OPEN_TRANSFER | TRANSFER_EXTERNAL | TRANSFER_LIST | TRANSFER_COUNT
         | TRANSFER_CALL | TRANSFER_LEFT | ORIGIN => "transfers",
         RAIL | BANK_DAY => "movements at the bank",

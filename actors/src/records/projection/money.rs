@@ -152,6 +152,12 @@ fn hold(
         let number = hold.sequence;
         index.put(&keys::hold(realm, account, number), &encode(&hold)?);
         index.put(&keys::open_hold(realm, account, number), &[]);
+        let ordinal = index.next(&keys::hold_count(realm))?;
+        let place = VoucherPlace {
+            account,
+            sequence: number,
+        };
+        index.put(&keys::hold_at(realm, ordinal), &place.to_bytes());
         if let Some(end) = hold.expires_at {
             index.put(&keys::hold_end(realm, end, account, number), &[]);
         }
@@ -165,13 +171,18 @@ fn hold(
         .get(&key)?
         .ok_or_else(|| StoreError::Corrupt("a step of a hold that was never opened".into()))?;
     let mut hold: Hold = decode(&row)?;
+    let before = hold.expires_at;
     hold.apply(voucher);
     index.put(&key, &encode(&hold)?);
-    if hold.remaining().is_none() {
+    let is_open = hold.remaining().is_some();
+    if !is_open {
         index.delete(&keys::open_hold(realm, account, number));
-        if let Some(end) = hold.expires_at {
-            index.delete(&keys::hold_end(realm, end, account, number));
-        }
+    }
+    let after = hold.expires_at.filter(|_| is_open);
+    if before != after {
+        let end = |end| keys::hold_end(realm, end, account, number);
+        before.map(|at| index.delete(&end(at)));
+        after.map(|at| index.put(&end(at), &[]));
     }
     publish(&hold, index)
 }

@@ -222,6 +222,7 @@ fn voucher_type(
             RealmFact::VoucherTypeCreated(created) => created.code.clone(),
             RealmFact::VoucherTypeToggled { code, .. }
             | RealmFact::VoucherTypeAccountSet { code, .. }
+            | RealmFact::VoucherTypeToleranceSet { code, .. }
             | RealmFact::VoucherTypeRemoved { code } => code.clone(),
             RealmFact::EventRules { .. } => continue,
         };

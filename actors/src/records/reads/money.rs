@@ -89,6 +89,22 @@ pub fn hold(
         .transpose()
 }
 
+/// A hold by its number among those of its realm, with its account.
+///
+/// # Errors
+/// When the index cannot be read, or a row is damaged.
+pub fn hold_at(
+    store: &dyn Index,
+    realm: RealmId,
+    ordinal: u64,
+) -> Result<Option<(AccountNo, Hold)>, StoreError> {
+    let Some(row) = store.get(&keys::hold_at(realm, ordinal))? else {
+        return Ok(None);
+    };
+    let VoucherPlace { account, sequence } = VoucherPlace::from_bytes(&row)?;
+    Ok(hold(store, realm, account, sequence)?.map(|hold| (account, hold)))
+}
+
 /// What of a voucher is reversed.
 ///
 /// # Errors

@@ -49,6 +49,7 @@ fn hold(account: &mut Account, centavos: i64, ends: Option<u64>) -> u64 {
         external_id: ExternalId::parse("h").unwrap(),
         description: None,
         expires_at: ends.map(Timestamp::from_millis),
+        capture_tolerance: None,
     };
     let vouchers = account
         .decide_hold(&order, None, &context())
@@ -189,6 +190,7 @@ fn a_hold_whose_time_has_come_is_released_once() {
         external_id: ExternalId::parse("p").unwrap(),
         description: None,
         expires_at: Some(Timestamp::from_millis(10)),
+        capture_tolerance: None,
     };
     let refused = account.decide_hold(&past, None, &context());
     assert_eq!(refused, Err(Rejection::ExpiryInThePast));
@@ -452,6 +454,7 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         external_id: ExternalId::parse("h").unwrap(),
         description: None,
         expires_at: Some(noon(20)),
+        capture_tolerance: None,
     };
     let ended = account.decide_hold(&hold, None, &on(19));
     assert_eq!(ended, Err(Rejection::ExpiryInThePast));

@@ -75,6 +75,7 @@ fn a_release_gives_back_where_its_hold_was_counted() {
         external_id: ExternalId::parse("h").unwrap(),
         description: None,
         expires_at: None,
+        capture_tolerance: None,
     };
     let held = account
         .decide_hold(&hold, None, &context("2026-03-30T12:00:00Z"))
