@@ -31,7 +31,7 @@ pub(super) fn start(engine: Arc<Engine>, closing: DayClosing) -> JoinHandle<()> 
     rt::spawn(async move {
         loop {
             for realm in engine.ledger().realms_with_days() {
-                if panics(turn(&engine, realm, grace)).await {
+                if panics(Box::pin(turn(&engine, realm, grace))).await {
                     tracing::error!(
                         realm = realm.0,
                         "closing the days of a realm panicked; closing again later"

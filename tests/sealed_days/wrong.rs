@@ -148,15 +148,6 @@ fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
     empty.root.hash = Digest::default();
     let origin = |day: &mut Checkpoint| day.origin = "caudal/other/live".to_owned();
     let date = |day: &mut Checkpoint| day.date = day.date.next();
-    // The line of another realm's key.
-    let foreign = day.checkpoint.text().replace(
-        "\nprevious ",
-        &format!("\nkey {}\nprevious ", Realm::new("other", 2).key()),
-    );
-    let twice = day.checkpoint.text().replace(
-        "\nprevious ",
-        &format!("\nkey {0}\nkey {0}\nprevious ", realm.key()),
-    );
     vec![
         ("a total below the sum", proof_with(&short), "sums"),
         (
@@ -186,16 +177,6 @@ fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
             realm.day(empty.date, &empty.text()),
             "sums",
         ),
-        (
-            "a next key of another realm",
-            realm.day(day.checkpoint.date, &foreign),
-            "key",
-        ),
-        (
-            "two next keys",
-            realm.day(day.checkpoint.date, &twice),
-            "form",
-        ),
         ("accounts below zero", below_zero(realm), "negative"),
         (
             "a checkpoint that goes on",
@@ -207,6 +188,22 @@ fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
             realm.day(day.checkpoint.date, ""),
             "form",
         ),
+    ]
+}
+
+/// Days that name the key of the days after them, and not as they may.
+fn wrong_next_keys(realm: &Realm, day: &Day) -> Vec<Case> {
+    let with = |lines: String| {
+        let text = day.checkpoint.text();
+        let text = text.replace("\nprevious ", &format!("\n{lines}previous "));
+        realm.day(day.checkpoint.date, &text)
+    };
+    let own = format!("key {}\n", realm.key());
+    let other = format!("key {}\n", Realm::new("other", 2).key());
+    vec![
+        ("a next key of another realm", with(other), "key"),
+        ("two next keys", with(own.repeat(2)), "form"),
+        ("no next key", with("key \n".to_owned()), "form"),
     ]
 }
 
@@ -248,6 +245,7 @@ fn every_part_of_a_file_is_refused_by_all_verifiers_when_it_is_wrong() {
     let mut cases = in_the_table(&realm, &day);
     cases.extend(changed_by_others(&realm, &day));
     cases.extend(wrong_from_the_start(&realm, &day));
+    cases.extend(wrong_next_keys(&realm, &day));
     for (name, file, expected) in &cases {
         let found = verified(&serde_json::to_vec(file).unwrap(), None);
         let line = found.map_or_else(|why| why.to_string(), |it| it.lines().join("; "));

@@ -118,7 +118,7 @@ impl Account {
         }
         let mut drafts = self.draft(context)?;
         let details = order.details.as_deref().cloned();
-        let details = details.map_or_else(VoucherDetails::default, |details| details);
+        let details = details.unwrap_or_else(VoucherDetails::default);
         drafts.add(Draft {
             external_id: Some(order.external_id.clone()),
             description: order.description.clone(),

@@ -110,6 +110,16 @@ pub(super) struct Asked {
     pub arrival: Option<Arrival>,
 }
 
+fn holding(centavos: i64, id: ExternalId) -> OpenHold {
+    OpenHold {
+        amount: amount(centavos),
+        external_id: id,
+        description: None,
+        expires_at: None,
+        capture_tolerance: None,
+    }
+}
+
 /// Asks an order; returns its outcome.
 pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Failure> {
     let number = asked.number;
@@ -119,13 +129,7 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
         Order::Credit(of, centavos) => post(&engine, adjustment(of, "IN", centavos, id)).await,
         Order::Debit(of, centavos) => post(&engine, adjustment(of, "OUT", centavos, id)).await,
         Order::Hold(of, centavos) => {
-            let order = OpenHold {
-                amount: amount(centavos),
-                external_id: id,
-                description: None,
-                expires_at: None,
-                capture_tolerance: None,
-            };
+            let order = holding(centavos, id);
             let held = engine
                 .ledger()
                 .open_hold(REALM, target(of), order, false, requester());

@@ -181,8 +181,12 @@ fn hold(
     let after = hold.expires_at.filter(|_| is_open);
     if before != after {
         let end = |end| keys::hold_end(realm, end, account, number);
-        before.map(|at| index.delete(&end(at)));
-        after.map(|at| index.put(&end(at), &[]));
+        if let Some(at) = before {
+            index.delete(&end(at));
+        }
+        if let Some(at) = after {
+            index.put(&end(at), &[]);
+        }
     }
     publish(&hold, index)
 }

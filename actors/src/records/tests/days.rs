@@ -66,11 +66,6 @@ pub(super) fn facts() -> Vec<DayFact> {
         balance: Money::from_centavos(10),
         digest: Digest([6; 32]),
     };
-    let mut rotated = first.clone();
-    rotated.figures.next_key = Some(SealKey {
-        generation: 2,
-        public: [8; 32],
-    });
     vec![
         closed(BankSide::Pending, Vec::new(), None),
         closed(
@@ -83,6 +78,21 @@ pub(super) fn facts() -> Vec<DayFact> {
             date: day("2026-03-02"),
             bank: Box::new(bank),
         },
-        DayFact::Closed(Box::new(rotated)),
+        DayFact::Closed(Box::new(rotated(first))),
     ]
+}
+
+/// A day that hands over to a new key.
+fn rotated(day: ClosedDay) -> ClosedDay {
+    let next_key = Some(SealKey {
+        generation: 2,
+        public: [8; 32],
+    });
+    ClosedDay {
+        figures: DayFigures {
+            next_key,
+            ..day.figures
+        },
+        ..day
+    }
 }
