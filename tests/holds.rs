@@ -35,7 +35,7 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     for (name, value) in right {
         assert_eq!(hold[name], value, "{name}");
     }
-    assert_eq!(hold.as_object().unwrap().len(), 12, "{hold}");
+    assert_eq!(hold.as_object().unwrap().len(), 11, "{hold}");
     assert!(id(&hold).starts_with("hld_"));
     assert_eq!(service.a.funds(&cvu).await, pair("40.00", "60.00"));
     let step = service.a.step(&hold, "confirm", "10.00").await.is(200);

@@ -100,7 +100,7 @@ async fn a_type_is_made_switched_and_removed() {
         "code": "PREMIO_1", "name": "Premio", "sense": "credit", "active": true, "system": false,
         "id": "vty_1000", "legacyId": 1000, "tenantId": "tnt_first",
         "description": "Recarga por kiosco", "movementKind": "003",
-        "counterAccount": "adjustments:premio_1", "captureTolerance": null,
+        "counterAccount": "adjustments:premio_1",
     });
     assert_eq!(made.json, expected);
     let body = json!({"code": "PREMIO_1", "name": "Otro", "sense": "debit"});

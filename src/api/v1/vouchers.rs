@@ -231,7 +231,7 @@ pub(super) fn details(
 ) -> Option<Box<VoucherDetails>> {
     VoucherDetails {
         relates_to: relates_to.map(|id| id.to_string()),
-        metadata: metadata.unwrap_or_default(),
+        metadata: metadata.into_iter().flatten().collect(),
         ..VoucherDetails::default()
     }
     .if_any()

@@ -33,8 +33,10 @@ pub struct HoldBody {
     pub id_externo: Option<String>,
     /// When its rest is released by itself.
     pub expires_at: Option<Instant>,
-    /// By how many percent of `amount` more may be confirmed than is held: that of its voucher type when it was opened; null
+    /// By how many percent of `amount` more may be confirmed than is held: that of its voucher type when it was opened; absent
     /// where nothing may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub capture_tolerance: Option<u8>,
     /// The balance of the CVU after the request; absent where the hold is only read, and in events.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,7 +32,9 @@ pub struct VoucherTypeBody {
     pub movement_kind: Option<String>,
     /// The account of the books on the other side of its vouchers from now on; null for system types.
     pub counter_account: Option<String>,
-    /// By how many percent of a hold that names the type more may be confirmed than is held; null where nothing may.
+    /// By how many percent of a hold that names the type more may be confirmed than is held; absent where nothing may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub capture_tolerance: Option<u8>,
     /// The tenant that owns it; null for system types.
     pub tenant_id: Option<String>,
