@@ -41,6 +41,7 @@ KEPT = {
     "createVoucherType": {"code": "code"},
     "createComprobante": {"voucherId": "id"},
     "createHold": {"holdId": "id"},
+    "changeHold": {"changedHoldId": "id"},
     "createTransfer": {"transferId": "id"},
     "lookupAlias": {"cbu": "cbu"},
     "listEvents": {"eventId": "items[0].id"},
@@ -78,6 +79,7 @@ NAMED = {
     "voucherTypeCode": "{{code}}",
     "idCuenta": "{{cuentaId}}",
     "idTipoComprobante": "{{tipoId}}",
+    "idComprobante": "{{walletVoucherId}}",
     "from": "{{today}}",
     "to": "{{today}}",
 }
@@ -101,6 +103,8 @@ SENT = {
 }
 #: What an operation needs besides the variables that it names.
 NEEDS = {
+    "confirmHold": {"changedHoldId"},
+    "releaseHold": {"changedHoldId"},
     "readComprobanteByExternal": {"voucherId"},
     "readWalletComprobanteByExternal": {"walletVoucherId"},
     "walletOperacionByIdExterno": {"operacionId"},

@@ -22,7 +22,7 @@ use caudal_http::query::Query;
 use caudal_http::request::request;
 use caudal_http::respond::{self, json as whole_json};
 use caudal_http::rows;
-use caudal_http::shapes::{AmountDto, DayOrInstant};
+use caudal_http::shapes::{AmountDto, DayOrInstant, Metadata};
 use caudal_http::sheets::columns::VOUCHERS;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
@@ -208,7 +208,7 @@ request! {
         relates_to: Option<VoucherId> = optional("relatesTo", text(voucher_id)) as Option<String>;
         /// The tenant's own data: at most 20 texts with names of at most 40 characters.
         metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
-            as Option<BTreeMap<String, String>>;
+            as Option<Metadata>;
     }
 }
 
@@ -299,7 +299,7 @@ request! {
         refund_fees: Option<bool> = optional("refundFees", boolean) as Option<bool>;
         /// The tenant's own data: at most 20 texts with names of at most 40 characters.
         metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
-            as Option<BTreeMap<String, String>>;
+            as Option<Metadata>;
     }
 }
 

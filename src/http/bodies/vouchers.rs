@@ -13,6 +13,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::counterparty::CounterpartyBody;
+use crate::shapes::Metadata;
 
 /// A voucher (ComprobanteResponse).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -62,7 +63,7 @@ pub struct VoucherBody {
     pub relates_to: Option<String>,
     /// The tenant's own data; absent without any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schema(required = false)]
+    #[schema(value_type = Metadata, required = false)]
     pub metadata: BTreeMap<String, String>,
     /// What of it is reversed; only where one voucher is read of which something is.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use caudal_http::body::{self, Fingerprint, json_error};
 use caudal_http::errors::ApiError;
 use caudal_http::pool::give_way;
 use caudal_http::request::request;
-use caudal_http::shapes::AmountDto;
+use caudal_http::shapes::{AmountDto, Metadata};
 use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::chain::Canonical;
 use caudal_ledger::cvu::Cvu;
@@ -66,7 +66,7 @@ request! {
         relates_to: Option<VoucherId> = optional("relatesTo", text(voucher_id)) as Option<String>;
         /// The tenant's own data: at most 20 texts with names of at most 40 characters.
         metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
-            as Option<BTreeMap<String, String>>;
+            as Option<Metadata>;
     }
 }
 
