@@ -10,6 +10,7 @@ pub mod events;
 pub mod holds;
 pub mod kyc;
 pub mod limits;
+pub mod metadata;
 pub mod nombres;
 pub mod reconciliation;
 pub mod statements;

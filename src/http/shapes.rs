@@ -52,27 +52,6 @@ either! {
     CodeDto: r"^\S(.*\S)?$" or ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0))
 }
 
-/// The tenant's own data: texts by name.
-#[derive(Debug)]
-pub struct Metadata;
-
-impl PartialSchema for Metadata {
-    fn schema() -> RefOr<Schema> {
-        let text = ObjectBuilder::new().schema_type(Type::String);
-        ObjectBuilder::new()
-            .schema_type(Type::Object)
-            .additional_properties(Some(text))
-            .description(Some("The tenant's own data: texts by name."))
-            .into()
-    }
-}
-
-impl ToSchema for Metadata {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("Metadata")
-    }
-}
-
 /// An end of a period: a business day, `YYYY-MM-DD`, or an instant, RFC 3339.
 #[derive(Debug)]
 pub struct DayOrInstant;

@@ -13,7 +13,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::counterparty::CounterpartyBody;
-use crate::shapes::Metadata;
+use super::metadata::Metadata;
 
 /// A voucher (ComprobanteResponse).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]

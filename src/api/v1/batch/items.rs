@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_http::bodies::metadata::Metadata;
 use caudal_http::bodies::words::BatchModeWord;
 use caudal_http::body::read::{amount, boolean, line, string, text};
 use caudal_http::body::{self, Fingerprint, json_error};
 use caudal_http::errors::ApiError;
 use caudal_http::pool::give_way;
 use caudal_http::request::request;
-use caudal_http::shapes::{AmountDto, Metadata};
+use caudal_http::shapes::AmountDto;
 use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::chain::Canonical;
 use caudal_ledger::cvu::Cvu;
