@@ -265,7 +265,7 @@ async fn the_wallet_family_reverses_and_shows_both_sides_and_vouchers_carry_the_
         json!({"idComprobante": purchase["id"], "importe": 15.01, "idExterno": "demasiado"});
     let refused = a.post("/wallet/v1/ReversaComprobante", &order).await;
     refused.refused(400, "reversal_exceeds");
-    // The feed has what the answers had.
+    // The feed has what the responses had.
     let events = a
         .get("/v1/events?types=voucher.created&limit=200")
         .await

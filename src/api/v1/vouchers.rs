@@ -448,7 +448,7 @@ pub(crate) async fn internal(
     }))
 }
 
-/// Answers with one voucher, and with what of it is reversed.
+/// Shows one voucher, with what of it is reversed.
 async fn shown_whole(caller: &Caller, placed: &AccountVoucher) -> HandlerResult {
     let realm = caller.realm();
     let reversed = caller.engine().queries().reversed(realm, placed).await?;
