@@ -28,6 +28,9 @@ use crate::runner::{Reopened, Scenario, SetUp, Stage};
 const WARM_UP: Duration = Duration::from_millis(500);
 /// How long after its end a day is closed, in milliseconds.
 const GRACE: u64 = 600_000;
+/// How long vouchers that were decided before the clock moved may take until they are committed: they belong to the day that is
+/// over, and a service closes it only after its grace.
+const SETTLE: Duration = Duration::from_secs(1);
 /// Bytes that an account with a voucher takes on the disk.
 const DISK: u64 = 3000;
 /// The least disk that any store takes, in bytes.
@@ -60,6 +63,7 @@ async fn close_days(
     let mut took = Vec::new();
     loop {
         clock.next_day();
+        rt::time::sleep(SETTLE).await;
         let begun = Instant::now();
         let closed = engine.ledger().close_next_day(realm, GRACE, "closing");
         let date = closed.await?.context("no day is due")?;
