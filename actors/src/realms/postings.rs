@@ -130,6 +130,11 @@ impl RealmOrder for KeepOutcomes {
 impl RealmSupervisor {
     /// Resolves the account and the voucher type of an adjustment.
     fn prepare(&mut self, order: Adjustment) -> Resolved {
+        if let TypeRef::Reverses { id, .. } = &order.voucher_type
+            && id.realm != self.shared.realm
+        {
+            return Err(Rejection::VoucherNotFound.into());
+        }
         let number = self.number(order.target)?;
         let (mut amount, mut reversal) = (order.amount, None);
         let known = match &order.voucher_type {

@@ -340,9 +340,6 @@ pub(crate) async fn reverse(
         move |placed: &AccountVoucher| voucher(realm, placed),
     )?;
     let sent = ReverseComprobante::read(body)?;
-    if id.realm != realm {
-        return Err(Failure::from(Rejection::VoucherNotFound).into());
-    }
     let order = Adjustment {
         target: Target::Account(id.account),
         voucher_type: TypeRef::Reverses {

@@ -5,7 +5,6 @@ pub(crate) mod filtros;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::AccountVoucher;
-use caudal_actors::failure::Failure;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::counterparty::Contraparte;
 use caudal_http::bodies::nombres;
@@ -25,7 +24,6 @@ use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::{AccountNo, RealmId, VoucherId};
 use caudal_ledger::money::Amount;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
 use caudal_ledger::vouchers::{ExternalDate, Voucher};
@@ -317,9 +315,6 @@ pub(crate) async fn reverse(
     )?;
     let sent = ReverseWalletComprobante::read(body)?;
     let id = sent.id_comprobante;
-    if id.realm != realm {
-        return Err(Failure::from(Rejection::VoucherNotFound).into());
-    }
     let order = Adjustment {
         target: Target::Account(id.account),
         voucher_type: TypeRef::Reverses {
