@@ -9,6 +9,7 @@ mod approvals;
 mod backup;
 mod dev;
 mod evidence;
+mod find;
 mod health;
 mod listen;
 mod log;
@@ -77,6 +78,7 @@ enum Command {
     /// Show how much a running service logs, and change it for a while
     #[command(subcommand)]
     Log(log::LogCommand),
+    Find(Box<find::FindArgs>),
     Status(status::StatusArgs),
     Health(health::HealthArgs),
     Statement(statement::StatementArgs),
@@ -175,6 +177,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Approvals(command) => approvals::run(command),
         Command::Log(command) => log::run(command),
         Command::Audit(args) => people::audit(*args),
+        Command::Find(args) => find::run(*args),
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
         Command::Statement(args) => statement::run(&args),

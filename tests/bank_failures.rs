@@ -78,8 +78,8 @@ async fn refused() {
         (&json!(409), &json!("TX040"))
     );
     // The bank's own message, next to its answer, wherever the transfer is shown.
-    assert_eq!(why["reason"], why["bankBody"]["message"]);
-    assert!(!why["reason"].as_str().unwrap().is_empty(), "{why}");
+    assert_eq!(why["message"], why["bankBody"]["message"]);
+    assert!(!why["message"].as_str().unwrap().is_empty(), "{why}");
     let listed = rig.a.get("/v1/transfers?status=rejected").await;
     assert_eq!(listed.is(200)["items"][0]["rejection"], *why);
     let events = rig.a.get("/v1/events?types=transfer.rejected").await;
@@ -119,7 +119,7 @@ async fn refused_by_the_destination() {
     let sent = rig.send(1, "100.00").await;
     let ended = rig.ends(&sent, "rejected").await;
     assert_eq!(
-        ended["rejection"]["reason"],
+        ended["rejection"]["message"],
         "La cuenta destino no admite créditos"
     );
     assert_eq!(calls(&ended), [call("transfer", 200)]);
@@ -244,7 +244,7 @@ async fn timeout_then_failure_it_ends_rejected() {
     assert_eq!(calls(&ended)[0], call("transfer", None));
     assert_eq!(calls(&ended).last(), Some(&call("transfer_status", 200)));
     assert_eq!(
-        ended["rejection"]["reason"],
+        ended["rejection"]["message"],
         "La cuenta destino no admite créditos"
     );
     released(&rig).await;
@@ -364,7 +364,7 @@ async fn given_up_by_the_bank_waits_for_a_person() {
     );
     let rejected = decide(&rig, &sent, "rejected").await.is(200);
     assert_eq!(
-        rejected["rejection"]["reason"],
+        rejected["rejection"]["message"],
         "the bank told us by telephone"
     );
     released(&rig).await;

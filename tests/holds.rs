@@ -35,7 +35,7 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     for (name, value) in right {
         assert_eq!(hold[name], value, "{name}");
     }
-    assert_eq!(hold.as_object().unwrap().len(), 11, "{hold}");
+    assert_eq!(hold.as_object().unwrap().len(), 12, "{hold}");
     assert!(id(&hold).starts_with("hld_"));
     assert_eq!(service.a.funds(&cvu).await, pair("40.00", "60.00"));
     let step = service.a.step(&hold, "confirm", "10.00").await.is(200);
@@ -62,9 +62,15 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     assert_eq!(service.a.funds(&cvu).await, pair("60.00", "0.00"));
     let read = service.a.get(&format!("/v1/holds/{}", id(&hold))).await;
     let mut done = done.json;
-    // Only the answer to a step has the balance after it.
-    let balance = done.as_object_mut().unwrap().remove("balance").unwrap();
-    assert_eq!(balance["total"], "60.00");
+    // Only the answer to a step has its voucher and the balance after it.
+    let fields = done.as_object_mut().unwrap();
+    let (balance, voucher) = (fields.remove("balance"), fields.remove("voucherId"));
+    assert_eq!(balance.unwrap()["total"], "60.00");
+    let voucher = voucher.unwrap();
+    let voucher = service
+        .a
+        .get(&format!("/v1/comprobantes/{}", voucher.as_str().unwrap()));
+    assert_eq!(voucher.await.is(200)["ledgerType"], "confirm_hold");
     assert_eq!(read.is(200).json, done);
     for step in ["confirm", "release"] {
         let late = service.a.step(&hold, step, "0.01").await;

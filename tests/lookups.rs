@@ -68,7 +68,7 @@ async fn malformed_fields_are_named_and_unknown_errors_quote_the_bank() {
         "the bank was asked"
     );
     let refused = service.a.get("/v1/lookup/alias/no.existe.nunca").await;
-    let refused = refused.refused(400, "bank_refused");
+    let refused = refused.refused(404, "destination_not_found");
     assert!(refused["bankStatus"].is_u64() && refused["bankBody"].is_object());
 }
 

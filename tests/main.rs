@@ -51,6 +51,8 @@ mod exports;
 #[cfg(test)]
 mod fees;
 #[cfg(test)]
+mod find;
+#[cfg(test)]
 mod folder;
 #[cfg(test)]
 mod format;
@@ -107,6 +109,8 @@ mod postgres;
 mod reconciliation;
 #[cfg(test)]
 mod refilled;
+#[cfg(test)]
+mod simulations;
 #[cfg(test)]
 mod statements;
 #[cfg(test)]

@@ -23,12 +23,12 @@ use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
 use caudal_ledger::tenants::{BankRelation, Mode, Tenant};
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankTransfer, Destination};
+use caudal_ledger::transfers::{BankTransfer, Destination, RejectionCode, TransferRejection};
 
 use crate::outgoing_pause::OutgoingPause;
 use crate::ports::{
     BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
-    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder,
+    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder,
     UnreadNotice,
 };
 
@@ -346,6 +346,11 @@ impl BankGateway for RealmBank {
         self.now().is_ok_and(|bank| bank.is_taken(why))
     }
 
+    fn rejection_code(&self, why: &TransferRejection) -> RejectionCode {
+        let bank = self.now();
+        bank.map_or(RejectionCode::Other, |bank| bank.rejection_code(why))
+    }
+
     fn set_alias<'a>(
         &'a self,
         cvu: Cvu,
@@ -483,6 +488,20 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<FundWord>> {
         match self.served() {
             Ok(bank) => Box::pin(async move { bank.enrol(order, request_id).await }),
+            Err(why) => nobody(why),
+        }
+    }
+
+    fn simulate<'a>(
+        &'a self,
+        simulation: &'a Simulation,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<String>> {
+        match self.served() {
+            Ok(bank) => Box::pin(async move {
+                let _changing = self.changing();
+                bank.simulate(simulation, request_id).await
+            }),
             Err(why) => nobody(why),
         }
     }

@@ -22,6 +22,7 @@ pub mod collector;
 pub mod coverage;
 pub mod days;
 pub mod events;
+pub mod find;
 mod following;
 pub mod lists;
 pub mod money;

@@ -1,5 +1,6 @@
 //! Why an order got no answer of its own: a rule, the bank, the key, or the machine.
 
+use caudal_ledger::bank::BankRefusal;
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::StoreError;
 
@@ -14,6 +15,9 @@ pub enum Failure {
     /// The bank refused, failed or did not answer.
     #[error("the bank did not do what was asked")]
     Bank(BankError),
+    /// Nobody has the CBU, CVU or alias that was looked up, says the bank.
+    #[error("nobody has this CBU, CVU or alias")]
+    NobodyHas(BankRefusal),
     /// The bank failed or did not answer a question. Nothing was done, and nothing goes on.
     #[error("the bank did not answer a question; nothing was done")]
     NotRead(BankError),

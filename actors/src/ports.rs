@@ -23,7 +23,8 @@ use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::remuneration::{BrokerageAccount, FundPosition, FundWord};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{
-    BankTransfer, BankWord, Concept, Counterparty, Departure, Destination,
+    BankTransfer, BankWord, Concept, Counterparty, Departure, Destination, RejectionCode,
+    TransferRejection,
 };
 
 pub use notices::{RawNotice, UnreadNotice};
@@ -89,6 +90,15 @@ pub struct ReturnOrder {
     pub amount: Amount,
     /// The id on the rail of the money that is returned.
     pub returns: String,
+}
+
+/// What a sandbox is to do as if it had happened at the bank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Simulation {
+    /// Its name at the sandbox, with the id of what it is about.
+    pub path: Vec<String>,
+    /// The order as JSON text.
+    pub order: String,
 }
 
 /// An enrolment in remuneration as it is ordered at the bank.
@@ -332,6 +342,11 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// What it means that this bank rejected a transfer or a return, by its answer or its words.
+    fn rejection_code(&self, _: &TransferRejection) -> RejectionCode {
+        RejectionCode::Other
+    }
+
     /// Sets the alias of a CVU; with none, the bank assigns one. Returns the resulting alias.
     /// Setting the alias that the CVU already has is a success.
     fn set_alias<'a>(
@@ -441,6 +456,18 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         };
         Box::pin(std::future::ready(BankReply {
             result: Err(BankError::Refused(refusal)),
+            calls: Vec::new(),
+        }))
+    }
+
+    /// Has a sandbox do something, for this collector account alone. Returns its answer as JSON text. A bank that is no
+    /// sandbox does not understand it.
+    fn simulate<'a>(&'a self, _: &'a Simulation, _: &'a str) -> LocalFuture<'a, BankReply<String>> {
+        Box::pin(std::future::ready(BankReply {
+            result: Err(BankError::Failed {
+                status: None,
+                body: r#"{"message":"this bank is no sandbox"}"#.to_owned(),
+            }),
             calls: Vec::new(),
         }))
     }

@@ -53,6 +53,7 @@ KEPT = {
     "createTipoComprobante": {"tipoId": "id"},
     "createWalletComprobante": {"walletVoucherId": "id"},
     "walletTransferir": {"operacionId": "operacionId"},
+    "simulateTransferOutcome": {"endedTransferId": "id"},
 }
 #: What is in a path, by the word before it and the name there, where the name does not say it.
 IN_PATH = {
@@ -97,7 +98,10 @@ ONE_OF = {
 #: Fields in place of those of the example, by operation.
 SENT = {
     "createVoucherType": {"sense": "credit"},
-    "createTransfer": {"to": {"alias": "{{alias}}"}},
+    # It waits until its outcome is simulated.
+    "createTransfer": {"to": {"alias": "DESTINO.2"}},
+    "simulateTransferOutcome": {"transferId": "{{transferId}}", "outcome": "completed"},
+    "simulateReversal": {"transferId": "{{transferId}}"},
     "redeliverRange": {"from": "{{eventId}}"},
     "suspendAccount": {"code": "fraud"},
 }
@@ -109,6 +113,7 @@ NEEDS = {
     "readWalletComprobanteByExternal": {"walletVoucherId"},
     "walletOperacionByIdExterno": {"operacionId"},
     "listWebhookDeliveries": {"redelivered"},
+    "simulateReversal": {"endedTransferId"},
 }
 #: Names that nobody else may have.
 NEW = ("code", "codigo", "externalId", "idExterno")
@@ -129,7 +134,7 @@ BEFORE = [
 AFTER = ['pm.test("is done", () => pm.expect(pm.response.code, pm.response.text()).to.be.below(400));']
 #: After a request whose answer has what is kept of it.
 KEEP = (
-    "{{ const it = pm.response.code < 300 ? pm.response.json().{place} : undefined; "
+    "{{ const it = pm.response.code < 204 ? pm.response.json().{place} : undefined; "
     'if (it !== undefined) pm.collectionVariables.set("{variable}", String(it)); }}'
 )
 #: After a request whose answer has it a moment later.

@@ -361,7 +361,8 @@ impl Account {
     /// Applies a fact of a transfer.
     pub fn apply_transfer(&mut self, record: &TransferRecord, at: Timestamp) {
         if let TransferFact::Requested(transfer) = &record.fact {
-            self.transfers.insert(record.transfer, transfer.clone());
+            self.transfers
+                .insert(record.transfer, transfer.as_ref().clone());
         }
         if let Some(transfer) = self.transfers.get_mut(&record.transfer) {
             transfer.apply(&record.fact, at);

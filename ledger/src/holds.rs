@@ -3,6 +3,8 @@
 //! A hold consists only of vouchers: the one that opens it, and its steps, which name it. So its state is a fold of
 //! them, and `confirmed + released <= amount` is a property of the history.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::balance::Direction;
@@ -48,6 +50,9 @@ pub struct Hold {
     /// By how many percent of it more may be confirmed than is held; none where nothing may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture_tolerance: Option<u8>,
+    /// Data of the tenant's own, as in the voucher that opened it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// The state of a hold.
@@ -109,6 +114,7 @@ impl Hold {
             created_at: voucher.at,
             ended_at: None,
             capture_tolerance: details.and_then(|it| it.capture_tolerance),
+            metadata: details.map_or_else(BTreeMap::new, |it| it.metadata.clone()),
         })
     }
 
@@ -205,6 +211,8 @@ pub struct OpenHold {
     pub expires_at: Option<Timestamp>,
     /// By how many percent of the amount more may be confirmed than is held, at most 100.
     pub capture_tolerance: Option<u8>,
+    /// Data of the tenant's own.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// The order to change an open hold; what is absent stays.

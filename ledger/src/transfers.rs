@@ -12,6 +12,8 @@
 //! settles nothing. The transfer then waits in `audit` with both versions shown, and only a person
 //! can end it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::alias::Alias;
@@ -251,15 +253,88 @@ pub struct Transfer {
     /// as the bank answered before the transfer was sent; `None` while it is unknown.
     #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Box<Counterparty>>,
+    /// Data of the tenant's own, within the bounds of [`VoucherDetails`](crate::vouchers::VoucherDetails).
+    #[serde(rename = "m", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// Why a transfer was rejected.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferRejection {
+    /// The reason as one of a closed list.
+    #[serde(default, skip_serializing_if = "RejectionCode::is_other")]
+    pub code: RejectionCode,
     /// A sentence: in the bank's words, or in those of the person who decided.
     pub reason: String,
     /// The bank's own answer, when it refused the request.
     pub bank: Option<BankRefusal>,
+}
+
+impl TransferRejection {
+    /// A rejection with this sentence, which is no refusal of the request by the bank.
+    pub const fn because(reason: String) -> Self {
+        Self {
+            code: RejectionCode::Other,
+            reason,
+            bank: None,
+        }
+    }
+}
+
+/// Why a transfer was rejected, as one of a closed list.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RejectionCode {
+    /// Nobody has the CBU, CVU or alias.
+    DestinationNotFound,
+    /// The account of the destination takes no money: it is closed, blocked or inactive.
+    DestinationClosed,
+    /// The tax id or name is not that of the account's holder.
+    HolderMismatch,
+    /// The account of the destination is in another currency.
+    CurrencyMismatch,
+    /// A limit of the bank or the rail would be exceeded.
+    LimitExceeded,
+    /// The bank of the destination, or the rail, could not be reached.
+    BankUnavailable,
+    /// A person decided that the money did not leave.
+    RefusedByPerson,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl RejectionCode {
+    /// Every code; [`Self::Other`] is the last.
+    pub const ALL: [Self; 8] = [
+        Self::DestinationNotFound,
+        Self::DestinationClosed,
+        Self::HolderMismatch,
+        Self::CurrencyMismatch,
+        Self::LimitExceeded,
+        Self::BankUnavailable,
+        Self::RefusedByPerson,
+        Self::Other,
+    ];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DestinationNotFound => "destination_not_found",
+            Self::DestinationClosed => "destination_closed",
+            Self::HolderMismatch => "holder_mismatch",
+            Self::CurrencyMismatch => "currency_mismatch",
+            Self::LimitExceeded => "limit_exceeded",
+            Self::BankUnavailable => "bank_unavailable",
+            Self::RefusedByPerson => "refused_by_person",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether it says nothing more than that there is a rejection.
+    pub const fn is_other(&self) -> bool {
+        matches!(self, Self::Other)
+    }
 }
 
 /// An event in the life of a transfer.
@@ -267,7 +342,7 @@ pub struct TransferRejection {
 pub enum TransferFact {
     /// It was requested: the transfer in its state at that time. An internal one was completed at
     /// once.
-    Requested(Transfer),
+    Requested(Box<Transfer>),
     /// The bank has it, has given up on it, or has reported its ids.
     Advanced {
         /// `in_progress` or `audit`; the unchanged state when only the bank's ids are new.
@@ -333,7 +408,7 @@ impl Transfer {
             }
         };
         match fact {
-            TransferFact::Requested(transfer) => *self = transfer.clone(),
+            TransferFact::Requested(transfer) => self.clone_from(transfer),
             TransferFact::Advanced {
                 status,
                 bank_id,
@@ -364,8 +439,8 @@ impl Transfer {
                 self.rejection = match verdict {
                     Verdict::Completed => None,
                     Verdict::Rejected => Some(TransferRejection {
-                        reason: decision.reason.clone(),
-                        bank: None,
+                        code: RejectionCode::RefusedByPerson,
+                        ..TransferRejection::because(decision.reason.clone())
                     }),
                 };
             }
@@ -398,6 +473,18 @@ impl Transfer {
             sequence: self.sequence,
             tag: self.tag,
         })
+    }
+
+    /// The sequence of the last voucher of its request: inside the realm the money and then its fee and tax, through the
+    /// bank the hold of the money and then that of both charges.
+    pub fn last_of_request(&self) -> u64 {
+        let Charges { fee, tax } = self.charges;
+        let charged = |sum: Money| u64::from(sum > Money::ZERO);
+        let charges = match self.receiver {
+            Some(_) => charged(fee).strict_add(charged(tax)),
+            None => charged(fee).max(charged(tax)),
+        };
+        self.sequence.strict_add(charges)
     }
 
     /// The reference by which the bank knows it, for an account of a realm.
@@ -463,6 +550,8 @@ pub struct Send {
     pub description: Option<String>,
     /// The tenant's own id: unique among the transfers of the realm.
     pub external_id: ExternalId,
+    /// Data of the tenant's own.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// Money that arrived from the bank for a CVU.

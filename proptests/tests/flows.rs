@@ -133,6 +133,7 @@ fn hold() -> Op {
         key: None,
         amount: Pick::Usual(0),
         end: End::Open,
+        tolerance: 0,
     }
 }
 

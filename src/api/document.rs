@@ -56,7 +56,9 @@ use utoipa::openapi::{Info, OpenApi};
     words::SentidoWord,
     words::SexWord,
     words::SignoWord,
+    words::RejectionCodeWord,
     words::SilenceWord,
+    words::SimulatedOutcomeWord,
     words::SuspenseWord,
     words::SuspensionWord,
     words::TransferKindWord,
@@ -184,7 +186,7 @@ A list as CSV, XLSX or NDJSON is whole: `limit`, `offset` and `cursor` are refus
 with a line `summary`, and that CSV was cut shows in the transfer alone.";
 
 /// The tags, in the order in which an integrator needs them.
-const TAGS: [(&str, &str); 19] = [
+const TAGS: [(&str, &str); 20] = [
     (
         "Accounts",
         "Open, read, change, suspend and close accounts. Each has a CVU, a holder and usually an alias.",
@@ -230,6 +232,10 @@ const TAGS: [(&str, &str); 19] = [
     (
         "Treasury",
         "What belongs to all clients next to what the collector account has at the bank.",
+    ),
+    (
+        "Simulations",
+        "With a test key: have money arrive, transfers end or come back, and the sandbox bank misbehave, for your realm alone.",
     ),
     ("Idempotency", "Find out what an idempotency key did."),
     (

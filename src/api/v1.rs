@@ -14,6 +14,7 @@ pub(crate) mod lookups;
 mod metadata;
 pub(crate) mod pages;
 pub(crate) mod reconciliation;
+pub(crate) mod simulations;
 pub(crate) mod statements;
 pub(crate) mod transfers;
 pub(crate) mod treasury;
@@ -60,6 +61,7 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(vouchers::list)
         .service(vouchers::movements)
         .service(vouchers::internal)
+        .service(vouchers::of_realm)
         .service(vouchers::by_external)
         .service(vouchers::read)
         .service(balances::historical)
@@ -95,7 +97,8 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(webhooks::test)
         .service(webhooks::deliveries)
         .service(webhooks::redeliver_range)
-        .service(idempotency::read);
+        .service(idempotency::read)
+        .configure(simulations::routes);
 }
 
 /// The account that a path names.

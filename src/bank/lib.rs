@@ -1,6 +1,6 @@
 //! The gateway to the sponsor bank: its API (API BANK) behind [`BankGateway`].
 //!
-//! **Shape.** Each operation is a `BankRequest` of `wire`, `transfers`, `statement`, `lookups` or `remuneration` (the request, what the
+//! **Shape.** Each operation is a `BankRequest` of `wire`, `transfers`, `statement`, `lookups`, `remuneration` or `simulations` (the request, what the
 //! journal may keep of it, how the answer reads) that `attempts` brings to the bank: login, deadline, retries,
 //! limits. `read` parses money and people from answers, `redact` keeps personal data out of the records, `names`
 //! makes names that the bank accepts. [`notices`] is the opposite direction: messages that the bank sends to us.
@@ -21,7 +21,9 @@ pub mod notices;
 mod read;
 mod redact;
 mod refusals;
+mod rejections;
 mod remuneration;
+mod simulations;
 mod statement;
 mod text;
 mod transfers;
@@ -38,7 +40,7 @@ use std::time::Duration;
 
 use caudal_actors::ports::{
     BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
-    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder,
+    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder,
     UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
@@ -51,7 +53,7 @@ use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankTransfer, Destination};
+use caudal_ledger::transfers::{BankTransfer, Destination, RejectionCode, TransferRejection};
 use secrecy::SecretString;
 use url::{Host, Url};
 
@@ -286,6 +288,10 @@ impl BankGateway for HttpGateway {
         wire::code(&why.body) == CLIENT_TAKEN
     }
 
+    fn rejection_code(&self, why: &TransferRejection) -> RejectionCode {
+        rejections::meaning(why)
+    }
+
     fn set_alias<'a>(
         &'a self,
         cvu: Cvu,
@@ -409,6 +415,15 @@ impl BankGateway for HttpGateway {
         let ask = BankRequest::enrol(&self.config.collector, order);
         let confirmed = BankRequest::enrolled(&self.config.collector, &order.reference);
         Box::pin(self.order(ask, confirmed, request_id))
+    }
+
+    fn simulate<'a>(
+        &'a self,
+        simulation: &'a Simulation,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<String>> {
+        let ask = BankRequest::simulation(&self.config.collector, simulation);
+        Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
     fn fund_position<'a>(

@@ -330,7 +330,7 @@ Open an account, send it money from another bank, and read its balance:
   CVU=$(curl -sS {url}/v1/accounts -H "x-api-key: $KEY" \
     -H 'content-type: application/json' -H 'idempotency-key: first' \
     -d '{{"cuit": "20123456786", "holderName": "Ada Lovelace"}}' | sed 's/^{{"cvu":"\([0-9]*\).*/\1/')
-  curl -sS {bank_url}/sandbox/cash-in -H 'content-type: application/json' \
+  curl -sS {url}/v1/simulations/cash-in -H "x-api-key: $KEY" -H 'content-type: application/json' \
     -d "{{\"cvu\": \"$CVU\", \"amount\": \"5000\"}}"
   curl -sS {url}/v1/accounts/$CVU/balance -H "x-api-key: $KEY"
 

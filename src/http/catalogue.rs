@@ -190,7 +190,7 @@ rows! {
     nothing_to_reverse Tenants: "Nothing of the transfer is left that could come back.", "Read it to see what has come back.";
     same_account Tenants: "A transfer goes to the account that sends it.", "Send it to another account.";
     destination_closed Tenants: "The account that would receive is closed.", "Ask for another destination.";
-    destination_not_found Tenants: "There is no account that could receive.", "Look the CBU, CVU or alias up first.";
+    destination_not_found Tenants: "Nobody has the CBU, CVU or alias: 404 where it is looked up, with the bank's words, and 400 where a transfer names it.", "Look the CBU, CVU or alias up first, and ask the receiver for it again.";
     too_many_open_transfers Tenants: "The account has as many transfers waiting for the bank as it may have.", "Wait until some are final.";
     remuneration_enrolled Tenants: "The account is enrolled with another brokerage account or fund.", "Wait until that enrolment was rejected or has ended.";
     // Events and webhooks.

@@ -197,7 +197,7 @@ impl ApiError {
     /// The bank's status and body, when a call to the bank caused the error.
     fn bank(&self) -> (Option<u16>, Option<serde_json::Value>) {
         match &self.why {
-            Why::Failed(Failure::Bank(BankError::Refused(why))) => {
+            Why::Failed(Failure::Bank(BankError::Refused(why)) | Failure::NobodyHas(why)) => {
                 (Some(why.status), Some(object(&why.body)))
             }
             Why::Failed(
@@ -316,7 +316,7 @@ impl From<&Failure> for ApiError {
             }
             Failure::KeyReused { .. } => of(StatusCode::CONFLICT),
             Failure::KeyInFlight => of(StatusCode::CONFLICT).later(1),
-            Failure::KeyUnknown => of(StatusCode::NOT_FOUND),
+            Failure::KeyUnknown | Failure::NobodyHas(_) => of(StatusCode::NOT_FOUND),
             Failure::Stale => of(StatusCode::PRECONDITION_FAILED),
             Failure::BankReadsLimited => of(StatusCode::TOO_MANY_REQUESTS).later(1),
             Failure::Overloaded | Failure::OutcomeUnknown => of(unavailable).later(1),

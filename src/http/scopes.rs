@@ -29,6 +29,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/v1/fees", Group::Vouchers),
     ("/v1/holds", Group::Holds),
     ("/v1/transfers", Group::Transfers),
+    ("/v1/simulations", Group::Transfers),
     ("/v1/lookup", Group::Lookups),
     ("/v1/voucher-types", Group::Types),
     ("/v1/webhooks", Group::Webhooks),

@@ -21,6 +21,7 @@ mod coverage;
 mod document;
 mod evidence;
 mod fees;
+mod find;
 pub(crate) mod forms;
 mod health;
 mod keys;
@@ -243,6 +244,7 @@ fn operations(config: &mut web::ServiceConfig) {
         .service(at("/cases/{id}", "GET").get(cases::one))
         .service(at("/cases/{id}/decide", "POST").post(cases::deciding::decide))
         .service(at("/transfers/{id}/decide", "POST").post(cases::deciding::decide_transfer))
+        .service(at("/find", "GET").get(find::find))
         .service(at("/webhooks", "GET").get(webhooks::list))
         .service(at("/webhooks/{id}/redeliver", "POST").post(redeliveries::range))
         .service(at("/webhooks/deliveries/{id}/redeliver", "POST").post(redeliveries::one))

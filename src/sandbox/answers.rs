@@ -12,10 +12,11 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, ContentType};
 use actix_web::{HttpRequest, HttpResponse, rt};
 use base64::Engine;
+use caudal_ledger::cvu::Cbu;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
-use super::behaviours::{Behaviour, Behaviours, Mode, Operation};
+use super::behaviours::{BadOrder, Behaviour, BehaviourOrder, Behaviours, Mode, Operation};
 use super::book::{Book, Keeping};
 use super::clock::now;
 use super::locked::locked;
@@ -98,7 +99,11 @@ impl Bank {
         }
         let result = effect(&mut book, now);
         for notice in mem::take(&mut book.notices) {
-            let behaviour = locked(&self.behaviours).take_for_notice(notice.operation, notice.mode);
+            let behaviour = locked(&self.behaviours).take_for_notice(
+                notice.operation,
+                notice.collector,
+                notice.mode,
+            );
             self.notices.post(notice, &behaviour);
         }
         if book.transfers.next_due() != next {
@@ -143,6 +148,36 @@ impl Bank {
         effect: impl FnOnce(&mut Book, u64) -> Result<Value, NoEffect>,
     ) -> HttpResponse {
         answer_of(self.happen(effect))
+    }
+
+    /// Carries out an order of the sandbox's own switches for a client that has logged in, without behaviour.
+    pub(crate) fn simulate(
+        &self,
+        request: &HttpRequest,
+        effect: impl FnOnce(&mut Book, Rail, u64) -> Result<Value, NoEffect>,
+    ) -> HttpResponse {
+        match self.knows(request) {
+            Some(rail) => answer_of(self.happen(|book, now| effect(book, rail, now))),
+            None => unknown(),
+        }
+    }
+
+    /// Sets a behaviour of the operations of one collector account, for a client that has logged in.
+    pub(crate) fn simulate_behaviour(
+        &self,
+        request: &HttpRequest,
+        collector: &str,
+        order: BehaviourOrder,
+    ) -> HttpResponse {
+        let mut world = None;
+        let entered = self.simulate(request, |book, rail, _| {
+            world = Some(book.enter(collector, rail)?);
+            Ok(Value::Null)
+        });
+        match world {
+            Some(world) => behaved(&locked(&self.behaviours).set(order, Some(world.collector))),
+            None => entered,
+        }
     }
 
     /// Releases all held requests.
@@ -201,13 +236,11 @@ impl Bank {
         effect: impl FnOnce(&mut Book, Rail, (Mode, u64)) -> Result<Value, NoEffect>,
     ) -> HttpResponse {
         let Some(rail) = self.knows(request) else {
-            return error(
-                StatusCode::UNAUTHORIZED,
-                "GE003",
-                "Token inválido o vencido",
-            );
+            return unknown();
         };
-        let behaviour = locked(&self.behaviours).take(operation);
+        let collector = request.match_info().get("collector");
+        let collector = collector.and_then(|text| Cbu::parse(text).ok());
+        let behaviour = locked(&self.behaviours).take(operation, collector);
         tracing::debug!(
             operation = operation.as_str(),
             mode = behaviour.mode.as_str(),
@@ -275,6 +308,28 @@ impl Bank {
             _ = leaving.wait_for(|leaving| *leaving) => {}
             () = self.hurried.notified() => {}
         }
+    }
+}
+
+/// The answer to a request without a valid token.
+fn unknown() -> HttpResponse {
+    error(
+        StatusCode::UNAUTHORIZED,
+        "GE003",
+        "Token inválido o vencido",
+    )
+}
+
+/// The answer to an order for a behaviour.
+pub(super) fn behaved(set: &Result<Behaviour, BadOrder>) -> HttpResponse {
+    match set {
+        Ok(behaviour) => HttpResponse::Ok().json(behaviour),
+        Err(why) => HttpResponse::build(StatusCode::BAD_REQUEST).json(json!({
+            "code": "GE400",
+            "message": format!("{} must be one of: {}", why.field, why.allowed.join(", ")),
+            "field": why.field,
+            "allowed": why.allowed,
+        })),
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use caudal_ledger::cvu::Cbu;
+
 use super::LATE_DEFAULT;
 use super::refusals::{Refusal, refusal};
 
@@ -120,6 +122,9 @@ const DELAY_MAX_MILLIS: u64 = 60_000;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Behaviour {
     pub operation: Operation,
+    /// The collector account whose operations it is about; all of them when `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collector: Option<Cbu>,
     pub mode: Mode,
     /// The calls for which it still applies; `None` applies for good.
     pub remaining: Option<u64>,
@@ -132,6 +137,7 @@ impl Behaviour {
     fn ok(operation: Operation) -> Self {
         Self {
             operation,
+            collector: None,
             mode: Mode::Ok,
             remaining: None,
             delay_millis: default_delay(),
@@ -166,18 +172,27 @@ pub(super) struct BadOrder {
 /// All behaviours in force, and how often each operation was called.
 #[derive(Default, Debug)]
 pub(super) struct Behaviours {
-    now: BTreeMap<Operation, Behaviour>,
+    /// One of a collector account goes before one of all.
+    now: BTreeMap<(Operation, Option<Cbu>), Behaviour>,
     calls: BTreeMap<Operation, u64>,
 }
 
 impl Behaviours {
-    /// Takes an order.
-    pub(crate) fn set(&mut self, order: BehaviourOrder) -> Result<Behaviour, BadOrder> {
+    /// Takes an order, for one collector account or for all.
+    pub(crate) fn set(
+        &mut self,
+        order: BehaviourOrder,
+        collector: Option<Cbu>,
+    ) -> Result<Behaviour, BadOrder> {
         let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect();
         let operation = Operation::parse(&order.operation).ok_or_else(|| BadOrder {
             field: "operation",
             allowed: Operation::ALL.iter().map(|o| o.as_str().into()).collect(),
         })?;
+        if operation == Operation::Lookup && collector.is_some() {
+            let (field, allowed) = ("operation", words(&["an operation of a collector account"]));
+            return Err(BadOrder { field, allowed });
+        }
         let mode = Mode::parse(&order.mode).ok_or_else(|| BadOrder {
             field: "mode",
             allowed: Mode::ALL.iter().map(|m| m.as_str().into()).collect(),
@@ -203,29 +218,31 @@ impl Behaviours {
         }
         let behaviour = Behaviour {
             operation,
+            collector,
             mode,
             remaining: order.count,
             delay_millis,
             code: order.code,
         };
         match mode {
-            Mode::Ok => self.now.remove(&operation),
-            _ => self.now.insert(operation, behaviour.clone()),
+            Mode::Ok => self.now.remove(&(operation, collector)),
+            _ => self.now.insert((operation, collector), behaviour.clone()),
         };
         Ok(behaviour)
     }
 
     /// Counts a call and returns its behaviour.
-    pub(crate) fn take(&mut self, operation: Operation) -> Behaviour {
+    pub(crate) fn take(&mut self, operation: Operation, collector: Option<Cbu>) -> Behaviour {
         let calls = self.calls.entry(operation).or_default();
         *calls += 1;
-        self.use_up(operation)
+        self.use_up(operation, collector)
     }
 
     /// The behaviour of a notice: as ordered when its transfer was sent, else as ordered by now.
     pub(crate) fn take_for_notice(
         &mut self,
         operation: Operation,
+        collector: Option<Cbu>,
         ordered: Option<Mode>,
     ) -> Behaviour {
         if let Some(mode) = ordered {
@@ -233,24 +250,36 @@ impl Behaviours {
             return Behaviour { mode, ..usual };
         }
         if operation != Operation::Transfer {
-            return self.take(operation);
+            return self.take(operation, collector);
         }
         // The calls of `transfer` are counted when it is sent.
-        match self.now.get(&operation) {
-            Some(found) if found.mode.is_of_notices() => self.use_up(operation),
+        let key = self.key(operation, collector);
+        match self.now.get(&key) {
+            Some(found) if found.mode.is_of_notices() => self.use_up(operation, collector),
             _ => Behaviour::ok(operation),
         }
     }
 
-    fn use_up(&mut self, operation: Operation) -> Behaviour {
-        let Some(found) = self.now.get_mut(&operation) else {
+    /// The key of the behaviour that counts for a collector account.
+    fn key(&self, operation: Operation, collector: Option<Cbu>) -> (Operation, Option<Cbu>) {
+        let own = (operation, collector);
+        if self.now.contains_key(&own) {
+            own
+        } else {
+            (operation, None)
+        }
+    }
+
+    fn use_up(&mut self, operation: Operation, collector: Option<Cbu>) -> Behaviour {
+        let key = self.key(operation, collector);
+        let Some(found) = self.now.get_mut(&key) else {
             return Behaviour::ok(operation);
         };
         let taken = found.clone();
         if let Some(remaining) = found.remaining.as_mut() {
             *remaining = remaining.saturating_sub(1);
             if *remaining == 0 {
-                self.now.remove(&operation);
+                self.now.remove(&key);
             }
         }
         taken

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::accounts::Account;
-use super::answers::{Bank, error};
+use super::answers::{Bank, behaved, error};
 use super::behaviours::{BehaviourOrder, Mode, Operation};
 use super::enrolments::Tell;
 use super::locked::locked;
@@ -51,15 +51,7 @@ pub(super) fn configure(config: &mut ServiceConfig) {
 }
 
 async fn behave(bank: Data<Bank>, order: Json<BehaviourOrder>) -> HttpResponse {
-    match locked(&bank.behaviours).set(order.into_inner()) {
-        Ok(behaviour) => HttpResponse::Ok().json(behaviour),
-        Err(why) => HttpResponse::build(StatusCode::BAD_REQUEST).json(json!({
-            "code": "GE400",
-            "message": format!("{} must be one of: {}", why.field, why.allowed.join(", ")),
-            "field": why.field,
-            "allowed": why.allowed,
-        })),
-    }
+    behaved(&locked(&bank.behaviours).set(order.into_inner(), None))
 }
 
 async fn cash_in(bank: Data<Bank>, order: Json<CashIn>) -> HttpResponse {
@@ -67,7 +59,7 @@ async fn cash_in(bank: Data<Bank>, order: Json<CashIn>) -> HttpResponse {
 }
 
 async fn settle(bank: Data<Bank>, id: Path<String>, order: Json<Settle>) -> HttpResponse {
-    bank.obey(|book, now| book.settle(&id, &order, now))
+    bank.obey(|book, now| book.settle(None, &id, &order, now))
 }
 
 async fn reverse(bank: Data<Bank>, id: Path<String>, body: Bytes) -> HttpResponse {
@@ -77,7 +69,7 @@ async fn reverse(bank: Data<Bank>, id: Path<String>, body: Bytes) -> HttpRespons
         some => serde_json::from_slice(some),
     };
     match order {
-        Ok(order) => bank.obey(|book, now| book.reverse(&id, &order, now)),
+        Ok(order) => bank.obey(|book, now| book.reverse(None, &id, &order, now)),
         Err(why) => error(StatusCode::BAD_REQUEST, "GE400", &why.to_string()),
     }
 }

@@ -34,6 +34,7 @@ mod rail;
 mod refusals;
 mod routes;
 mod shapes;
+mod simulations;
 mod statement;
 mod transfers;
 mod worlds;

@@ -256,16 +256,24 @@ impl Book {
         Ok(shapes::transfer(found.ok_or_else(|| refusal("TX019"))?))
     }
 
-    fn outgoing(&self, id: &str) -> Result<Transfer, NoEffect> {
-        let found = self
-            .transfers
-            .find_anywhere(id)
-            .filter(|it| it.kind == Kind::Out);
+    /// An outgoing transfer by the service's id or the bank's, of one world or of any.
+    fn outgoing(&self, world: Option<World>, id: &str) -> Result<Transfer, NoEffect> {
+        let found = match world {
+            Some(world) => self.transfers.find(world.collector, id),
+            None => self.transfers.find_anywhere(id),
+        };
+        let found = found.filter(|it| it.kind == Kind::Out);
         Ok(found.ok_or_else(|| refusal("TX019"))?.clone())
     }
 
     /// Sets the outcome of a transfer that is not final.
-    pub(crate) fn settle(&mut self, id: &str, order: &Settle, now: u64) -> Result<Value, NoEffect> {
+    pub(crate) fn settle(
+        &mut self,
+        world: Option<World>,
+        id: &str,
+        order: &Settle,
+        now: u64,
+    ) -> Result<Value, NoEffect> {
         let status = TransferStatus::parse(&order.status)
             .filter(|it| !matches!(it, TransferStatus::Pending | TransferStatus::InProgress))
             .ok_or(NoEffect::Bad(
@@ -275,7 +283,7 @@ impl Book {
         if reason.chars().count() > WORDS_MAX {
             return Err(NoEffect::Bad("the reason is longer than 200 characters"));
         }
-        let mut transfer = self.outgoing(id)?;
+        let mut transfer = self.outgoing(world, id)?;
         if transfer.status.is_final() {
             return Err(refusal("GE409").into());
         }
@@ -304,12 +312,13 @@ impl Book {
     /// Returns a completed transfer, whole or in part.
     pub(crate) fn reverse(
         &mut self,
+        world: Option<World>,
         id: &str,
         order: &Reverse,
         now: u64,
     ) -> Result<Value, NoEffect> {
         let amount = order.amount.as_ref().map(amount_of).transpose()?;
-        let transfer = self.outgoing(id)?;
+        let transfer = self.outgoing(world, id)?;
         self.turn_back(transfer, amount, now)
     }
 
@@ -349,6 +358,25 @@ impl Book {
         self.keep_transfers(vec![transfer, reversal])?;
         self.notices.push(notice);
         Ok(shown)
+    }
+
+    /// Receives a transfer from outside for a CVU of a world, or for one of its PSP that nobody has.
+    pub(crate) fn cash_in_of(
+        &mut self,
+        world: World,
+        order: &CashIn,
+        now: u64,
+    ) -> Result<Value, NoEffect> {
+        let cvu = Cvu::parse(&order.cvu).map_err(|_| NoEffect::Bad("cvu is not a CVU"))?;
+        let code = cvu.as_str().get(3..7).and_then(|code| code.parse().ok());
+        let own = match self.by_cvu(cvu.as_str()) {
+            Some((home, _)) => home == world,
+            None => code == Some(world.psp),
+        };
+        if !own {
+            return Err(refusal("VW005").into());
+        }
+        self.cash_in(order, now)
     }
 
     /// Receives a transfer from outside; if its rail id has already arrived, only the notice is sent again.

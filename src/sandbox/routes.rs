@@ -12,7 +12,7 @@ use super::behaviours::Operation;
 use super::book::{Create, Rename, SetAlias};
 use super::enrolments::Enrol;
 use super::worlds::Rail;
-use super::{BODY_MAX, PASSWORD, control, payments};
+use super::{BODY_MAX, PASSWORD, control, payments, simulations};
 
 /// All routes of the sandbox.
 pub(super) fn configure(config: &mut ServiceConfig) {
@@ -51,7 +51,8 @@ fn bank(config: &mut ServiceConfig) {
         )
         .route("/accounts/cbu/{address}", web::get().to(lookup))
         .route("/accounts/alias/{alias}", web::get().to(lookup_alias))
-        .configure(payments::configure);
+        .configure(payments::configure)
+        .configure(simulations::configure);
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,6 @@
 //! Transfers as the bank shows them: in its answers and in its notices.
 
+use caudal_ledger::cvu::Cbu;
 use caudal_ledger::time::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,8 @@ pub(super) struct Notice {
     pub data: Value,
     /// The operation whose behaviour it follows.
     pub operation: Operation,
+    /// The collector account whose money moved.
+    pub collector: Option<Cbu>,
     /// The behaviour that was fixed in advance, if any.
     pub mode: Option<Mode>,
     /// When it happened.
@@ -133,6 +136,7 @@ pub(super) fn received(transfer: &Transfer, now: u64) -> Notice {
         kind: "transfer.cvu.received",
         data,
         operation: Operation::CashIn,
+        collector: transfer.collector,
         mode: None,
         at: now,
     }
@@ -166,6 +170,7 @@ pub(super) fn ended(transfer: &Transfer, now: u64) -> Option<Notice> {
         kind,
         data: Value::Object(data),
         operation: Operation::Transfer,
+        collector: transfer.collector,
         mode: transfer.notices,
         at: now,
     })
@@ -184,6 +189,7 @@ pub(super) fn reversed(transfer: &Transfer, reversal: &Transfer, now: u64) -> No
         kind: "transfer.cvu.reversed",
         data,
         operation: Operation::Transfer,
+        collector: transfer.collector,
         mode: transfer.notices,
         at: now,
     }

@@ -205,6 +205,7 @@ async fn every_operation_of_the_admin_api_that_shows_a_person_leaves_an_entry() 
         }
         let query = match id {
             "readEvidence" => format!("?mode=test&cvu={}", seeded.cvu),
+            "find" => "?id=nobody-has-this".to_owned(),
             _ => String::new(),
         };
         let page = format!("{}{query}", seeded.address(path));

@@ -75,7 +75,7 @@ async fn a_refusal_leaves_the_case_open_and_says_why() {
     });
     let refused = refused.await;
     assert_eq!(refused["state"], "open");
-    let why = &refused["suspense"]["returnRefusal"]["reason"];
+    let why = &refused["suspense"]["returnRefusal"]["message"];
     assert!(why.as_str().unwrap().contains("no admite"), "{refused}");
     assert_eq!(service.incoming().await, "12.00");
     assert_eq!(service.events_of("suspense.resolved").await.len(), 0);

@@ -455,7 +455,7 @@ fn what_is_always_sent_is_required_and_what_may_be_null_says_so() {
     let Document(document) = Document::of_the_service();
     let hold = &document["components"]["schemas"]["Hold"];
     let names = hold["properties"].as_object().unwrap().keys();
-    let some = ["balance", "captureTolerance"];
+    let some = ["balance", "captureTolerance", "metadata", "voucherId"];
     let always: BTreeSet<_> = names
         .map(String::as_str)
         .filter(|it| !some.contains(it))

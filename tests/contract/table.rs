@@ -164,6 +164,11 @@ pub fn table() -> Vec<Row> {
             ..ROW
         },
         Row {
+            operation: "listRealmComprobantes",
+            query: "?from=2020-01-01&type=credit&referenceType=adjustment&limit=5",
+            ..ROW
+        },
+        Row {
             operation: "readComprobanteByExternal",
             path: |ids| vec![&ids.external],
             malformed: &["%20a", "a%C2%A0", "a%E2%80%8Bb", "%00"],
@@ -453,6 +458,29 @@ pub fn table() -> Vec<Row> {
         Row {
             operation: "walletRemuneracionEstado",
             ..cvu
+        },
+        Row {
+            operation: "simulateCashIn",
+            body: Some(|ids| json!({"cvu": ids.cvu, "amount": "1.00"})),
+            ..ROW
+        },
+        Row {
+            operation: "simulateTransferOutcome",
+            status: 400,
+            body: Some(|ids| json!({"transferId": ids.transfer, "outcome": "completed"})),
+            ..ROW
+        },
+        Row {
+            operation: "simulateReversal",
+            status: 400,
+            body: Some(|ids| json!({"transferId": ids.transfer})),
+            ..ROW
+        },
+        Row {
+            operation: "simulateBankBehaviour",
+            status: 204,
+            body: Some(|_| json!({"operation": "transfer", "mode": "ok"})),
+            ..ROW
         },
         Row {
             operation: "readIdempotencyKey",

@@ -64,9 +64,11 @@ impl Story {
     }
 
     pub fn tell(&mut self, kind: &'static str, mut data: Value) {
-        // The answer to an order about a hold has the balance after it as well.
-        if let Some(fields) = data.as_object_mut().filter(|_| kind.starts_with("hold.")) {
+        // The answer to an order about a hold or a transfer has the balance after it as well.
+        let ordered = kind.starts_with("hold.") || kind.starts_with("transfer.");
+        if let Some(fields) = data.as_object_mut().filter(|_| ordered) {
             fields.remove("balance");
+            fields.remove("voucherId");
         }
         self.expected.push((self.at(0), kind, data));
     }

@@ -72,7 +72,7 @@ async fn a_transfer_that_is_rejected_returns() {
         .is(201)
         .json;
     let done = service.a.settled(&sent, "rejected").await;
-    let reason = done["rejection"]["reason"].as_str().unwrap();
+    let reason = done["rejection"]["message"].as_str().unwrap();
     assert!(!reason.is_empty(), "{done}");
     assert_eq!(service.a.funds(&from).await, funds("100.00", "0.00"));
     // If the account does not exist, the bank itself refuses, and its message is shown.

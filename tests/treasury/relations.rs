@@ -97,7 +97,7 @@ async fn a_transfer_to_another_psp_arrives_there_and_moves_both_treasuries() {
     let found = service.a.get(&format!("/v1/lookup/cbu/{to}")).await.is(200);
     assert_eq!(found["bank"]["code"], "1003");
     let live = service.live.get(&format!("/v1/lookup/cbu/{to}")).await;
-    live.refused(400, "bank_refused");
+    live.refused(404, "destination_not_found");
     let sent = service.a.transfer(&from, json!({"cvu": to}), "4.00").await;
     service.a.settled(&sent.is(201).json, "completed").await;
     for (client, amount) in [(&service.a, "6.00"), (&service.b, "4.00")] {

@@ -278,7 +278,7 @@ impl AccountState {
                 .apply_transfer(record, Timestamp::from_millis(entry.at));
             writes.entries.push(entry);
             if let TransferFact::Requested(transfer) = &record.fact {
-                self.sent.push_back(transfer.clone());
+                self.sent.push_back(transfer.as_ref().clone());
             }
         }
         Ok(writes)

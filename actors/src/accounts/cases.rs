@@ -62,7 +62,7 @@ impl AccountOrder for DecideTransfer {
         let account = state.account.number;
         let written = state.record_all(movements);
         state.note_business();
-        let view = TransferView { account, transfer };
+        let view = TransferView::read(account, transfer);
         state.writer.finish_if(written, Ok(view), request);
     }
 }

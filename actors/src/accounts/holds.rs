@@ -5,10 +5,10 @@ use std::sync::Arc;
 use caudal_ledger::accounts::{Account, Context};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::holds::{Hold, HoldAmendment, HoldStep, OpenHold};
-use caudal_ledger::ids::{HoldId, VoucherId};
+use caudal_ledger::ids::{HoldId, Tag, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::{EndedHold, Rejection};
-use caudal_ledger::vouchers::{Outcome, Voucher};
+use caudal_ledger::vouchers::{Outcome, ReferenceType, Voucher};
 use caudal_storage::StoreError;
 
 use super::{AccountContext, AccountOrder, AccountState, HoldView, Question, Target};
@@ -118,8 +118,17 @@ impl AccountOrder for ChangeHold {
 }
 
 /// The balance after vouchers that were decided and not applied.
-fn after(vouchers: &[Voucher], account: &Account) -> Balance {
+pub(super) fn after(vouchers: &[Voucher], account: &Account) -> Balance {
     vouchers.last().map_or(account.balance, |last| last.after)
+}
+
+/// The voucher of a hold that an order posts: of several the one that confirms, or else the last one.
+fn step_of(vouchers: &[Voucher]) -> Option<(u64, Tag)> {
+    let of_hold = |it: &&Voucher| it.reference_type == ReferenceType::Hold;
+    let confirms = |it: &&Voucher| it.direction == Direction::ConfirmHold;
+    let found = vouchers.iter().filter(of_hold).find(confirms);
+    let found = found.or_else(|| vouchers.iter().rfind(of_hold))?;
+    Some((found.sequence, found.tag))
 }
 
 /// Asks for an open hold; `None` when it is not open.
@@ -144,6 +153,7 @@ impl AccountState {
             account: self.account.number,
             hold: hold.ok_or(Failure::Bug)?,
             balance: Some(after(vouchers, &self.account)),
+            voucher: step_of(vouchers),
         })
     }
 
@@ -168,6 +178,7 @@ impl AccountState {
             Err(rejection) => Err(rejection.into()),
             Ok(vouchers) => {
                 let (account, balance) = (self.account.number, after(&vouchers, &self.account));
+                let voucher = step_of(&vouchers);
                 vouchers
                     .iter()
                     .filter(|v| Hold::of_step(v) == Some(number))
@@ -180,6 +191,7 @@ impl AccountState {
                     account,
                     hold,
                     balance: Some(balance),
+                    voucher,
                 })
             }
         };

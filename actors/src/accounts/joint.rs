@@ -32,6 +32,7 @@ use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
 use super::batch::Savepoint;
+use super::holds::after;
 use super::{
     AccountActor, AccountState, BULK_PART, BatchMode, ItemOutcome, Posting, Reserved, TransferView,
     is_kept,
@@ -267,6 +268,7 @@ fn both_halves(
     let view = TransferView {
         account: sender.account.number,
         transfer,
+        balance: Some(after(&out.vouchers, one)),
     };
     Ok((view, out, into))
 }

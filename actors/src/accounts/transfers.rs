@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix::{Addr, AsyncContext as _};
 use caudal_ledger::accounts::{Account, Movements};
+use caudal_ledger::balance::Balance;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
 use caudal_ledger::rejection::Rejection;
@@ -11,8 +12,10 @@ use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, Send, Transfer, TransferFact, TransferRecord, TransferStatus,
 };
 use caudal_ledger::vouchers::Outcome;
+use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
+use super::holds::after;
 use super::remittance::{
     NextTransferCall, Remittance, Resolved, TransferAnswer, TransferAttempt, TransferCall,
 };
@@ -66,6 +69,7 @@ impl AccountOrder for MakeTransfer {
         let view = TransferView {
             account: state.account.number,
             transfer,
+            balance: Some(after(&movements.vouchers, &state.account)),
         };
         if dry_run {
             return state.writer.end(Ok(Outcome::Recorded(view)), request);
@@ -222,7 +226,31 @@ impl AccountState {
         let context = self.context(&settings, self.now());
         self.account
             .sent_before(order, receiver, (account, &transfer), &context)?;
-        Ok(Some(TransferView { account, transfer }))
+        let balance = self.balance_after(&transfer)?;
+        Ok(Some(TransferView {
+            account,
+            transfer,
+            balance,
+        }))
+    }
+
+    /// The balance after the request of a transfer of this account; `None` for one that only the bank remembered.
+    fn balance_after(&self, transfer: &Transfer) -> Result<Option<Balance>, StoreError> {
+        if transfer.recovered.is_some() {
+            return Ok(None);
+        }
+        let sequence = transfer.last_of_request();
+        let mut unsettled = self.unsettled.iter();
+        if let Some(found) = unsettled.find(|voucher| voucher.sequence == sequence) {
+            return Ok(Some(found.after));
+        }
+        let Shared { store, realm, .. } = &*self.shared;
+        let place = VoucherPlace {
+            account: self.account.number,
+            sequence,
+        };
+        let found = reads::voucher(store.as_ref(), *realm, place)?;
+        Ok(found.map(|voucher| voucher.after))
     }
 
     /// The reference of an order at the bank.
@@ -305,7 +333,14 @@ impl AccountState {
         heard: Option<(NoticeOutcome, RequestContext<NoticeOutcome>)>,
     ) {
         let movements = match movements {
-            Ok(movements) => movements,
+            Ok(mut movements) => {
+                for record in &mut movements.transfers {
+                    if let TransferFact::Rejected(why) = &mut record.fact {
+                        why.code = self.shared.bank.rejection_code(why);
+                    }
+                }
+                movements
+            }
             Err(why) => {
                 // Held money can always be settled: an account that cannot do it is not sound.
                 tracing::error!(%why, account = self.account.number.0, "a transfer cannot be settled");

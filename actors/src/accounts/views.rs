@@ -6,7 +6,7 @@ use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::AccountNo;
+use caudal_ledger::ids::{AccountNo, Tag};
 use caudal_ledger::limits::Levels;
 use caudal_ledger::remuneration::Enrolment;
 use caudal_ledger::time::Timestamp;
@@ -70,6 +70,20 @@ pub struct HoldView {
     pub hold: Hold,
     /// The balance of the account after the order that shows the hold; `None` where it is only read.
     pub balance: Option<Balance>,
+    /// The voucher of that order: of several the one that confirms, or else the last one.
+    pub voucher: Option<(u64, Tag)>,
+}
+
+impl HoldView {
+    /// A hold that is only read.
+    pub const fn read(account: AccountNo, hold: Hold) -> Self {
+        Self {
+            account,
+            hold,
+            balance: None,
+            voucher: None,
+        }
+    }
 }
 
 /// A transfer with the sending account.
@@ -79,6 +93,19 @@ pub struct TransferView {
     pub account: AccountNo,
     /// The transfer, with everything that happened to it.
     pub transfer: Transfer,
+    /// The balance of the sending account after the order that shows it; `None` where it is only read.
+    pub balance: Option<Balance>,
+}
+
+impl TransferView {
+    /// A transfer that is only read.
+    pub const fn read(account: AccountNo, transfer: Transfer) -> Self {
+        Self {
+            account,
+            transfer,
+            balance: None,
+        }
+    }
 }
 
 /// An enrolment in remuneration with its account.

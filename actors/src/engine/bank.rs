@@ -18,7 +18,10 @@ use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::orders::Envelope;
 use crate::ports::RawNotice;
-use crate::ports::{BankGateway as _, BankMovement, Collector, KeyHolder, MovementWay, Notice};
+use crate::ports::{
+    BankError, BankGateway as _, BankMovement, Collector, KeyHolder, MovementWay, Notice,
+    Simulation,
+};
 use crate::realms::JournalCalls;
 use crate::realms::startup_check::{self, Report};
 use crate::records::projection::VoucherPlace;
@@ -148,9 +151,30 @@ impl Queries<'_> {
         let changes = bank.changes();
         let reply = bank.lookup(&whom, request_id).await;
         self.0.journal(realm, reply.calls);
-        let found = reply.result.map_err(Failure::of_question)?;
+        let found = reply.result.map_err(|why| match why {
+            BankError::Refused(why) => Failure::NobodyHas(why),
+            doubt => Failure::of_question(doubt),
+        })?;
         kept.put(key, changes, 1, found.clone());
         Ok(found)
+    }
+}
+
+impl Ledger<'_> {
+    /// Has the sandbox bank of a realm do something, as if it had happened. Returns the sandbox's answer as JSON text.
+    ///
+    /// # Errors
+    /// The sandbox's refusal, and a failure where the bank is no sandbox.
+    pub async fn simulate(
+        self,
+        realm: RealmId,
+        simulation: Simulation,
+        request_id: &str,
+    ) -> Result<String, Failure> {
+        let bank = self.0.bank(realm)?;
+        let reply = bank.simulate(&simulation, request_id).await;
+        self.0.journal(realm, reply.calls);
+        reply.result.map_err(Failure::of_question)
     }
 }
 

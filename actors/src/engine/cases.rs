@@ -289,7 +289,7 @@ fn cases(
         let case = match kind {
             CaseKind::Transfer => {
                 let transfer = reads::money::transfer(store, realm, place)?;
-                let view = transfer.map(|transfer| TransferView { account, transfer });
+                let view = transfer.map(|transfer| TransferView::read(account, transfer));
                 view.map(|view| Case::Transfer(Box::new(view), Some(since)))
             }
             CaseKind::Suspense => {

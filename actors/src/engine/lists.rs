@@ -154,7 +154,7 @@ impl VoucherFilter {
             && self.max.is_none_or(|max| amount <= max)
     }
 
-    fn lets(&self, realm: RealmId, account: AccountNo, voucher: &Voucher) -> bool {
+    pub(super) fn lets(&self, realm: RealmId, account: AccountNo, voucher: &Voucher) -> bool {
         let code = self.type_code.as_ref();
         let numbered = self.type_number.as_ref();
         let reference = self.reference_type;

@@ -6,7 +6,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::fees::quotes::Quote;
 use caudal_ledger::holds::{Hold, HoldAmendment, HoldStatus, HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId, RealmId, TransferId};
+use caudal_ledger::ids::{AccountNo, HoldId, OriginId, RealmId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -25,6 +25,7 @@ use crate::accounts::{
 };
 use crate::failure::Failure;
 use crate::realms::{Adjustment, Batch, QuoteFees, Target};
+use crate::records::keys::TransferName;
 use crate::records::projection::VoucherPlace;
 use crate::records::{decode, keys, reads};
 use crate::reply::Answered;
@@ -49,11 +50,31 @@ pub struct TransferFilter {
     pub until: Option<Timestamp>,
     /// Only those to a holder with this tax id.
     pub counterparty: Option<Cuit>,
-    /// Only the one with this external id.
-    pub external_id: Option<ExternalId>,
+    /// Only those of this amount, in centavos.
+    pub amount: Option<i64>,
+    /// Only the one that all these ids name.
+    pub ids: TransferIds,
+}
+
+/// Ids of which each names at most one transfer of a realm.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TransferIds {
+    /// The tenant's own id.
+    pub external: Option<ExternalId>,
+    /// The reference by which the bank knows it.
+    pub origin: Option<String>,
+    /// The bank's own id.
+    pub bank: Option<String>,
+    /// Its id on the rail, or that of money that came back of it.
+    pub coelsa: Option<String>,
 }
 
 impl TransferFilter {
+    /// Whether it names one transfer, which is found without looking at any other.
+    fn names_one(&self) -> bool {
+        self.ids != TransferIds::default()
+    }
+
     fn lets(&self, transfer: &Transfer) -> bool {
         let to = transfer.resolved.as_deref();
         let to = to.and_then(|other| other.cuit.as_deref());
@@ -64,9 +85,8 @@ impl TransferFilter {
                 .counterparty
                 .is_none_or(|cuit| to == Some(cuit.as_str()))
             && self
-                .external_id
-                .as_ref()
-                .is_none_or(|id| *id == transfer.external_id)
+                .amount
+                .is_none_or(|amount| amount == transfer.amount.centavos())
     }
 }
 
@@ -181,11 +201,7 @@ impl Queries<'_> {
         if hold.tag != id.0.tag {
             return Err(Rejection::HoldNotFound.into());
         }
-        Ok(HoldView {
-            account,
-            hold,
-            balance: None,
-        })
+        Ok(HoldView::read(account, hold))
     }
 
     /// The holds of all accounts of a realm, in the order of their opening, as of the last commit: a hold whose end has come
@@ -268,7 +284,7 @@ impl Queries<'_> {
         let transfer = open.or(kept).filter(|found| found.tag == id.0.tag);
         let transfer = transfer.ok_or(Rejection::TransferNotFound)?;
         let account = id.0.account;
-        Ok((TransferView { account, transfer }, calls))
+        Ok((TransferView::read(account, transfer), calls))
     }
 
     /// The id of the transfer that holds an external id.
@@ -297,7 +313,7 @@ impl Queries<'_> {
             }
             None => None,
         };
-        let point = filter == TransferFilter::default() || filter.external_id.is_some();
+        let point = filter == TransferFilter::default() || filter.names_one();
         let cost = ReadCost::scan_if(!point);
         let bound = self.0.list_rows;
         self.0
@@ -373,12 +389,7 @@ fn holds(
         },
         |_, hold: Option<Hold>, _| {
             let hold = hold.filter(|hold| status.is_none_or(|wanted| wanted == hold.status()));
-            let balance = None;
-            Ok(hold.map(|hold| HoldView {
-                account,
-                hold,
-                balance,
-            }))
+            Ok(hold.map(|hold| HoldView::read(account, hold)))
         },
         |sequence| Ok(find(sequence)?.map(|hold| hold.created_at)),
     )
@@ -415,11 +426,7 @@ fn realm_holds(
     filter: &HoldFilter,
     look: &BoundedScan<'_>,
 ) -> Result<Listing<HoldView>, Failure> {
-    let view = |(account, hold)| HoldView {
-        account,
-        hold,
-        balance: None,
-    };
+    let view = |(account, hold)| HoldView::read(account, hold);
     if let Some(id) = &filter.external_id {
         let found = reads::voucher_by_external(store, realm, Direction::Hold, id)?;
         let hold = found.map(|(account, voucher)| {
@@ -428,13 +435,8 @@ fn realm_holds(
         });
         let hold = hold.transpose()?.flatten();
         let hold = hold.filter(|(_, hold)| filter.lets(hold));
-        let total = u64::from(hold.is_some());
-        let is_first = look.page.offset == 0 && look.page.cursor.is_none();
-        return Ok(Listing {
-            items: hold.filter(|_| is_first).map(view).into_iter().collect(),
-            total,
-            ..Listing::default()
-        });
+        let views = hold.map(view).into_iter().collect();
+        return Ok(Listing::of_few(views, look.page));
     }
     let count = keys::count_in(store.get(&keys::hold_count(realm))?.as_deref())?;
     let at = |ordinal| reads::money::hold_at(store, realm, ordinal);
@@ -467,9 +469,9 @@ fn transfers(
     look: &BoundedScan<'_>,
 ) -> Result<Listing<TransferView>, Failure> {
     let page = look.page;
-    if let Some(id) = &filter.external_id {
+    if filter.names_one() {
         let from = from.map(|(account, _)| account);
-        return Ok(by_external(store, realm, (id, filter), from, page)?);
+        return Ok(one(store, realm, filter, from, page)?);
     }
     if let Some(from) = from {
         return of_account(store, realm, filter, from, look);
@@ -532,7 +534,7 @@ fn of_account(
         },
         |_, transfer: Transfer, _| {
             let lets = filter.lets(&transfer);
-            Ok(lets.then_some(TransferView { account, transfer }))
+            Ok(lets.then_some(TransferView::read(account, transfer)))
         },
         |sequence| Ok(find(sequence)?.map(|transfer| transfer.created_at)),
     )?;
@@ -543,29 +545,57 @@ fn of_account(
     Ok(listing)
 }
 
-/// The transfer with an external id, if the filter matches it: an id names at most one transfer.
-fn by_external(
+/// The transfer that all ids of a filter name, if the filter matches it.
+fn one(
     store: &dyn Index,
     realm: RealmId,
-    (id, filter): (&ExternalId, &TransferFilter),
+    filter: &TransferFilter,
     from: Option<AccountNo>,
     page: &ListPage,
 ) -> Result<Listing<TransferView>, StoreError> {
-    let found = reads::money::transfer_by_external(store, realm, id)?;
-    let found = found.filter(|(account, transfer)| {
-        filter.lets(transfer) && from.is_none_or(|from| from == *account)
+    let mut found = named(store, realm, &filter.ids)?;
+    let first = found.pop().flatten().filter(|(account, transfer)| {
+        let same = |(of, other): &(AccountNo, Transfer)| {
+            (*of, other.sequence) == (*account, transfer.sequence)
+        };
+        found.iter().all(|it| it.as_ref().is_some_and(same))
+            && filter.lets(transfer)
+            && from.is_none_or(|from| from == *account)
     });
-    let view = |(account, transfer)| TransferView { account, transfer };
-    let total = u64::from(found.is_some());
-    let mut items: Vec<_> = found.map(view).into_iter().collect();
-    if page.offset > 0 || page.cursor.is_some() {
-        items.clear();
+    let views = first.map(|(account, transfer)| TransferView::read(account, transfer));
+    Ok(Listing::of_few(views.into_iter().collect(), page))
+}
+
+/// What each of these ids names.
+pub(super) fn named(
+    store: &dyn Index,
+    realm: RealmId,
+    ids: &TransferIds,
+) -> Result<Vec<Option<(AccountNo, Transfer)>>, StoreError> {
+    let mut found = Vec::new();
+    if let Some(id) = &ids.external {
+        found.push(reads::money::transfer_by_external(store, realm, id)?);
     }
-    Ok(Listing {
-        items,
-        total,
-        ..Listing::default()
-    })
+    if let Some(text) = &ids.origin {
+        let known = OriginId::parse(text)
+            .map(|origin| reads::money::transfer_by_origin(store, origin))
+            .transpose()?
+            .flatten()
+            .filter(|(of, ..)| *of == realm);
+        found.push(known.map(|(_, account, transfer)| (account, transfer)));
+    }
+    if let Some(id) = &ids.bank {
+        let kind = TransferName::Bank;
+        found.push(reads::money::transfer_by_name(store, realm, kind, id)?);
+    }
+    if let Some(id) = &ids.coelsa {
+        let left = reads::money::transfer_by_name(store, realm, TransferName::Rail, id)?;
+        found.push(match left {
+            Some(left) => Some(left),
+            None => reads::money::transfer_by_return(store, realm, id)?,
+        });
+    }
+    Ok(found)
 }
 
 /// The transfer with an ordinal.
@@ -600,7 +630,7 @@ fn transfer_range(
         let ordinal = keys::number_of(&key)?;
         if let Some(transfer) = reads::money::transfer(store, realm, place)? {
             let account = place.account;
-            found.push((ordinal, TransferView { account, transfer }));
+            found.push((ordinal, TransferView::read(account, transfer)));
         }
     }
     Ok(found)

@@ -400,7 +400,10 @@ impl ReadAccess {
         realm: RealmId,
         transfer: Option<&TransferView>,
     ) -> Result<Option<AccountVoucher>, Failure> {
-        let Some(TransferView { account, transfer }) = transfer else {
+        let Some(TransferView {
+            account, transfer, ..
+        }) = transfer
+        else {
             return Ok(None);
         };
         let store = self.store.as_ref();
@@ -436,7 +439,7 @@ impl ReadAccess {
         };
         let found = reads::money::transfer_by_origin(self.store.as_ref(), origin)?;
         let found = found.filter(|(of, ..)| *of == realm);
-        Ok(found.map(|(_, account, transfer)| TransferView { account, transfer }))
+        Ok(found.map(|(_, account, transfer)| TransferView::read(account, transfer)))
     }
 
     /// The ledger's movements of a day that the bank must have, too, except those `seen`.
@@ -494,7 +497,7 @@ impl ReadAccess {
                     let (account, sequence) = (id.account, id.sequence);
                     let place = VoucherPlace { account, sequence };
                     let found = reads::money::transfer(store, realm, place)?;
-                    let view = |transfer| TransferView { account, transfer };
+                    let view = |transfer| TransferView::read(account, transfer);
                     Ok::<_, Failure>(found.map(view))
                 });
                 (found.transpose()?.flatten(), None)

@@ -458,11 +458,22 @@ impl RealmSupervisor {
             TransferAnswer::Refused(why) => refused(&parked, number, why),
             TransferAnswer::Transfer(record) => settled(*realm, &parked, number, record),
         };
+        let fact = fact.map(|fact| self.with_code(fact));
         Ok(match fact {
             None if is_over(&parked, number) => ReturnVerdict::Over,
             None => ReturnVerdict::Goes,
             Some(fact) => ReturnVerdict::Fact(Box::new((parked, fact)), guard),
         })
+    }
+}
+
+impl RealmSupervisor {
+    /// A fact with the code of the bank's refusal, if it is one.
+    fn with_code(&self, mut fact: CaseFact) -> CaseFact {
+        if let CaseFact::ReturnRefused { why, .. } = &mut fact {
+            why.code = self.shared.bank.rejection_code(why);
+        }
+        fact
     }
 }
 
@@ -493,8 +504,8 @@ fn refused(
         return None;
     }
     let why = TransferRejection {
-        reason: "the bank refused the return".to_owned(),
         bank: Some(why.clone()),
+        ..TransferRejection::because("the bank refused the return".to_owned())
     };
     let case = parked.place;
     Some(CaseFact::ReturnRefused { case, number, why })

@@ -81,6 +81,7 @@ const USAGE: u8 = 0x41;
 const REVERSED: u8 = 0x4e;
 const HOLD_LIST: u8 = 0x4f;
 const HOLD_COUNT: u8 = 0x50;
+const TRANSFER_NAME: u8 = 0x51;
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -417,6 +418,25 @@ pub fn transfer_left(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8>
 /// Realm, external id → the transfer's account and number.
 pub fn transfer_external(realm: RealmId, id: &ExternalId) -> Vec<u8> {
     key(TRANSFER_EXTERNAL, realm, &[&own(id)])
+}
+
+/// The bank's ids by which a transfer is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TransferName {
+    /// Its id on the rail.
+    Rail,
+    /// The bank's own id.
+    Bank,
+}
+
+/// Realm, kind, id of the bank (hashed, because the bank chooses it) → the account and number of the last transfer that
+/// got it.
+pub fn transfer_name(realm: RealmId, kind: TransferName, id: &str) -> Vec<u8> {
+    let kind = match kind {
+        TransferName::Rail => b'r',
+        TransferName::Bank => b'b',
+    };
+    key(TRANSFER_NAME, realm, &[&[kind], &named(id)])
 }
 
 /// Realm, ordinal → the transfer's account and number.

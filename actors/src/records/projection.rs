@@ -127,7 +127,7 @@ impl Projection for ServiceProjection {
 
 impl Projection for ProjectionUnder {
     fn version(&self) -> u32 {
-        21
+        22
     }
 
     fn scoped(&self) -> &[u8] {

@@ -324,6 +324,7 @@ pub(super) fn outside() -> Destination {
 
 pub(super) fn sending(to: Destination, centavos: i64, id: &str) -> Send {
     Send {
+        metadata: std::collections::BTreeMap::new(),
         to,
         amount: Amount::from_centavos(centavos).unwrap(),
         concept: Concept::Var,
@@ -334,6 +335,7 @@ pub(super) fn sending(to: Destination, centavos: i64, id: &str) -> Send {
 
 pub(super) fn holding(centavos: i64, id: &str, expires_at: Option<Timestamp>) -> OpenHold {
     OpenHold {
+        metadata: std::collections::BTreeMap::new(),
         amount: Amount::from_centavos(centavos).unwrap(),
         external_id: ExternalId::parse(id).unwrap(),
         description: None,

@@ -107,6 +107,7 @@ async fn a_hold_is_opened_once_and_goes_in_parts() {
         .await;
     // Only the answer to a step has the balance after it.
     let last = HoldView {
+        voucher: None,
         balance: None,
         ..last
     };

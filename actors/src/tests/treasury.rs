@@ -101,6 +101,7 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
         let amount = Amount::from_centavos(1 + i64::try_from(n * 13 % 97).unwrap()).unwrap();
         let id = external(format!("t{task}-{n}"));
         let to = |key: &str| Send {
+            metadata: std::collections::BTreeMap::new(),
             to: Destination::Key(Cbu::parse(key).unwrap()),
             amount,
             concept: Concept::Var,
@@ -127,6 +128,7 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     description: None,
                     expires_at: None,
                     capture_tolerance: None,
+                    metadata: std::collections::BTreeMap::new(),
                 };
                 let held = ledger.open_hold(REALM, target, order, false, plain());
                 let Ok(Given::Value(held)) = held.await else {

@@ -29,10 +29,7 @@ impl Account {
         let mut done = match verdict {
             Verdict::Completed => self.complete_by_hand(number, context)?,
             Verdict::Rejected => {
-                let why = TransferRejection {
-                    reason: decision.reason.clone(),
-                    bank: None,
-                };
+                let why = TransferRejection::because(decision.reason.clone());
                 self.reject(number, why, context)?
             }
         };

@@ -210,6 +210,7 @@ impl Drafts<'_> {
         expires_at: Option<Timestamp>,
     ) -> Result<(), Rejection> {
         let lowers = system == SystemType::Release && change == HoldChange::Amount;
+        let all = hold.remaining() == Some(amount) && hold.confirmed == Money::ZERO;
         let details = VoucherDetails {
             hold_change: Some(change),
             ..VoucherDetails::default()
@@ -220,7 +221,7 @@ impl Drafts<'_> {
             expires_at,
             gives_back: lowers.then_some(GivesBack {
                 counted_at: hold.created_at,
-                whole: false,
+                whole: all,
             }),
             details: details.if_any(),
             ..Draft::of(system, amount, ReferenceType::Hold)

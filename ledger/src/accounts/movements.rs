@@ -250,6 +250,7 @@ impl Account {
             reference_id: Some(reference_id),
             details: VoucherDetails {
                 capture_tolerance: order.capture_tolerance,
+                metadata: order.metadata.clone(),
                 ..VoucherDetails::default()
             }
             .if_any(),
@@ -353,6 +354,8 @@ impl Account {
                 remaining,
                 requested: amount,
             })?;
+            // What a closed account has can be settled, but nothing more of it is set apart.
+            self.may(Movement::Hold)?;
             self.within_all_limits(more, context)?;
             let raise = (SystemType::Hold, HoldChange::Amount);
             drafts.change_hold(hold, raise, more, hold.expires_at)?;

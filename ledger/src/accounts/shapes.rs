@@ -402,7 +402,7 @@ impl Movements {
 
     /// The request of a transfer, with the vouchers that record it.
     pub(super) fn asking(transfer: &Transfer, vouchers: Vec<Voucher>) -> Self {
-        let fact = TransferFact::Requested(transfer.clone());
+        let fact = TransferFact::Requested(Box::new(transfer.clone()));
         Self::of(transfer.sequence, fact, vouchers)
     }
 

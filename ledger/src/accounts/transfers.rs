@@ -6,6 +6,8 @@
 //! `confirm_hold` and the charges when the transfer completed, `release` of everything when it failed, nothing while
 //! the outcome is unknown.
 
+use std::collections::BTreeMap;
+
 use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
 use crate::bank::BankRefusal;
@@ -111,6 +113,7 @@ impl Account {
             concept: order.concept,
             description: order.description.clone(),
             external_id: order.external_id.clone(),
+            metadata: order.metadata.clone(),
             bank_id: None,
             coelsa_id: None,
             rejection: None,
@@ -223,10 +226,7 @@ impl Account {
                 self.complete(transfer, fact, context)
             }
             BankWord::Failed { reason } => {
-                let why = TransferRejection {
-                    reason: reason.clone(),
-                    bank: None,
-                };
+                let why = TransferRejection::because(reason.clone());
                 // Nobody saw it on its way, so only its ids are kept.
                 let mut facts = advanced(transfer.status);
                 let rejected = self.reject(number, why, context)?;
@@ -255,6 +255,7 @@ impl Account {
             concept: Concept::default(),
             description: Some(RECOVERED.to_owned()),
             external_id,
+            metadata: BTreeMap::new(),
         };
         let transfer = Transfer {
             origin: Some(left.origin),
@@ -281,7 +282,7 @@ impl Account {
             bank_id: Some(left.bank_id.clone()),
             coelsa_id: left.coelsa_id.clone(),
         };
-        let facts = [TransferFact::Requested(transfer), done];
+        let facts = [TransferFact::Requested(Box::new(transfer)), done];
         let record = |fact| TransferRecord {
             transfer: number,
             fact,
@@ -391,8 +392,8 @@ impl Account {
     /// Turns a refusal by the bank into a rejection of the transfer.
     pub fn refused_by_bank(why: &BankRefusal) -> TransferRejection {
         TransferRejection {
-            reason: "the bank refused the transfer".to_owned(),
             bank: Some(why.clone()),
+            ..TransferRejection::because("the bank refused the transfer".to_owned())
         }
     }
 

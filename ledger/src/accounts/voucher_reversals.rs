@@ -85,7 +85,8 @@ impl Account {
                 order.amount
             };
             let named = existing.details.as_ref().and_then(|it| it.reverses);
-            let other = ("reverses", named != Some(reversed));
+            let elsewhere = number != self.number || named != Some(reversed);
+            let other = ("reverses", elsewhere);
             return self.seen_before((number, existing), amount, Some(other), context);
         }
         if !original.is_reversible() {
@@ -108,6 +109,10 @@ impl Account {
         };
         if amount > remaining {
             return Err(exceeds(left));
+        }
+        if reversal.refund_fees {
+            // Its fee and tax are credits, which a closed account does not take.
+            self.may(Movement::AdjustIn)?;
         }
         if original.direction.adds() {
             self.may(Movement::AdjustOut)?;

@@ -330,10 +330,9 @@ impl Parked {
         let differing = self.differs(on_its_way, &record.moved);
         if !differing.is_empty() {
             let differing = differing.join(", ");
-            let why = TransferRejection {
-                reason: format!("the bank has something else under this reference: {differing}"),
-                bank: None,
-            };
+            let why = TransferRejection::because(format!(
+                "the bank has something else under this reference: {differing}"
+            ));
             return Some(CaseFact::ReturnRefused { case, number, why });
         }
         let bank_id = Some(record.bank_id.clone()).filter(|id| !id.is_empty());
@@ -348,10 +347,7 @@ impl Parked {
             BankWord::Failed { reason } => Some(CaseFact::ReturnRefused {
                 case,
                 number,
-                why: TransferRejection {
-                    reason: reason.clone(),
-                    bank: None,
-                },
+                why: TransferRejection::because(reason.clone()),
             }),
             BankWord::InProgress | BankWord::Lost => {
                 let news = |record: &Option<String>, known: &Option<String>| {

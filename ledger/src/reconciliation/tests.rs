@@ -45,6 +45,7 @@ fn transfer(status: TransferStatus) -> Transfer {
         created_at: Timestamp::from_millis(1),
         updated_at: Timestamp::from_millis(1),
         resolved: None,
+        metadata: std::collections::BTreeMap::new(),
         decision: None,
         dispute: None,
         origin: None,

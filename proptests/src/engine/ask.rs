@@ -117,6 +117,7 @@ fn holding(centavos: i64, id: ExternalId) -> OpenHold {
         description: None,
         expires_at: None,
         capture_tolerance: None,
+        metadata: std::collections::BTreeMap::new(),
     }
 }
 
@@ -214,6 +215,7 @@ async fn send(
     external_id: ExternalId,
 ) -> Result<Outcome, Failure> {
     let order = Sending {
+        metadata: std::collections::BTreeMap::new(),
         to,
         amount: amount(centavos),
         concept: Concept::Var,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::answer::{Answer, Line};
-pub use super::events::{Chapter, Deed, Event, Purse, State, Tale, Terms, effect};
+pub use super::events::{Chapter, Deed, Event, HoldParts, Purse, State, Tale, Terms, effect};
 use super::ops::{End, Level, Life, Op, Part, Pick};
 use super::{AMOUNTS, KEYS, WITHOUT_CVU, WORLD};
 use crate::model::{BEGINNING, CEILING, LARGEST};
@@ -25,6 +25,8 @@ pub struct Book {
     pub amount: Option<i128>,
     pub key: String,
     pub ends: Option<u64>,
+    /// The new end of a hold, if it gets another one.
+    pub moved_end: Option<Option<u64>>,
     pub target: Option<(usize, usize)>,
     /// The accounts that the last operation may have changed.
     pub touched: Vec<usize>,
@@ -54,6 +56,7 @@ impl Book {
             amount: None,
             key: String::new(),
             ends: None,
+            moved_end: None,
             target: None,
             touched: Vec::new(),
         }
@@ -75,7 +78,15 @@ impl Book {
                 key,
                 amount,
                 end,
-            } => self.hold(*account, *key, *amount, *end),
+                tolerance,
+            } => self.hold((*account, *key), *amount, *end, *tolerance),
+            Op::Amend { hold, amount, end } => self.amend(*hold, *amount, *end),
+            Op::Refund {
+                voucher,
+                part,
+                fees,
+                key,
+            } => self.refund(*voucher, *part, *fees, *key),
             Op::Step {
                 hold,
                 confirm,
@@ -128,38 +139,24 @@ impl Book {
         self.now.max(last.map_or(0, |event| event.at))
     }
 
-    /// The confirmed and the released amount of a hold, and whether it expired.
-    pub fn hold_sums(&self, index: usize, opened: usize) -> (i128, i128, bool) {
-        let mut sums = (0, 0, false);
-        for event in &self.purses[index].events {
-            match event.tale {
-                Tale::Step(of, _) if of == opened && event.way == "confirm_hold" => {
-                    sums.0 += event.amount;
-                }
-                Tale::Step(of, expired) if of == opened => {
-                    sums.1 += event.amount;
-                    sums.2 |= expired;
-                }
-                _ => {}
-            }
-        }
-        sums
+    /// A hold as it is now.
+    pub fn parts(&self, index: usize, opened: usize) -> HoldParts {
+        HoldParts::of(&self.purses[index].events, opened)
     }
 
     /// The amount of a hold that is still set apart.
     pub fn hold_rest(&self, index: usize, opened: usize) -> i128 {
-        let (confirmed, released, _) = self.hold_sums(index, opened);
-        self.purses[index].events[opened].amount - confirmed - released
+        self.parts(index, opened).rest()
     }
 
     /// The state of a hold in a word.
     pub fn hold_word(&self, index: usize, opened: usize) -> &'static str {
-        let (confirmed, _, expired) = self.hold_sums(index, opened);
-        if self.hold_rest(index, opened) > 0 {
+        let parts = self.parts(index, opened);
+        if parts.rest() > 0 {
             "open"
-        } else if confirmed > 0 {
+        } else if parts.confirmed > 0 {
             "confirmed"
-        } else if expired {
+        } else if parts.expired {
             "expired"
         } else {
             "released"
@@ -198,7 +195,7 @@ impl Book {
     pub(super) fn turn(&mut self, index: usize) {
         self.touched.push(index);
         let mut due: Vec<_> = (self.holds(index).into_iter())
-            .filter_map(|hold| Some((self.purses[index].events[hold].ends?, hold)))
+            .filter_map(|hold| Some((self.parts(index, hold).ends?, hold)))
             .filter(|(end, hold)| *end <= self.instant(index) && self.hold_rest(index, *hold) > 0)
             .collect();
         due.sort_unstable();
@@ -217,7 +214,7 @@ impl Book {
         let open = self.all_holds().into_iter();
         let ends = open
             .filter(|(index, hold)| self.hold_rest(*index, *hold) > 0)
-            .filter_map(|(index, hold)| self.purses[index].events[hold].ends)
+            .filter_map(|(index, hold)| self.parts(index, hold).ends)
             .filter(|end| *end > self.now);
         let Some(next) = ends.min() else {
             return Answer::Nothing;
@@ -243,6 +240,7 @@ impl Book {
             key: None,
             ends: None,
             returns: None,
+            tolerance: 0,
         }
     }
 
@@ -292,6 +290,12 @@ impl Book {
             sums = (sums.0 + available, sums.1 + held);
         }
         let back = event.returns.map(|of| {
+            if events[of].tale == Tale::Opens {
+                return (
+                    events[of].at,
+                    HoldParts::of(&events[..=place], of).is_back(),
+                );
+            }
             let returned = events[..=place].iter().filter(|e| e.returns == Some(of));
             let returned: i128 = returned.map(|e| e.amount).sum();
             (events[of].at, returned == events[of].amount)
@@ -301,7 +305,14 @@ impl Book {
         let (kind, refers) = match event.tale {
             Tale::Adjustment => ("adjustment", String::new()),
             Tale::Opens => ("hold", name("hld", index, place)),
-            Tale::Step(of, _) => ("hold", name("hld", index, of)),
+            Tale::Step(of, _) | Tale::Amends(of) | Tale::Extends(of) => {
+                ("hold", name("hld", index, of))
+            }
+            Tale::Reverses(_) => ("adjustment", String::new()),
+            Tale::FeeBack(of) => match events[of].tale {
+                Tale::FeeOf(of) => ("fee", name("cmp", index, of)),
+                _ => panic!("only fees of movements are given back"),
+            },
             Tale::Bank(of) => ("transfer", deed(of)),
             Tale::Inside(of) => ("p2p", deed(of)),
             Tale::Arrived => ("cash_in", "rail".to_owned()),

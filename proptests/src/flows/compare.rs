@@ -145,17 +145,18 @@ fn same_holds(machine: &FlowMachine, book: &Book, index: usize) -> Check {
         "holds of {index}: {places:?}"
     );
     for (place, (number, shown)) in places.into_iter().zip(&slot.shown) {
-        let (confirmed, released, expired) = book.hold_sums(index, place);
+        let parts = book.parts(index, place);
         let right = (
             u64::try_from(place).unwrap() + 1,
             book.hold_word(index, place),
-            (confirmed, released, expired),
-            book.purses[index].events[place].ends,
+            (parts.amount, parts.confirmed, parts.released, parts.expired),
+            parts.ends,
         );
         let found = (
             *number,
             shown.status().as_str(),
             (
+                i128::from(shown.amount.centavos()),
                 centavos(shown.confirmed),
                 centavos(shown.released),
                 shown.expired,

@@ -16,6 +16,8 @@ pub struct Event {
     pub ends: Option<u64>,
     /// The event whose money this one returns.
     pub returns: Option<usize>,
+    /// For the opening of a hold: by how many percent more may be confirmed.
+    pub tolerance: u8,
 }
 
 /// The thing that an event belongs to.
@@ -26,6 +28,13 @@ pub enum Tale {
     Opens,
     /// A step of the hold that this event opened; whether the hold had expired.
     Step(usize, bool),
+    /// More or less to be set apart by the hold that this event opened.
+    Amends(usize),
+    /// One of two events that give the hold that this event opened another end.
+    Extends(usize),
+    /// The reversal of an event of this account, and of its fee or tax.
+    Reverses(usize),
+    FeeBack(usize),
     /// A transfer through the bank, by its place among all.
     Bank(usize),
     /// An internal transfer, by its place among all.
@@ -127,6 +136,57 @@ impl Deed {
             }
         }
         named
+    }
+}
+
+/// A hold, counted from the events of its account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HoldParts {
+    pub amount: i128,
+    pub confirmed: i128,
+    pub released: i128,
+    pub expired: bool,
+    pub ends: Option<u64>,
+}
+
+impl HoldParts {
+    /// The hold that an event opened, after these events.
+    pub fn of(events: &[Event], opened: usize) -> Self {
+        let mut parts = Self {
+            amount: events[opened].amount,
+            confirmed: 0,
+            released: 0,
+            expired: false,
+            ends: events[opened].ends,
+        };
+        for event in events {
+            match event.tale {
+                Tale::Step(of, _) if of == opened && event.way == "confirm_hold" => {
+                    parts.confirmed += event.amount;
+                }
+                Tale::Step(of, expired) if of == opened => {
+                    parts.released += event.amount;
+                    parts.expired |= expired;
+                }
+                Tale::Amends(of) if of == opened && event.way == "hold" => {
+                    parts.amount += event.amount;
+                }
+                Tale::Amends(of) if of == opened => parts.amount -= event.amount,
+                Tale::Extends(of) if of == opened => parts.ends = event.ends,
+                _ => {}
+            }
+        }
+        parts
+    }
+
+    /// The amount that is still set apart.
+    pub const fn rest(&self) -> i128 {
+        self.amount - self.confirmed - self.released
+    }
+
+    /// Whether all of it has returned.
+    pub const fn is_back(&self) -> bool {
+        self.rest() == 0 && self.confirmed == 0
     }
 }
 

@@ -356,7 +356,7 @@ impl Slot {
 
     fn hear(&mut self, record: &TransferRecord, at: Timestamp) {
         if let TransferFact::Requested(transfer) = &record.fact {
-            self.sent.insert(record.transfer, transfer.clone());
+            self.sent.insert(record.transfer, transfer.as_ref().clone());
         }
         let transfer = self.sent.get_mut(&record.transfer).expect("was asked for");
         transfer.apply(&record.fact, at);

@@ -1,10 +1,10 @@
 //! The machine's operations, each done as the actors would do it.
 
-use caudal_ledger::accounts::{Account, BankAnswer, Movements, ProfileOrder};
+use caudal_ledger::accounts::{Account, BankAnswer, Movements, ProfileOrder, ReversedSoFar};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
-use caudal_ledger::holds::{HoldStep, OpenHold};
+use caudal_ledger::holds::{HoldAmendment, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, OriginId};
 use caudal_ledger::limits::{Change, LimitKind, Limits, LimitsChange};
 use caudal_ledger::money::Money;
@@ -17,7 +17,7 @@ use caudal_ledger::transfers::{
     TransferRejection,
 };
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
-use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
+use caudal_ledger::vouchers::{Outcome, PostAdjustment, ReferenceType, Reversal, Voucher};
 
 use super::answer::Answer;
 use super::book::Book;
@@ -36,7 +36,11 @@ impl FlowMachine {
             Op::Post {
                 account, credit, ..
             } => self.post(*account, *credit, book),
-            Op::Hold { account, .. } => self.hold(*account, book),
+            Op::Hold {
+                account, tolerance, ..
+            } => self.hold(*account, *tolerance, book),
+            Op::Amend { .. } => self.amend(book),
+            Op::Refund { fees, .. } => self.refund(*fees, book),
             Op::Step { confirm, .. } => self.step_hold(*confirm, book),
             Op::Send { from, to, .. } => self.send(*from, *to, book),
             Op::Word { word, rail, .. } => self.word(*word, *rail, book),
@@ -103,20 +107,91 @@ impl FlowMachine {
         self.outcome(index, decided, holder)
     }
 
-    fn hold(&mut self, index: usize, book: &Book) -> Answer {
+    fn hold(&mut self, index: usize, tolerance: u8, book: &Book) -> Answer {
         self.turn(index);
         let order = OpenHold {
             amount: amount(book.amount.unwrap()),
             external_id: ExternalId::parse(&book.key).unwrap(),
             description: None,
             expires_at: book.ends.map(Timestamp::from_millis),
-            capture_tolerance: None,
+            capture_tolerance: (tolerance > 0).then_some(tolerance),
+            metadata: std::collections::BTreeMap::new(),
         };
         let existing = self.existing(index, &order.external_id, Direction::Hold);
         let slot = &self.slots[index];
         let context = self.context(slot.realm);
         let decided = slot.account.decide_hold(&order, existing, &context);
         let holder = existing.map(|(number, _)| number);
+        self.outcome(index, decided, holder)
+    }
+
+    fn amend(&mut self, book: &Book) -> Answer {
+        let Some((index, number)) = target(book) else {
+            return Answer::Nothing;
+        };
+        self.turn(index);
+        let end = |end: Option<u64>| end.map(Timestamp::from_millis);
+        let change = HoldAmendment {
+            amount: book.amount.map(amount),
+            expires_at: book.moved_end.map(end),
+        };
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        match slot.account.decide_hold_change(number, &change, &context) {
+            Ok(vouchers) if vouchers.is_empty() => Answer::Changed(false),
+            Ok(vouchers) => self.record(vec![(index, only_vouchers(vouchers))]),
+            Err(why) => refusal(&why),
+        }
+    }
+
+    /// What of a voucher and of its charges is reversed.
+    fn reversed(&self, index: usize, original: &Voucher) -> ReversedSoFar {
+        let slot = &self.slots[index];
+        let sum = |sequence| {
+            let all = slot.vouchers.iter();
+            let named = |it: &Voucher| it.details.as_ref()?.reverses;
+            let of = all.filter(|it| named(it).is_some_and(|it| it.sequence == sequence));
+            Money::from_centavos(of.map(|it| it.amount.centavos()).sum())
+        };
+        let id = original.id(slot.realm, slot.account.number).to_string();
+        let charges = slot.vouchers.iter().filter(|it| {
+            let charge = it.reference_type == ReferenceType::Fee && it.details.is_none();
+            charge && it.reference_id.as_deref() == Some(id.as_str())
+        });
+        ReversedSoFar {
+            amount: sum(original.sequence),
+            charges: charges.map(|it| (it.clone(), sum(it.sequence))).collect(),
+        }
+    }
+
+    fn refund(&mut self, fees: bool, book: &Book) -> Answer {
+        let Some((index, number)) = target(book) else {
+            return Answer::Nothing;
+        };
+        self.turn(index);
+        let place = usize::try_from(number).unwrap() - 1;
+        let reversal = Reversal {
+            original: self.slots[index].vouchers[place].clone(),
+            rest: book.amount.is_none(),
+            refund_fees: fees,
+        };
+        let order = PostAdjustment {
+            voucher_type: reversal.voucher_type(),
+            amount: book.amount.map_or(reversal.original.amount, amount),
+            external_id: ExternalId::parse(&book.key).unwrap(),
+            description: None,
+            external_date: None,
+            details: None,
+            reversal: None,
+        };
+        let existing = self.existing(index, &order.external_id, order.voucher_type.direction());
+        let holder = existing.map(|(number, _)| number);
+        let so_far = self.reversed(index, &reversal.original);
+        let slot = &self.slots[index];
+        let context = self.context(slot.realm);
+        let asked = (&order, &reversal);
+        let account = &slot.account;
+        let decided = account.decide_voucher_reversal(asked, &so_far, existing, &context);
         self.outcome(index, decided, holder)
     }
 
@@ -149,6 +224,7 @@ impl FlowMachine {
             self.turn(other);
         }
         let order = Send {
+            metadata: std::collections::BTreeMap::new(),
             to: destination(to),
             amount: amount(book.amount.unwrap()),
             concept: Concept::Var,
@@ -259,10 +335,7 @@ impl FlowMachine {
         let decided = if completed {
             slot.account.complete_by_hand(number, &context)
         } else {
-            let why = TransferRejection {
-                reason: "by hand".to_owned(),
-                bank: None,
-            };
+            let why = TransferRejection::because("by hand".to_owned());
             slot.account.reject(number, why, &context)
         };
         self.settled(index, decided)

@@ -24,6 +24,21 @@ pub enum Op {
         key: Option<usize>,
         amount: Pick,
         end: End,
+        /// By how many percent more may be confirmed.
+        tolerance: u8,
+    },
+    /// A hold is raised, lowered or extended.
+    Amend {
+        hold: usize,
+        amount: Option<Amend>,
+        end: Option<End>,
+    },
+    /// An adjustment or a confirmed hold is reversed, with its fee and tax or without.
+    Refund {
+        voucher: usize,
+        part: Part,
+        fees: bool,
+        key: Option<usize>,
     },
     /// A hold is confirmed or released.
     Step {
@@ -104,6 +119,17 @@ pub enum Part {
     Usual(usize),
 }
 
+/// The new amount of a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Amend {
+    /// The present one and one of the usual amounts.
+    More(usize),
+    /// The present one less one of the usual amounts.
+    Less(usize),
+    /// What was confirmed and released of it, plus this many centavos.
+    Used(i8),
+}
+
 /// The destination of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
@@ -167,6 +193,8 @@ impl Op {
             Self::Post { credit: true, .. } => "credit",
             Self::Post { credit: false, .. } => "debit",
             Self::Hold { .. } => "hold",
+            Self::Amend { .. } => "amend",
+            Self::Refund { .. } => "refund",
             Self::Step { confirm: true, .. } => "confirm",
             Self::Step { confirm: false, .. } => "release",
             Self::Send { .. } => "send",
@@ -228,6 +256,27 @@ fn end() -> impl Strategy<Value = End> {
         8 => Just(End::Open),
         10 => select(vec![0_u64, 1, 1, 2, 24, 26, 700]).prop_map(End::Hours),
         1 => Just(End::Now),
+    ]
+}
+
+fn reversal_key() -> impl Strategy<Value = Option<usize>> {
+    // Few ids, so that some orders are repeated as they were.
+    prop_oneof![2 => Just(None), 3 => (0_usize..2).prop_map(Some)]
+}
+
+fn amend() -> impl Strategy<Value = Amend> {
+    prop_oneof![
+        4 => (0..AMOUNTS.len()).prop_map(Amend::More),
+        3 => (0..AMOUNTS.len()).prop_map(Amend::Less),
+        1 => (-1_i8..=1).prop_map(Amend::Used),
+    ]
+}
+
+fn change() -> impl Strategy<Value = (Option<Amend>, Option<End>)> {
+    prop_oneof![
+        5 => amend().prop_map(|amount| (Some(amount), None)),
+        3 => end().prop_map(|end| (None, Some(end))),
+        1 => (amend(), end()).prop_map(|(amount, end)| (Some(amount), Some(end))),
     ]
 }
 
@@ -341,8 +390,12 @@ pub fn op() -> BoxedStrategy<Op> {
     prop_oneof![
         22 => (account(), credit, keyed())
             .prop_map(|(account, credit, (key, amount))| Op::Post { account, credit, key, amount }),
-        16 => (account(), keyed(), end())
-            .prop_map(|(account, (key, amount), end)| Op::Hold { account, key, amount, end }),
+        16 => (account(), keyed(), end(), select(vec![0_u8, 0, 10, 100])).prop_map(
+            |(account, (key, amount), end, tolerance)| Op::Hold { account, key, amount, end, tolerance }),
+        8 => (newest(), change())
+            .prop_map(|(hold, (amount, end))| Op::Amend { hold, amount, end }),
+        10 => (newest(), part(), any::<bool>(), reversal_key())
+            .prop_map(|(voucher, part, fees, key)| Op::Refund { voucher, part, fees, key }),
         14 => (newest(), any::<bool>(), part())
             .prop_map(|(hold, confirm, part)| Op::Step { hold, confirm, part }),
         20 => (account(), to(), keyed())

@@ -1,9 +1,11 @@
 //! The tenant's orders in the naive book: adjustments, holds and their steps.
 
+use super::AMOUNTS;
 use super::WORLD;
 use super::answer::Answer;
-use super::book::{Book, Event, State, Tale};
-use super::ops::{End, Part, Pick};
+use super::book::{Book, Event, HoldParts, State, Tale};
+use super::ops::{Amend, End, Part, Pick};
+use crate::model::LARGEST;
 
 impl Book {
     /// An adjustment; checks in this order whether it was seen before, the state, the limits, the
@@ -64,10 +66,10 @@ impl Book {
     /// Opens a hold.
     pub(super) fn hold(
         &mut self,
-        index: usize,
-        key: Option<usize>,
+        (index, key): (usize, Option<usize>),
         pick: Pick,
         end: End,
+        tolerance: u8,
     ) -> Answer {
         self.turn(index);
         let amount = self.resolve(index, pick);
@@ -94,6 +96,7 @@ impl Book {
         let event = Event {
             key: Some(key),
             ends,
+            tolerance,
             ..self.event("hold", amount, "HOLD", Tale::Opens)
         };
         let done = self
@@ -125,10 +128,21 @@ impl Book {
             }
             _ => {}
         }
-        if amount > rest {
+        // A confirmation may exceed what is left by as much as the hold tolerates.
+        let more = amount - rest;
+        let opening = &self.purses[index].events[hold];
+        let parts = self.parts(index, hold);
+        let tolerated = parts.amount * i128::from(opening.tolerance) / 100;
+        if more > 0 && (!confirm || more > tolerated) {
             return Answer::Refused("hold_remaining");
         }
         let mark = self.mark();
+        if more > 0 {
+            let raised = self.raise(index, (hold, parts.ends), more);
+            if raised.is_err() {
+                return self.close(&mark, raised);
+            }
+        }
         let done = if confirm {
             let step = self.event(
                 "confirm_hold",
@@ -147,6 +161,224 @@ impl Book {
             put.and_then(|()| self.charge(index))
         };
         self.close(&mark, done)
+    }
+
+    /// Sets more apart for a hold that ends then, without a fee.
+    fn raise(
+        &mut self,
+        index: usize,
+        (hold, ends): (usize, Option<u64>),
+        more: i128,
+    ) -> Result<(), Answer> {
+        self.may_send(index)?;
+        self.may_leave(index, more)?;
+        let event = Event {
+            ends,
+            ..self.event("hold", more, "HOLD", Tale::Amends(hold))
+        };
+        self.put(index, event).map_err(Answer::Refused)
+    }
+
+    /// Raises, lowers or extends a hold.
+    pub(super) fn amend(
+        &mut self,
+        newest: usize,
+        amount: Option<Amend>,
+        end: Option<End>,
+    ) -> Answer {
+        let Some((index, hold)) = self.all_holds().get(newest).copied() else {
+            return Answer::Nothing;
+        };
+        self.target = Some((index, hold));
+        self.turn(index);
+        let parts = self.parts(index, hold);
+        let wanted = amount.map(|amount| match amount {
+            Amend::More(which) => parts.amount + AMOUNTS[which],
+            Amend::Less(which) => parts.amount - AMOUNTS[which],
+            Amend::Used(more) => parts.confirmed + parts.released + i128::from(more),
+        });
+        let wanted = wanted.map(|wanted| wanted.clamp(1, LARGEST));
+        self.amount = wanted;
+        self.moved_end = end.map(|end| self.resolve_end(end));
+        if parts.rest() == 0 {
+            return Answer::Refused("hold_not_open");
+        }
+        let ends = self.moved_end.unwrap_or(parts.ends);
+        if ends != parts.ends && ends.is_some_and(|end| end <= self.instant(index)) {
+            return Answer::Refused("expiry_in_the_past");
+        }
+        let mark = self.mark();
+        let amount = wanted.unwrap_or(parts.amount);
+        let done = self.amended(index, (hold, &parts), amount, ends);
+        match self.close(&mark, done) {
+            Answer::Recorded(lines) if lines.is_empty() => Answer::Changed(false),
+            answer => answer,
+        }
+    }
+
+    fn amended(
+        &mut self,
+        index: usize,
+        (hold, parts): (usize, &HoldParts),
+        amount: i128,
+        ends: Option<u64>,
+    ) -> Result<(), Answer> {
+        if ends != parts.ends {
+            self.may_send(index)?;
+            for (way, code) in [("release", "RELEASE"), ("hold", "HOLD")] {
+                let event = Event {
+                    ends,
+                    ..self.event(way, parts.rest(), code, Tale::Extends(hold))
+                };
+                self.put(index, event).map_err(Answer::Refused)?;
+            }
+        }
+        if amount > parts.amount {
+            self.raise(index, (hold, ends), amount - parts.amount)?;
+            return self.charge(index);
+        }
+        let less = parts.amount - amount;
+        if less > parts.rest() {
+            return Err(Answer::Refused("hold_remaining"));
+        }
+        if less > 0 {
+            let event = Event {
+                ends,
+                returns: Some(hold),
+                ..self.event("release", less, "RELEASE", Tale::Amends(hold))
+            };
+            self.put(index, event).map_err(Answer::Refused)?;
+        }
+        Ok(())
+    }
+
+    /// What can be told to be reversed, newest first, by account and place: also what cannot.
+    fn all_reversed(&self) -> Vec<(usize, usize)> {
+        let of =
+            |tale: &Tale| matches!(tale, Tale::Adjustment | Tale::Step(..) | Tale::Reverses(_));
+        let mut all: Vec<_> = (self.purses.iter().enumerate())
+            .flat_map(|(index, purse)| {
+                let events = purse.events.iter().enumerate();
+                let some = events.filter(|(_, event)| of(&event.tale));
+                some.map(move |(place, event)| (event.at, place, index))
+            })
+            .collect();
+        all.sort_unstable();
+        let all = all.into_iter().rev();
+        all.map(|(_, place, index)| (index, place)).collect()
+    }
+
+    /// What of an event is reversed.
+    fn reversed(&self, index: usize, place: usize) -> i128 {
+        let events = self.purses[index].events.iter();
+        let of =
+            events.filter(|it| it.tale == Tale::Reverses(place) || it.tale == Tale::FeeBack(place));
+        of.map(|it| it.amount).sum()
+    }
+
+    /// Reverses an adjustment or a confirmed hold, in whole or in part.
+    pub(super) fn refund(
+        &mut self,
+        newest: usize,
+        part: Part,
+        fees: bool,
+        key: Option<usize>,
+    ) -> Answer {
+        let Some((index, place)) = self.all_reversed().get(newest).copied() else {
+            return Answer::Nothing;
+        };
+        self.target = Some((index, place));
+        self.turn(index);
+        let original = self.purses[index].events[place].clone();
+        let before = self.reversed(index, place);
+        let rest = original.amount - before;
+        let amount = self.part(rest, part);
+        let key = self.resolve_key(key);
+        if let Some(refusal) = self.is_nobody(index) {
+            return refusal;
+        }
+        let adds = matches!(original.way, "credit" | "release");
+        let way = if adds { "debit" } else { "credit" };
+        if let Some((holder, at)) = self.find(WORLD[index].0, &key, way) {
+            let known = &self.purses[holder].events[at];
+            let differs = [
+                ("cvu", holder != index),
+                (
+                    "amount",
+                    self.amount.is_some_and(|sent| sent != known.amount),
+                ),
+                (
+                    "reverses",
+                    holder != index || known.tale != Tale::Reverses(place),
+                ),
+            ];
+            return seen(WORLD[holder].1, at, &differs);
+        }
+        let confirms = original.way == "confirm_hold";
+        if !(original.tale == Tale::Adjustment || confirms) {
+            return Answer::Refused("voucher_not_reversible");
+        }
+        if rest == 0 || amount > rest {
+            return Answer::Refused("reversal_exceeds");
+        }
+        let purse = &self.purses[index];
+        if fees && purse.state == State::Closed {
+            return Answer::Refused("account_closed");
+        }
+        if fees && !purse.enabled {
+            return Answer::Refused("account_disabled");
+        }
+        let mark = self.mark();
+        let event = Event {
+            key: Some(key),
+            ..self.event(way, amount, original.code, Tale::Reverses(place))
+        };
+        let done = self
+            .may_adjust(index, !adds, amount)
+            .and_then(|()| self.put(index, event).map_err(Answer::Refused));
+        let done = done.and_then(|()| match fees {
+            true => self.give_back_fees(index, place, before, amount),
+            false => Ok(()),
+        });
+        self.close(&mark, done)
+    }
+
+    /// Gives fee and tax of an event back, in proportion to what is reversed of it now.
+    fn give_back_fees(
+        &mut self,
+        index: usize,
+        place: usize,
+        before: i128,
+        amount: i128,
+    ) -> Result<(), Answer> {
+        let events = &self.purses[index].events;
+        let charges: Vec<usize> = (0..events.len())
+            .filter(|charge| events[*charge].tale == Tale::FeeOf(place))
+            .collect();
+        let whole = events[place].amount;
+        let all: i128 = charges.iter().map(|it| events[*it].amount).sum();
+        let left = |charge: &usize| events[*charge].amount - self.reversed(index, *charge);
+        let left: Vec<i128> = charges.iter().map(left).collect();
+        let total: i128 = left.iter().sum();
+        // Half a centavo is rounded up.
+        let due_of = |reversed: i128| (2 * all * reversed + whole) / (2 * whole);
+        let due = (due_of(before + amount) - due_of(before)).min(total);
+        let codes: Vec<_> = charges.iter().map(|it| events[*it].code).collect();
+        let mut shares: Vec<i128> = left.iter().map(|it| due * it / total.max(1)).collect();
+        let over = due - shares.iter().sum::<i128>();
+        if over > 0 {
+            // There are two at most, so one centavo is over: for the larger remainder, and for the fee if both are equal.
+            let remainders: Vec<i128> = left.iter().map(|it| due * it % total).collect();
+            let first = remainders.iter().max() == remainders.first();
+            shares[usize::from(!first)] += over;
+        }
+        for ((charge, code), share) in charges.into_iter().zip(codes).zip(shares) {
+            if share > 0 {
+                let event = self.event("credit", share, code, Tale::FeeBack(charge));
+                self.put(index, event).map_err(Answer::Refused)?;
+            }
+        }
+        Ok(())
     }
 
     /// The refusal if the account does not exist for anybody, or has no CVU.
@@ -180,8 +412,10 @@ impl Book {
             }
             let mut events = purse.events.iter();
             let found = events.position(|event| {
-                matches!(event.tale, Tale::Adjustment | Tale::Opens)
-                    && event.way == way
+                matches!(
+                    event.tale,
+                    Tale::Adjustment | Tale::Opens | Tale::Reverses(_)
+                ) && event.way == way
                     && event.key.as_deref() == Some(key)
             });
             if let Some(place) = found {

@@ -61,7 +61,18 @@ pub fn expected() -> Vec<String> {
 }
 
 /// The results that have nothing to do with a limit.
-const SEEN: [&str; 121] = [
+const SEEN: [&str; 144] = [
+    "amend: account_closed",
+    "amend: account_disabled",
+    "amend: account_suspended",
+    "amend: expiry_in_the_past",
+    "amend: hold_not_open",
+    "amend: hold_remaining",
+    "amend: insufficient_funds",
+    "amend: nothing",
+    "amend: recorded",
+    "amend: recorded with a fee",
+    "amend: recorded with a fee and its tax",
     "cash-in: parked: account_closed",
     "cash-in: parked: account_not_found",
     "cash-in: parked: account_without_cvu",
@@ -141,6 +152,18 @@ const SEEN: [&str; 121] = [
     "moving: changed",
     "moving: nothing",
     "moving: unchanged",
+    "refund: account_closed",
+    "refund: account_disabled",
+    "refund: account_suspended",
+    "refund: id_externo_reused",
+    "refund: insufficient_funds",
+    "refund: nothing",
+    "refund: recorded",
+    "refund: recorded with a fee",
+    "refund: recorded with a fee and its tax",
+    "refund: replayed",
+    "refund: reversal_exceeds",
+    "refund: voucher_not_reversible",
     "refused: nothing",
     "refused: recorded",
     "refused: unchanged",

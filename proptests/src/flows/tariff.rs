@@ -3,7 +3,7 @@
 use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit};
 
 use super::answer::{Answer, Breach};
-use super::book::{Book, Event, State, Tale, Terms};
+use super::book::{Book, Event, HoldParts, State, Tale, Terms};
 use super::ops::Fee;
 use super::{CHARGED, RATES, WORLD};
 use crate::model::{LARGEST, calendar};
@@ -36,14 +36,22 @@ impl Book {
         }
         let today = calendar::day(at);
         let mut used = PerKind::default();
-        for (event, left) in events.iter().zip(left) {
-            if left == 0 {
+        for (place, (event, left)) in events.iter().zip(left).enumerate() {
+            // A movement of which nothing has left no longer counts as one; what a hold was raised by does.
+            let counts = match event.tale {
+                Tale::Opens => !HoldParts::of(events, place).is_back(),
+                _ => left != 0,
+            };
+            if counted(event) == 0 {
                 continue;
             }
             let day = calendar::day(event.at);
             for kind in LimitKind::ALL {
                 if kind.flow() == Flow::Outgoing && calendar::within(kind.window(), day, today) {
-                    *used.get_mut(kind) += of(kind, left);
+                    *used.get_mut(kind) += match kind.unit() {
+                        Unit::Amount => left,
+                        Unit::Count => i128::from(counts),
+                    };
                 }
             }
         }
@@ -174,7 +182,8 @@ fn of(kind: LimitKind, amount: i128) -> i128 {
 /// The amount that an event counts for limits: debits and holds count, except fees.
 fn counted(event: &Event) -> i128 {
     let fee = matches!(event.tale, Tale::FeeOf(_) | Tale::FeeOfTransfer(_));
-    if matches!(event.way, "debit" | "hold") && !fee {
+    let extends = matches!(event.tale, Tale::Extends(_));
+    if matches!(event.way, "debit" | "hold") && !fee && !extends {
         event.amount
     } else {
         0

@@ -12,7 +12,7 @@ use caudal_ledger::ids::{AccountNo, HoldId, RealmId};
 use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Transfer;
-use caudal_ledger::vouchers::{ReferenceType, Voucher};
+use caudal_ledger::vouchers::{HoldChange, ReferenceType, Voucher};
 
 use super::Check;
 use crate::hold;
@@ -54,6 +54,11 @@ pub fn check_i06(history: &[Noted<'_>]) -> Check {
             .filter(|(_, o)| o.ends.is_some_and(|end| end <= voucher.at));
         let due = due.map(|(number, o)| (o.ends, *number)).min();
         let of_hold = voucher.reference_type == ReferenceType::Hold;
+        if let Some(change) = voucher.hold_change() {
+            hold!(due.is_none(), "I6: {due:?} is due at {}", voucher.at);
+            changed(&mut open, voucher, change)?;
+            continue;
+        }
         if of_hold && voucher.direction == Direction::Hold {
             hold!(due.is_none(), "I6: {due:?} is due at {}", voucher.at);
             let hold = Open {
@@ -102,6 +107,33 @@ pub fn check_i06(history: &[Noted<'_>]) -> Check {
         if hold.rest == 0 {
             open.remove(&number);
         }
+    }
+    Ok(())
+}
+
+/// A change of an open hold: more or less to be set apart, or another end.
+fn changed(open: &mut BTreeMap<u64, Open>, voucher: &Voucher, change: HoldChange) -> Check {
+    let named = voucher.reference_id.as_deref().and_then(HoldId::parse);
+    let number = named.map_or(0, |id| id.0.sequence);
+    let Some(hold) = open.get_mut(&number).filter(|it| named == Some(it.id)) else {
+        return Err(format!("I6: {voucher:?} changes no open hold"));
+    };
+    let apart = amount(voucher);
+    match (change, voucher.direction) {
+        (HoldChange::Amount, Direction::Hold) => hold.rest += apart,
+        (HoldChange::Amount, _) => hold.rest -= apart,
+        (HoldChange::End, _) => {
+            hold!(apart == hold.rest, "I6: {voucher:?} is not {}", hold.rest);
+            hold.ends = voucher.expires_at;
+        }
+    }
+    hold!(hold.rest >= 0, "I6: {voucher:?} leaves less than nothing");
+    hold!(
+        hold.ends.is_none_or(|end| end > voucher.at),
+        "I6: {voucher:?} ends a hold in the past"
+    );
+    if hold.rest == 0 {
+        open.remove(&number);
     }
     Ok(())
 }
@@ -258,11 +290,13 @@ pub fn check_i17(history: &[Noted<'_>]) -> Check {
 fn counts(voucher: &Voucher) -> bool {
     matches!(voucher.direction, Direction::Debit | Direction::Hold)
         && voucher.reference_type != ReferenceType::Fee
+        && voucher.hold_change() != Some(HoldChange::End)
 }
 
-/// The amount that each movement counts for limits, by place: its own less what was released of it.
-fn counted(history: &[Noted<'_>]) -> Vec<i128> {
-    let mut left = vec![0; history.len()];
+/// What each movement counts for limits, by place: its own amount less what was released of it, and whether it counts as a
+/// movement, which it does until all of it is released.
+fn counted(history: &[Noted<'_>]) -> Vec<(i128, bool)> {
+    let mut left = vec![(0, false); history.len()];
     let mut opened = BTreeMap::new();
     for (place, noted) in history.iter().enumerate() {
         let voucher = noted.voucher;
@@ -271,35 +305,30 @@ fn counted(history: &[Noted<'_>]) -> Vec<i128> {
             voucher.reference_id.as_deref(),
         );
         if counts(voucher) {
-            left[place] = amount(voucher);
-            opened.insert(reference, place);
-        } else if voucher.direction == Direction::Release
+            left[place] = (amount(voucher), true);
+            opened.entry(reference).or_insert(place);
+        } else if let Some(back) = voucher.gives_back
             && let Some(of) = opened.get(&reference)
         {
-            left[*of] -= amount(voucher);
+            left[*of].0 -= amount(voucher);
+            left[*of].1 &= !back.whole;
         }
     }
     left
-}
-
-/// What an amount is in the unit of a limit.
-fn of(kind: LimitKind, amount: i128) -> i128 {
-    match kind.unit() {
-        Unit::Amount => amount,
-        Unit::Count => 1,
-    }
 }
 
 /// What left in the period of each kind of limit.
 fn used(history: &[Noted<'_>], at: Timestamp) -> PerKind<i128> {
     let today = calendar::day(at.millis());
     let mut used = PerKind::default();
-    for (noted, left) in history.iter().zip(counted(history)) {
+    for (noted, (left, counts)) in history.iter().zip(counted(history)) {
         let day = calendar::day(noted.voucher.at.millis());
         for kind in LimitKind::ALL {
-            let counts = left > 0 && kind.flow() == Flow::Outgoing;
-            if counts && calendar::within(kind.window(), day, today) {
-                *used.get_mut(kind) += of(kind, left);
+            if kind.flow() == Flow::Outgoing && calendar::within(kind.window(), day, today) {
+                *used.get_mut(kind) += match kind.unit() {
+                    Unit::Amount => left,
+                    Unit::Count => i128::from(counts),
+                };
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Holds of the native family: money set apart, then confirmed or released in parts.
 
+use std::collections::BTreeMap;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, patch, post, web};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::money::{HoldFilter, HoldView};
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::holds::{HoldBody, hold};
+use caudal_http::bodies::metadata::Metadata;
 use caudal_http::bodies::words::HoldStatusWord;
 use caudal_http::body::read::{amount, instant, line, text};
 use caudal_http::body::{Body, OptionalBody};
@@ -31,6 +34,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use serde_json::{Value, json};
 
+use super::metadata::METADATA;
 use super::pages::page;
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
@@ -49,6 +53,9 @@ request! {
         /// When its rest is released by itself, RFC 3339; never when absent.
         expires_at: Option<Timestamp> = optional("expiresAt", text(instant))
             as Option<String> { format = DateTime };
+        /// The tenant's own data: at most 20 texts with names of at most 40 characters.
+        metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
+            as Option<Metadata>;
         /// A custom type, whose `captureTolerance` the hold has from now on.
         voucher_type_code: Option<TypeCode> = optional("voucherTypeCode", text(TypeCode::parse))
             as Option<String> { pattern = "^[A-Za-z0-9_-]{2,40}$" };
@@ -134,6 +141,7 @@ pub(crate) async fn open(
         description: sent.description,
         expires_at: sent.expires_at,
         capture_tolerance,
+        metadata: sent.metadata.into_iter().flatten().collect(),
     };
     let engine = caller.engine();
     answer.give_made(

@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 
 use caudal_http::body::Body;
 use caudal_http::words::Mistake;
+use caudal_ledger::vouchers::VoucherDetails;
+
+/// How much metadata a voucher, hold or transfer may have.
+pub(super) const METADATA: MetadataBounds = MetadataBounds {
+    most: VoucherDetails::ENTRIES_MAX,
+    key: VoucherDetails::NAME_MAX,
+    value: VoucherDetails::VALUE_MAX,
+};
 
 /// How much of the tenant's own data something may have.
 #[derive(Clone, Copy, Debug)]

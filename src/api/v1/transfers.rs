@@ -1,12 +1,15 @@
 //! Transfers of the native family: at once to an account of the realm, through the bank to any other.
 
+use std::collections::BTreeMap;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::Listing;
-use caudal_actors::engine::money::{TransferFilter, TransferView};
+use caudal_actors::engine::money::{TransferFilter, TransferIds, TransferView};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
+use caudal_http::bodies::metadata::Metadata;
 use caudal_http::bodies::transfers::{BankCallBody, TransferBody, transfer};
 use caudal_http::bodies::words::{ConceptWord, TransferStatusWord};
 use caudal_http::body::Body;
@@ -36,6 +39,7 @@ use caudal_ledger::transfers::{Concept, Destination, Send, TransferStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::metadata::METADATA;
 use super::pages::page;
 
 /// The longest description, in characters: the bank takes no more.
@@ -129,6 +133,9 @@ request! {
         /// The tenant's own id: idempotent over the realm's transfers.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))
             as String { min_length = 1, max_length = 64 };
+        /// The tenant's own data: at most 20 texts with names of at most 40 characters.
+        metadata: Option<BTreeMap<String, String>> = optional("metadata", |raw| METADATA.read(raw))
+            as Option<Metadata>;
     }
 }
 
@@ -173,6 +180,7 @@ pub(crate) async fn send(
         concept: sent.concept.unwrap_or_default(),
         description: sent.description,
         external_id: sent.id_externo,
+        metadata: sent.metadata.into_iter().flatten().collect(),
     };
     let engine = caller.engine();
     answer.give_made(
@@ -201,9 +209,18 @@ params! {
         /// period or fromCvu leaves, so many on one page at most: `looked` says where that was not all
         counterparty_cuit: Option<Cuit> = read("counterpartyCuit", Cuit::parse_relaxed)
             as Option<String> { pattern = "^[0-9]{11}$" };
-        /// the one transfer with the tenant's own id; found without looking at any other
+        /// only of exactly this amount
+        amount: Option<i64> = centavos("amount") as Option<String>;
+        /// the one transfer with the tenant's own id; like each of the following ids, it is found without looking at any
+        /// other transfer
         id_externo: Option<ExternalId> = read("idExterno", ExternalId::parse)
             as Option<String> { min_length = 1, max_length = 64 };
+        /// the one with this reference at the bank
+        origin_id: Option<String> = text("originId") as Option<String>;
+        /// the one with this id at the bank
+        bank_transfer_id: Option<String> = text("bankTransferId") as Option<String>;
+        /// the one with this id on the rail, or of which money came back under this id
+        coelsa_id: Option<String> = text("coelsaId") as Option<String>;
     }
 }
 
@@ -230,7 +247,13 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
         since: sent.from,
         until: sent.to,
         counterparty: sent.counterparty_cuit,
-        external_id: sent.id_externo,
+        amount: sent.amount,
+        ids: TransferIds {
+            external: sent.id_externo,
+            origin: sent.origin_id,
+            bank: sent.bank_transfer_id,
+            coelsa: sent.coelsa_id,
+        },
     };
     let page = query.page();
     query.done()?;

@@ -6,6 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::Engine;
+use caudal_actors::engine::find::VoucherIds;
 use caudal_actors::engine::lists::{Listing, VoucherFilter, VoucherSort};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
@@ -39,7 +40,7 @@ use caudal_ledger::vouchers::{ReferenceType, VoucherDetails};
 
 use serde_json::{Value, json};
 
-use super::metadata::MetadataBounds;
+use super::metadata::METADATA;
 use super::pages::page;
 use super::target;
 
@@ -213,13 +214,6 @@ request! {
     }
 }
 
-/// How much metadata a voucher may have.
-pub(super) const METADATA: MetadataBounds = MetadataBounds {
-    most: VoucherDetails::ENTRIES_MAX,
-    key: VoucherDetails::NAME_MAX,
-    value: VoucherDetails::VALUE_MAX,
-};
-
 /// Reads the id of a voucher.
 pub(crate) fn voucher_id(text: &str) -> Result<VoucherId, Mistake> {
     VoucherId::parse(text).ok_or(Mistake::NotAVoucherId)
@@ -309,7 +303,7 @@ request! {
 /// A voucher of the same type in the opposite direction, with `reverses`. All reversals of a voucher together are at most its
 /// amount, else 400 `reversal_exceeds` with the figures. With `refundFees` its fee and tax come back in proportion, by
 /// vouchers of their own; the last centavo goes to the larger remainder. The account has to be in a state that allows an
-/// adjustment in this direction. A reversal has no fee, and cannot be reversed. Emits `voucher.created`.
+/// adjustment in this direction, and a credit where fees are refunded. A reversal has no fee, and cannot be reversed. Emits `voucher.created`.
 #[utoipa::path(
     operation_id = "reverseComprobante",
     tag = "Vouchers",
@@ -434,6 +428,78 @@ pub(crate) async fn internal(
             Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
             found => found,
         }
+    };
+    if let Some(style) = whole {
+        let show = move |placed: &AccountVoucher| shown(realm, placed);
+        return rows::stream(&caller, style, VOUCHERS, page, fetch, show).await;
+    }
+    let listing = fetch(caller.engine(), page).await?;
+    Ok(VouchersPage::answer(&listing, &page, |placed| {
+        voucher(realm, placed)
+    }))
+}
+
+params! {
+    /// Filters of the vouchers of the realm.
+    part struct RealmVoucherParams {
+        /// A direction or the code of a voucher type.
+        kind: Option<KindFilter> = read("type", kind) as Option<String>;
+        /// Only vouchers that belong to one of these.
+        reference_type: Option<ReferenceType> =
+            choice("referenceType", &ReferenceType::ALL.map(|kind| (kind.as_str(), kind)))
+            as Option<ReferenceTypeWord>;
+        /// Only those posted with the tenant's own id, and those of the CVU that sends of the transfer that has it; like
+        /// `coelsaId`, it is found without looking at any other voucher.
+        id_externo: Option<ExternalId> = read("idExterno", ExternalId::parse)
+            as Option<String> { min_length = 1, max_length = 64 };
+        /// Only those of money that arrived, left or came back under this id on the rail.
+        coelsa_id: Option<String> = text("coelsaId") as Option<String>;
+    }
+}
+
+/// Lists the vouchers of all CVUs, newest first.
+///
+/// A filter by type or reference looks at each voucher of the period, so many on one page at most: `looked` says where
+/// that was not all.
+#[utoipa::path(
+    operation_id = "listRealmComprobantes",
+    tag = "Vouchers",
+    params(PageParams, PeriodParams, RealmVoucherParams),
+    responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
+)]
+#[get("/v1/comprobantes")]
+pub(crate) async fn of_realm(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+) -> HandlerResult {
+    let whole = rows::whole(&request, &mut query);
+    let sent = RealmVoucherParams::take(&mut query);
+    let period = PeriodParams::take(&mut query);
+    let page = query.page();
+    query.done()?;
+    let (direction, type_code) = sent.kind.unwrap_or((None, None));
+    let filter = VoucherFilter {
+        direction,
+        type_code,
+        reference_type: sent.reference_type,
+        from: period.from,
+        to: period.to,
+        ..VoucherFilter::default()
+    };
+    let ids = VoucherIds {
+        external: sent.id_externo,
+        coelsa: sent.coelsa_id,
+    };
+    let realm = caller.realm();
+    let fetch = async move |engine: &Engine, page| {
+        let (filter, queries) = (filter.clone(), engine.queries());
+        if ids == VoucherIds::default() {
+            return queries.vouchers(realm, filter, page).await;
+        }
+        queries
+            .vouchers_named(realm, ids.clone(), filter, page)
+            .await
     };
     if let Some(style) = whole {
         let show = move |placed: &AccountVoucher| shown(realm, placed);

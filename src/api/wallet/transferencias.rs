@@ -3,6 +3,8 @@
 
 pub(crate) mod bodies;
 
+use std::collections::BTreeMap;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::accounts::TransferView;
@@ -101,6 +103,7 @@ impl Transferir {
                 Some(named) => named,
                 None => unnamed()?,
             },
+            metadata: BTreeMap::new(),
         };
         let from = from.ok_or_else(|| ApiError::field("cvuOrigen", NO_ORIGIN))?;
         Ok((from, order))

@@ -283,18 +283,11 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
         )),
         Subject::Hold(found) => EventData::Hold(hold(
             realm,
-            &HoldView {
-                account,
-                hold: found.as_ref().clone(),
-                balance: None,
-            },
+            &HoldView::read(account, found.as_ref().clone()),
         )),
         Subject::Transfer(found) => EventData::Transfer(Box::new(transfer(
             realm,
-            &TransferView {
-                account,
-                transfer: found.as_ref().clone(),
-            },
+            &TransferView::read(account, found.as_ref().clone()),
         ))),
         Subject::VoucherType(found) => EventData::VoucherType(voucher_type(tenant, found)),
         Subject::Account(found, balance, movements) => {

@@ -1,10 +1,13 @@
 //! The body of a hold.
 
+use std::collections::BTreeMap;
+
+use super::metadata::Metadata;
 use super::texts::{Instant, Pesos};
 use super::words::HoldStatusWord;
 use caudal_actors::accounts::HoldView;
 use caudal_ledger::balance::Balance;
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::money::Money;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -38,10 +41,18 @@ pub struct HoldBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub capture_tolerance: Option<u8>,
+    /// The tenant's own data; absent without any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Metadata, required = false)]
+    pub metadata: BTreeMap<String, String>,
     /// The balance of the CVU after the request; absent where the hold is only read, and in events.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub balance: Option<BalanceAfter>,
+    /// The voucher of the request; for a confirmation the one to reverse. Absent as `balance`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub voucher_id: Option<String>,
     /// When it was opened.
     pub created_at: Instant,
 }
@@ -73,7 +84,14 @@ pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
         account,
         hold,
         balance,
+        voucher,
     } = view;
+    let voucher = voucher.map(|(sequence, tag)| VoucherId {
+        realm,
+        account: *account,
+        sequence,
+        tag,
+    });
     let remaining = hold.remaining().map_or(Money::ZERO, |rest| rest.money());
     HoldBody {
         id: hold.id(realm, *account).to_string(),
@@ -86,7 +104,9 @@ pub fn hold(realm: RealmId, view: &HoldView) -> HoldBody {
         id_externo: hold.external_id.as_ref().map(ToString::to_string),
         expires_at: hold.expires_at.map(Into::into),
         capture_tolerance: hold.capture_tolerance,
+        metadata: hold.metadata.clone(),
         balance: balance.map(Into::into),
+        voucher_id: voucher.map(|id| id.to_string()),
         created_at: hold.created_at.into(),
     }
 }

@@ -1,8 +1,13 @@
 //! The body of a transfer, with the calls to the bank, the decisions of operators, and the reason of a refusal.
 
+use std::collections::BTreeMap;
+
+use super::holds::BalanceAfter;
+use super::metadata::Metadata;
 use super::texts::{Instant, Pesos};
 use super::words::{
-    BankWordWord, ConceptWord, DifferenceWord, TransferKindWord, TransferStatusWord,
+    BankWordWord, ConceptWord, DifferenceWord, RejectionCodeWord, TransferKindWord,
+    TransferStatusWord,
 };
 use caudal_actors::accounts::TransferView;
 use caudal_ledger::cases::Decision;
@@ -49,9 +54,16 @@ pub struct ChargesBody {
 #[serde(rename_all = "camelCase")]
 #[schema(as = TransferRejection)]
 pub struct RejectionBody {
+    /// One of a closed list, the same whatever the bank: switch on it.
+    #[schema(value_type = RejectionCodeWord)]
+    pub code: &'static str,
     /// A sentence for people, whatever the bank answered: the bank's own words where it has said any, or
     /// those of the person who decided.
-    pub reason: String,
+    pub message: String,
+    /// The bank's own code, when it refused the request itself and named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub bank_code: Option<String>,
     /// The bank's status, when it refused the request itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -74,12 +86,16 @@ pub fn reason(rejection: &TransferRejection) -> String {
 impl From<&TransferRejection> for RejectionBody {
     fn from(rejection: &TransferRejection) -> Self {
         let bank = rejection.bank.as_ref();
+        let body: Option<serde_json::Value> = bank
+            .and_then(|refusal| serde_json::from_str(&refusal.body).ok())
+            .filter(serde_json::Value::is_object);
+        let code = body.as_ref().and_then(|body| body.get("code")?.as_str());
         Self {
-            reason: reason(rejection),
+            code: rejection.code.as_str(),
+            message: reason(rejection),
+            bank_code: code.map(str::to_owned),
             bank_status: bank.map(|refusal| refusal.status),
-            bank_body: bank
-                .and_then(|refusal| serde_json::from_str(&refusal.body).ok())
-                .filter(serde_json::Value::is_object),
+            bank_body: body,
         }
     }
 }
@@ -220,6 +236,14 @@ pub struct TransferBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub decision: Option<DecisionBody>,
+    /// The tenant's own data; absent without any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Metadata, required = false)]
+    pub metadata: BTreeMap<String, String>,
+    /// The balance of the CVU that sends after the request; absent where the transfer is only read, and in events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub balance: Option<BalanceAfter>,
     /// When it was asked for.
     pub created_at: Instant,
     /// When it last changed.
@@ -228,7 +252,11 @@ pub struct TransferBody {
 
 /// Renders a transfer.
 pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
-    let TransferView { account, transfer } = view;
+    let TransferView {
+        account,
+        transfer,
+        balance,
+    } = view;
     let internal = transfer.receiver.is_some();
     let charges = transfer.charges;
     TransferBody {
@@ -253,6 +281,8 @@ pub fn transfer(realm: RealmId, view: &TransferView) -> TransferBody {
         rejection: transfer.rejection.as_ref().map(RejectionBody::from),
         dispute: dispute(transfer),
         decision: transfer.decision.as_deref().map(DecisionBody::from),
+        metadata: transfer.metadata.clone(),
+        balance: balance.map(Into::into),
         created_at: transfer.created_at.into(),
         updated_at: transfer.updated_at.into(),
     }

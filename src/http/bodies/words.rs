@@ -12,7 +12,7 @@ use caudal_ledger::holds::HoldStatus;
 use caudal_ledger::limits::Level;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::tenants::{BankKind, RealmState, Serving};
-use caudal_ledger::transfers::{Concept, TransferStatus};
+use caudal_ledger::transfers::{Concept, RejectionCode, TransferStatus};
 use caudal_ledger::voucher_types::Sense;
 use caudal_ledger::vouchers::ReferenceType;
 use caudal_ledger::webhooks::WebhookFormat;
@@ -181,6 +181,11 @@ choice!(
     "The state of a transfer; `completed`, `rejected` and `reversed` are final."
 );
 choice!(
+    RejectionCode,
+    RejectionCodeWord = "RejectionCode",
+    "Why a transfer was rejected, whatever the bank: one of a closed list."
+);
+choice!(
     Concept,
     ConceptWord = "TransferConcept",
     "What a transfer is for: the code of the central bank."
@@ -232,6 +237,8 @@ words! {
     BankWordWord as BankTransferStatus: "completed", "failed", "in_progress", "unknown";
     /// What the bank has otherwise than it was ordered.
     DifferenceWord as TransferDifference: "amount", "currency", "cvu", "to";
+    /// How a simulated transfer ends.
+    SimulatedOutcomeWord as SimulatedOutcome: "completed", "rejected", "audit";
     /// How far an enrolment in remuneration is.
     EnrolmentWord as EnrolmentStatus: "pending", "active", "rejected", "suspended", "ended";
     /// What became of money that no account could take.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use caudal_actors::banks::Banks;
 use caudal_actors::ports::{
     BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
-    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, TransferOrder,
+    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder,
     UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
@@ -22,7 +22,7 @@ use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Money;
 use caudal_ledger::remuneration::FundWord;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::transfers::{BankTransfer, Destination};
+use caudal_ledger::transfers::{BankTransfer, Destination, RejectionCode, TransferRejection};
 
 use super::{BANK, Measures};
 
@@ -101,6 +101,10 @@ impl BankGateway for BankCounters {
 
     fn is_taken(&self, refusal: &BankRefusal) -> bool {
         self.inner.is_taken(refusal)
+    }
+
+    fn rejection_code(&self, why: &TransferRejection) -> RejectionCode {
+        self.inner.rejection_code(why)
     }
 
     fn create_cvu<'a>(
@@ -215,6 +219,15 @@ impl BankGateway for BankCounters {
     ) -> LocalFuture<'a, BankReply<FundWord>> {
         let call = self.inner.enrol(order, request_id);
         self.call("enrol", call)
+    }
+
+    fn simulate<'a>(
+        &'a self,
+        simulation: &'a Simulation,
+        request_id: &'a str,
+    ) -> LocalFuture<'a, BankReply<String>> {
+        let call = self.inner.simulate(simulation, request_id);
+        self.call("simulation", call)
     }
 
     fn fund_position<'a>(

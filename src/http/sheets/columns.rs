@@ -87,6 +87,7 @@ pub const HOLDS: SheetKind = SheetKind {
         "createdAt",
         "expiresAt.date",
         "createdAt.date",
+        "metadata",
     ],
 };
 /// Transfers, by the account that sends.
@@ -112,11 +113,13 @@ pub const TRANSFERS: SheetKind = SheetKind {
         "originId",
         "bankTransferId",
         "coelsaId",
-        "rejection.reason",
+        "rejection.message",
         "createdAt",
         "updatedAt",
         "createdAt.date",
         "updatedAt.date",
+        "rejection.code",
+        "metadata",
     ],
 };
 /// Accounts, without their balances.

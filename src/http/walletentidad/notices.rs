@@ -104,10 +104,9 @@ fn number(amount: Amount) -> Result<Box<RawValue>, serde_json::Error> {
 /// When the notice cannot be rendered.
 pub(crate) fn notice(event: &Event) -> Result<Option<Notice>, serde_json::Error> {
     let operation = match &event.subject {
-        Subject::Transfer(found) if ends(event.kind) => Operation::Sent(Box::new(TransferView {
-            account: event.account,
-            transfer: found.as_ref().clone(),
-        })),
+        Subject::Transfer(found) if ends(event.kind) => Operation::Sent(Box::new(
+            TransferView::read(event.account, found.as_ref().clone()),
+        )),
         Subject::Voucher(found) => {
             let (account, voucher) = (event.account, Arc::new(found.as_ref().clone()));
             match Operation::received(AccountVoucher { account, voucher }) {
@@ -145,7 +144,9 @@ const fn ends(kind: EventKind) -> bool {
 }
 
 fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_json::Error> {
-    let TransferView { account, transfer } = view;
+    let TransferView {
+        account, transfer, ..
+    } = view;
     let (kind, other) = (OperationKind::of(transfer), Other::of(transfer));
     let id = transfer.id(event.id.realm, *account);
     let rejection = transfer.rejection.as_ref();

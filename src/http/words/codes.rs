@@ -9,8 +9,9 @@ use super::ledger::alias_is_taken;
 /// The status and the stable word of wrong fields.
 pub(crate) const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
 /// The statuses and stable words of the actors' failures other than rules, for the catalogue.
-pub(crate) const FAILURES: [(StatusCode, &str); 20] = [
+pub(crate) const FAILURES: [(StatusCode, &str); 21] = [
     (StatusCode::BAD_REQUEST, "bank_refused"),
+    (StatusCode::NOT_FOUND, "destination_not_found"),
     (StatusCode::BAD_GATEWAY, "bank_failed"),
     (StatusCode::GATEWAY_TIMEOUT, "bank_timeout"),
     (StatusCode::CONFLICT, "idempotency_key_reused"),
@@ -38,6 +39,7 @@ pub(crate) fn code(failure: &Failure) -> &'static str {
         Failure::Rejected(rejection) => rejection.code(),
         Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => "alias_taken",
         Failure::Bank(BankError::Refused(_)) => "bank_refused",
+        Failure::NobodyHas(_) => "destination_not_found",
         Failure::Bank(BankError::TimedOut) | Failure::NotRead(BankError::TimedOut) => {
             "bank_timeout"
         }

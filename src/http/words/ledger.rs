@@ -292,6 +292,7 @@ impl Say for Failure {
             Self::KeyInFlight => {
                 "La primera solicitud con este Idempotency-Key está en curso; reintente en unos segundos"
             }
+            Self::NobodyHas(_) => "Nadie tiene ese CBU, CVU o alias",
             Self::KeyUnknown => "No se conoce ninguna solicitud con este Idempotency-Key",
             Self::Stale => "La cuenta cambió desde que se leyó (If-Match)",
             Self::PageTooFar => {

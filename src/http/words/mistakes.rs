@@ -161,6 +161,15 @@ pub enum Mistake {
         "must be credit, debit, hold, release, confirm_hold or the code of a voucher type",
         "debe ser credit, debit, hold, release, confirm_hold o el código de un tipo de comprobante";
 
+    NotATransferId =
+        "is not the id of a transfer: trf_ and 26 or 32 characters",
+        "no es el id de una transferencia: trf_ y 26 o 32 caracteres";
+    NotAtTheBank =
+        "is a transfer between accounts of this realm: the bank has no part in it",
+        "es una transferencia entre cuentas de este entorno: el banco no participa";
+    NotARailId =
+        "must have 22 of A-Z and 0-9",
+        "debe tener 22 de A-Z y 0-9";
     NotAVoucherId =
         "is not the id of a voucher: cmp_ and 26 or 32 characters",
         "no es el id de un comprobante: cmp_ y 26 o 32 caracteres";

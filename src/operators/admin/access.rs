@@ -124,6 +124,7 @@ operations! {
     GET "/cases/{id}" readCase: Read, Looks;
     POST "/cases/{id}/decide" decideCase: Act, Acts;
     POST "/transfers/{id}/decide" decideTransfer: Act, Acts;
+    GET "/find" find: Read, Looks;
     GET "/webhooks" listAllWebhooks: Read, Reads;
     POST "/webhooks/{id}/redeliver" redeliverRangeByOperator: Act, Acts;
     POST "/webhooks/deliveries/{id}/redeliver" redeliverByOperator: Act, Acts;

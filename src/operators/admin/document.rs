@@ -17,7 +17,7 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, clock, collector_rules, evidence,
-    fees, keys, log, memory, node, outgoing, reasons, redeliveries, seal_keys, staff, status,
+    fees, find, keys, log, memory, node, outgoing, reasons, redeliveries, seal_keys, staff, status,
     storage, tenants, treasury, webhooks,
 };
 
@@ -47,6 +47,7 @@ use super::{
         cases::one,
         cases::deciding::decide,
         cases::deciding::decide_transfer,
+        find::find,
         actors::list,
         actors::read,
         actors::passivate,

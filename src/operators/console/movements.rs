@@ -1,12 +1,14 @@
 //! Vouchers: those of an account, those of a realm, and one with all its details.
 
+use std::collections::BTreeMap;
+
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
-use caudal_http::bodies::vouchers::voucher;
+use caudal_http::bodies::vouchers::{VoucherBody, voucher, whole as shown};
 use caudal_http::errors::ApiError;
 use caudal_ledger::books::BookMove;
-use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::ids::{HoldId, RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 
 use super::books::entries_address;
@@ -170,67 +172,110 @@ pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpRe
 async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let id = VoucherId::parse(id).ok_or(Rejection::VoucherNotFound)?;
     let place = context.realm(id.realm).ok_or(Rejection::VoucherNotFound)?;
-    let placed = context.engine().queries().voucher(id.realm, id).await?;
-    let (locale, body) = (context.locale(), voucher(id.realm, &placed));
-    let about = match body.reference_id == body.id {
-        true => Cell::text(""),
-        false if body.reference_id.starts_with("trf_") => {
-            Cell::code(&body.reference_id).to(format!("/console/transfers/{}", body.reference_id))
-        }
-        false => Cell::code(&body.reference_id),
-    };
+    let queries = context.engine().queries();
+    let placed = queries.voucher(id.realm, id).await?;
+    let reversed = queries.reversed(id.realm, &placed).await?;
+    let body = shown(id.realm, &placed, reversed);
     let day = placed.voucher.at.business_day();
     let in_books = BookMove::of_voucher(&placed.voucher).map(|moved| {
         let entries = entries_address(&place, moved.debit.as_str(), Some(day));
         Cell::text(context.say(Word::BookEntries)).to(entries)
     });
     let in_books = in_books.unwrap_or_else(|| Cell::text(""));
-    let facts = vec![
-        (context.say(Word::Id), Cell::code(&body.id)),
-        (context.say(Word::At), locale.time(placed.voucher.at)),
-        (
-            context.say(Word::Cvu),
-            Cell::code(&body.cvu).to(format!("/console/accounts/{}", body.cvu)),
-        ),
-        (context.say(Word::Number), locale.count(body.sequence)),
-        (
-            context.say(Word::Type),
-            Cell::text(format!(
-                "{} ({})",
-                body.voucher_type_name, body.voucher_type_code
-            )),
-        ),
-        (context.say(Word::Direction), locale.state(body.ledger_type)),
-        (context.say(Word::Amount), locale.money(body.amount)),
-        (
-            context.say(Word::AvailableAfter),
-            locale.money(body.available_after),
-        ),
-        (context.say(Word::HeldAfter), locale.money(body.held_after)),
-        (
-            context.say(Word::TotalAfter),
-            locale.money(body.total_after),
-        ),
-        (
-            context.say(Word::ExternalId),
-            Cell::maybe_code(body.id_externo),
-        ),
-        (
-            context.say(Word::Description),
-            Cell::maybe(body.description),
-        ),
-        (context.say(Word::About), about),
-        (context.say(Word::Books), in_books),
-    ];
+    let mut facts = facts(context, &body);
+    facts.push((context.say(Word::Books), in_books));
+    facts.extend(links(context, &body));
     let mut blocks = vec![Block::Facts(context.say(Word::Voucher).to_owned(), facts)];
+    let mut above = place.above(context.locale());
+    above.push((body.cvu.clone(), format!("/console/accounts/{}", body.cvu)));
     if let Some(other) = body.counterparty {
         blocks.push(counterparty(context, *other));
     }
-    let mut above = place.above(locale);
-    above.push((body.cvu.clone(), format!("/console/accounts/{}", body.cvu)));
+    blocks.extend(metadata(context, &body.metadata));
     Ok(context
         .page(Part::Tenants, context.say(Word::Voucher), blocks)
         .below(above))
+}
+
+/// What a voucher is, moved and left behind.
+fn facts(context: &PageContext, body: &VoucherBody) -> Vec<(&'static str, Cell)> {
+    let (locale, say) = (context.locale(), |word| context.say(word));
+    let about = match HoldId::parse(&body.reference_id) {
+        _ if body.reference_id == body.id => Cell::text(""),
+        Some(HoldId(opening)) => voucher_link(&body.reference_id, &opening.to_string()),
+        None if body.reference_id.starts_with("trf_") => {
+            Cell::code(&body.reference_id).to(format!("/console/transfers/{}", body.reference_id))
+        }
+        None => Cell::code(&body.reference_id),
+    };
+    let account = format!("/console/accounts/{}", body.cvu);
+    let kind = format!("{} ({})", body.voucher_type_name, body.voucher_type_code);
+    vec![
+        (say(Word::Id), Cell::code(&body.id)),
+        (say(Word::At), locale.time_of(&body.created_at)),
+        (say(Word::Cvu), Cell::code(&body.cvu).to(account)),
+        (say(Word::Number), locale.count(body.sequence)),
+        (say(Word::Type), Cell::text(kind)),
+        (say(Word::Direction), locale.state(body.ledger_type)),
+        (say(Word::Amount), locale.money(&body.amount)),
+        (
+            say(Word::AvailableAfter),
+            locale.money(&body.available_after),
+        ),
+        (say(Word::HeldAfter), locale.money(&body.held_after)),
+        (say(Word::TotalAfter), locale.money(&body.total_after)),
+        (
+            say(Word::ExternalId),
+            Cell::maybe_code(body.id_externo.as_ref()),
+        ),
+        (
+            say(Word::Description),
+            Cell::maybe(body.description.as_ref()),
+        ),
+        (say(Word::About), about),
+    ]
+}
+
+/// The vouchers that a voucher reverses or relates to, and what of it is reversed.
+fn links(
+    context: &PageContext,
+    body: &VoucherBody,
+) -> impl Iterator<Item = (&'static str, Cell)> + use<> {
+    let locale = context.locale();
+    let link = |id: &String| voucher_link(id, id);
+    let all = [
+        (Word::Reverses, body.reverses.as_ref().map(link)),
+        (Word::RelatesTo, body.relates_to.as_ref().map(link)),
+        (
+            Word::Reversed,
+            body.reversed.as_ref().map(|sum| locale.money(sum)),
+        ),
+        (
+            Word::Reversible,
+            body.remaining.as_ref().map(|sum| locale.money(sum)),
+        ),
+    ];
+    let all = all.map(|(word, cell)| cell.map(|cell| (context.say(word), cell)));
+    all.into_iter().flatten()
+}
+
+/// An id with a link to the page of a voucher.
+fn voucher_link(id: &str, voucher: &str) -> Cell {
+    Cell::code(id).to(format!("/console/vouchers/{voucher}"))
+}
+
+/// The tenant's own data, if there is any.
+pub(super) fn metadata(context: &PageContext, data: &BTreeMap<String, String>) -> Option<Block> {
+    let columns = [(Word::Name, false), (Word::Value, false)];
+    let rows = data.iter();
+    let rows = rows.map(|(name, value)| vec![Cell::code(name), Cell::text(value)]);
+    let table = Table::new(
+        context.locale(),
+        Word::TenantsData,
+        Word::NothingFound,
+        &columns,
+    );
+    (!data.is_empty()).then(|| Block::Table(table.with(rows)))
 }
 
 /// The other side of a movement.

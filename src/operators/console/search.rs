@@ -1,22 +1,22 @@
-//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids, vouchers, transfers, cases, webhooks and
-//! requests.
+//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids and the bank's, vouchers, holds, transfers, cases,
+//! webhooks and requests.
 //!
-//! **Shape.** A text that names one thing leads right to it. Any other text is searched for in every realm: as the
-//! tenant's own id, by its row; as a text in accounts, by the bounded search of the accounts list; as the id of a
-//! request, by the records that keep it.
+//! **Shape.** A text that names one thing leads right to it, and so does an id of the bank or of the rail. Any other text is
+//! searched for in every realm: as the tenant's own id, by its row; as a text in accounts, by the bounded search of the
+//! accounts list; as the id of a request, by the records that keep it.
 //!
 //! **Bounds.** [`REALMS_MAX`] realms, [`BRIEF`] accounts of each, and one bound for the search in all of them
 //! ([`Queries::find_accounts`](caudal_actors::engine::Queries::find_accounts)): the page says so if that did not cover
 //! everything.
 
 use actix_web::HttpResponse;
-use caudal_actors::failure::Failure;
+use caudal_actors::engine::find::Found;
 use caudal_actors::platform::realms;
 use caudal_http::errors::ApiError;
 use caudal_ledger::cases::{SuspenseId, UnbookedId};
 use caudal_ledger::collector::CollectorId;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::{TransferId, VoucherId};
+use caudal_ledger::ids::{HoldId, TransferId, VoucherId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::webhooks::WebhookId;
 
@@ -44,6 +44,15 @@ pub(super) async fn page(context: PageContext) -> HttpResponse {
         return seen(&place);
     }
     let text = text.to_owned();
+    let (places, _) = covered(&context);
+    match find(&context, &places, &text).await {
+        Ok(found) => {
+            if let Some(place) = only(&found, &text) {
+                return seen(&place);
+            }
+        }
+        Err(why) => return context.show(Err(why)),
+    }
     let made = async |context: &PageContext, text: &String| looked(context, text).await;
     context.answer(text, made).await
 }
@@ -59,25 +68,48 @@ fn leads(text: &str) -> Option<String> {
     let unbooked = || UnbookedId::parse(text).map(|id| format!("/console/cases/{id}"));
     let webhook = || WebhookId::parse(text).map(|id| format!("/console/webhooks/{id}"));
     let voucher = || VoucherId::parse(text).map(|id| format!("/console/vouchers/{id}"));
+    // A hold is on the page of the voucher that opened it.
+    let hold = || HoldId::parse(text).map(|HoldId(id)| format!("/console/vouchers/{id}"));
     cvu.or_else(transfer)
         .or_else(suspense)
         .or_else(unbooked)
         .or_else(collector)
         .or_else(webhook)
         .or_else(voucher)
+        .or_else(hold)
 }
 
-async fn looked(context: &PageContext, text: &str) -> Result<Page, ApiError> {
+/// The realms that a search covers, and whether they are all.
+fn covered(context: &PageContext) -> (Vec<TenantRealm>, bool) {
     let platform = context.engine().platform();
     let count = realms(&platform).count();
     let all: Vec<_> = realms(&platform)
         .take(REALMS_MAX)
         .map(|(tenant, mode)| TenantRealm::of(tenant, mode))
         .collect();
+    let whole = count == all.len();
+    (all, whole)
+}
+
+/// What an id names in realms.
+async fn find<'a>(
+    context: &PageContext,
+    realms: &'a [TenantRealm],
+    id: &str,
+) -> Result<Vec<(&'a TenantRealm, Vec<Found>)>, ApiError> {
+    let mut all = Vec::new();
+    for place in realms {
+        let found = context.engine().queries().find(place.realm, id).await?;
+        all.push((place, found));
+    }
+    Ok(all)
+}
+
+async fn looked(context: &PageContext, text: &str) -> Result<Page, ApiError> {
+    let (all, mut whole) = covered(context);
     let mut blocks = Vec::new();
-    let mut whole = count == all.len();
-    for place in &all {
-        blocks.extend(by_external(context, place, text).await?);
+    for (place, found) in find(context, &all, text).await? {
+        blocks.extend(named(context, place, &found));
     }
     if requests::is_sure(text) {
         // No account has such a name.
@@ -117,16 +149,9 @@ fn account(cvu: Cvu) -> Cell {
     Cell::code(cvu).to(format!("/console/accounts/{cvu}"))
 }
 
-/// The things that a tenant knows under an id of its own.
-async fn by_external(
-    context: &PageContext,
-    place: &TenantRealm,
-    text: &str,
-) -> Result<Option<Block>, ApiError> {
-    let Ok(id) = ExternalId::parse(text) else {
-        return Ok(None);
-    };
-    let (engine, locale) = (context.engine(), context.locale());
+/// The things in a realm that an id names: the tenant's own id, or one of the bank's.
+fn named(context: &PageContext, place: &TenantRealm, found: &[Found]) -> Option<Block> {
+    let locale = context.locale();
     let columns = [
         (Word::Kind, false),
         (Word::Id, false),
@@ -134,41 +159,69 @@ async fn by_external(
         (Word::Amount, true),
         (Word::At, false),
     ];
-    let mut table = Table::new(locale, Word::ByExternalId, Word::NothingFound, &columns);
-    match engine
-        .queries()
-        .voucher_by_external(place.realm, &id, None)
-        .await
-    {
-        Ok(placed) => {
-            let voucher = placed.voucher.id(place.realm, placed.account).to_string();
-            table.rows.push(vec![
-                Cell::text(context.say(Word::Voucher)),
-                Cell::code(&voucher).to(format!("/console/vouchers/{voucher}")),
-                account(placed.voucher.cvu),
-                locale.money(placed.voucher.amount),
-                locale.time(placed.voucher.at),
-            ]);
+    let mut table = Table::new(locale, Word::ByAnId, Word::NothingFound, &columns);
+    table.rows.extend(found.iter().map(|found| {
+        let (kind, cvu, amount, at) = match found {
+            Found::Voucher(it) => (
+                Word::Voucher,
+                it.voucher.cvu,
+                it.voucher.amount,
+                it.voucher.at,
+            ),
+            Found::Transfer(view) => {
+                let it = &view.transfer;
+                (Word::Transfer, it.from, it.amount, it.created_at)
+            }
+            Found::Case(parked) => {
+                let it = &parked.suspense.cash_in;
+                (Word::Case, it.cvu, it.amount, parked.since)
+            }
+        };
+        let (id, page) = address(place, found);
+        vec![
+            Cell::text(context.say(kind)),
+            Cell::code(&id).to(page),
+            account(cvu),
+            locale.money(amount),
+            locale.time(at),
+        ]
+    }));
+    let table = table.of(&place.title(), place.realm.0);
+    (!table.rows.is_empty()).then_some(Block::Table(table))
+}
+
+/// The id of something found, and the address of its page.
+fn address(place: &TenantRealm, found: &Found) -> (String, String) {
+    let realm = place.realm;
+    let (id, part) = match found {
+        Found::Voucher(it) => (it.voucher.id(realm, it.account).to_string(), "vouchers"),
+        Found::Transfer(it) => (it.transfer.id(realm, it.account).to_string(), "transfers"),
+        Found::Case(parked) => (parked.id(realm).to_string(), "cases"),
+    };
+    let page = format!("/console/{part}/{id}");
+    (id, page)
+}
+
+/// The page of the one transfer or case that an id of the bank names, or of the one voucher that it moved money by.
+fn only(all: &[(&TenantRealm, Vec<Found>)], text: &str) -> Option<String> {
+    let own = |found: &Found| match found {
+        Found::Voucher(it) => it.voucher.external_id.as_ref().map(ExternalId::as_str) == Some(text),
+        Found::Transfer(it) => it.transfer.external_id.as_str() == text,
+        Found::Case(_) => false,
+    };
+    let mut found = all
+        .iter()
+        .flat_map(|(place, found)| found.iter().map(move |it| (*place, it)));
+    let (place, first) = found.next()?;
+    // The vouchers of a transfer are on its page.
+    let belongs = |(of, it): (&TenantRealm, &Found)| match (first, it) {
+        (Found::Transfer(whole), Found::Voucher(it)) => {
+            let id = whole.transfer.id(place.realm, whole.account).to_string();
+            of.realm == place.realm && it.voucher.reference_id.as_ref() == Some(&id)
         }
-        Err(Failure::Rejected(_)) => {}
-        Err(why) => return Err(why.into()),
-    }
-    match engine.queries().transfer_by_external(place.realm, id).await {
-        Ok(transfer) => {
-            let (view, _) = engine.queries().transfer_of(place.realm, transfer).await?;
-            table.rows.push(vec![
-                Cell::text(context.say(Word::Transfer)),
-                Cell::code(transfer).to(format!("/console/transfers/{transfer}")),
-                account(view.transfer.from),
-                locale.money(view.transfer.amount),
-                locale.time(view.transfer.created_at),
-            ]);
-        }
-        Err(Failure::Rejected(_)) => {}
-        Err(why) => return Err(why.into()),
-    }
-    table = table.of(&place.title(), place.realm.0);
-    Ok((!table.rows.is_empty()).then_some(Block::Table(table)))
+        _ => false,
+    };
+    (!own(first) && found.all(belongs)).then(|| address(place, first).1)
 }
 
 /// Adds accounts in which a text occurs; returns whether all accounts were searched.

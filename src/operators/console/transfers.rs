@@ -11,7 +11,7 @@ use caudal_ledger::transfers::TransferStatus;
 
 use super::lists::{asked_page, whole};
 use super::locale::Locale;
-use super::movements::counterparty;
+use super::movements::{counterparty, metadata};
 use super::page_context::{PageContext, TenantRealm};
 use super::places::found;
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, Tone};
@@ -174,7 +174,9 @@ pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
     let locale = context.locale();
     let say = |word| context.say(word);
     let to = body.to.cvu.or(body.to.cbu).or(body.to.alias);
-    let rejection = body.rejection.map(|rejection| rejection.reason);
+    let rejection = body
+        .rejection
+        .map(|it| format!("{} ({})", it.message, it.code));
     let facts = vec![
         (say(Word::Id), Cell::code(&body.id)),
         (say(Word::State), locale.state(body.status)),
@@ -221,6 +223,7 @@ pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
         blocks.push(Block::Facts(say(Word::BankSays).to_owned(), facts));
     }
     blocks.extend(body.decision.map(|decision| decided(context, &decision)));
+    blocks.extend(metadata(context, &body.metadata));
     blocks
 }
 

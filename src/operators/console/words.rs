@@ -162,6 +162,11 @@ texts! {
     Reason = "Motivo", "Reason";
     Description = "Descripción", "Description";
     About = "Corresponde a", "About";
+    Reverses = "Revierte", "Reverses";
+    RelatesTo = "Relacionado con", "Relates to";
+    Reversed = "Revertido", "Reversed";
+    Reversible = "Puede revertirse", "Can be reversed";
+    TenantsData = "Datos del PSP", "The tenant's data";
     By = "Quién", "By";
 
     // Accounts.
@@ -440,12 +445,12 @@ texts! {
     // The search.
     Search = "Buscar", "Search";
     SearchHint = "CVU, alias, CUIT, nombre, id…", "CVU, alias, CUIT, name, id…";
-    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, o por el id de un comprobante, una transferencia, un caso, un webhook o una solicitud.",
-        "Search by CVU, alias, CUIT, name, e-mail, the tenant's code or external id, or by the id of a voucher, a transfer, a case, a webhook or a request.";
+    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, por el id de COELSA o del banco, o por el id de un comprobante, una reserva, una transferencia, un caso, un webhook o una solicitud.",
+        "Search by CVU, alias, CUIT, name, e-mail, the tenant's code or external id, by the id of COELSA or the bank, or by the id of a voucher, a hold, a transfer, a case, a webhook or a request.";
     NothingFound = "No se encontró nada.", "Nothing was found.";
     NotAllRealms = "No se revisó todo; si falta algo, busque en las cuentas del PSP.",
         "Not everything was looked through; if something is missing, search in the accounts of its tenant.";
-    ByExternalId = "Por id externo", "By external id";
+    ByAnId = "Con este id", "With this id";
     OfThisRequest = "Comprobantes de esta solicitud", "Vouchers of this request";
     RightAfter = "Lo que pasó por entonces, de esta solicitud o de otras", "What happened about then, of this request or of others";
     RequestsInLog = "El libro no guarda el id de la solicitud. Aquí está lo que sí lo guarda: la auditoría, las llamadas al banco y los últimos comprobantes de entornos con webhooks. El registro del servicio dice el resto: búsquelo allí con grep.",

@@ -107,6 +107,17 @@ impl<T> Default for Listing<T> {
 }
 
 impl<T> Listing<T> {
+    /// The page of a list of a few rows, which are all on its first page.
+    pub(in crate::engine) fn of_few(rows: Vec<T>, page: &ListPage) -> Self {
+        let total = (1..).zip(&rows).last().map_or(0, |(count, _)| count);
+        let is_first = page.offset == 0 && page.cursor.is_none();
+        Self {
+            items: if is_first { rows } else { Vec::new() },
+            total,
+            ..Self::default()
+        }
+    }
+
     /// The same page with other rows.
     pub fn with<U>(self, items: impl FnOnce(Vec<T>) -> Vec<U>) -> Listing<U> {
         let Ok(page) = self.try_with(|old| Ok::<_, Infallible>(items(old)));

@@ -24,7 +24,7 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         REST => "accounts at rest",
         HOLD | OPEN_HOLD | HOLD_END | HOLD_LIST | HOLD_COUNT => "holds",
         TRANSFER | OPEN_TRANSFER | TRANSFER_EXTERNAL | TRANSFER_LIST | TRANSFER_COUNT
-        | TRANSFER_CALL | TRANSFER_LEFT | ORIGIN => "transfers",
+        | TRANSFER_CALL | TRANSFER_LEFT | TRANSFER_NAME | ORIGIN => "transfers",
         RAIL | BANK_DAY => "movements at the bank",
         CUIT => "accounts by CUIT",
         ROLL => "account sets",

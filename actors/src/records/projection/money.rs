@@ -15,7 +15,7 @@ use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 
 use super::events::{self, EventRow, SubjectNote};
 use super::{InternalLine, Landed, VoucherPlace, books, cases, totals, unbooked, usage};
-use crate::records::keys::{self, Rail};
+use crate::records::keys::{self, Rail, TransferName};
 use crate::records::{account_sets, decode, encode};
 
 /// What of a voucher is reversed: the sum, `i64`, and the sequence of the last reversal, `u64`, both big-endian.
@@ -207,23 +207,8 @@ pub(super) fn transfer(
     let mut before = None;
     let transfer = match &fact {
         TransferFact::Requested(transfer) => {
-            let place = VoucherPlace {
-                account,
-                sequence: number,
-            }
-            .to_bytes();
-            let ordinal = index.next(&keys::transfer_count(realm))?;
-            index.put(&keys::transfer_at(realm, ordinal), &place);
-            index.put(
-                &keys::transfer_external(realm, &transfer.external_id),
-                &place,
-            );
-            if let Some(origin) = transfer.origin {
-                let row = [realm.0.to_be_bytes().as_slice(), &place].concat();
-                index.put(&keys::origin(origin), &row);
-                unbooked::booked(realm, account, origin, number, transfer.tag, index)?;
-            }
-            transfer.clone()
+            requested(realm, account, transfer, index)?;
+            transfer.as_ref().clone()
         }
         _ => {
             let row = index.get(&key)?.ok_or_else(|| {
@@ -231,6 +216,7 @@ pub(super) fn transfer(
             })?;
             let mut transfer: Transfer = decode(&row)?;
             before = Some(transfer.status);
+            named(realm, account, &transfer, &fact, index);
             transfer.apply(&fact, at);
             transfer
         }
@@ -269,6 +255,61 @@ pub(super) fn transfer(
     });
     events::publish(realm, event, index)?;
     ending.map_or(Ok(()), |ending| events::publish(realm, ending, index))
+}
+
+/// The rows by which a transfer is found and listed from its request on.
+fn requested(
+    realm: RealmId,
+    account: AccountNo,
+    transfer: &Transfer,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let number = transfer.sequence;
+    let place = VoucherPlace {
+        account,
+        sequence: number,
+    }
+    .to_bytes();
+    let ordinal = index.next(&keys::transfer_count(realm))?;
+    index.put(&keys::transfer_at(realm, ordinal), &place);
+    let external = keys::transfer_external(realm, &transfer.external_id);
+    index.put(&external, &place);
+    if let Some(origin) = transfer.origin {
+        let row = [realm.0.to_be_bytes().as_slice(), &place].concat();
+        index.put(&keys::origin(origin), &row);
+        unbooked::booked(realm, account, origin, number, transfer.tag, index)?;
+    }
+    Ok(())
+}
+
+/// The rows by which a transfer is found under the ids that the bank gives it by a fact.
+fn named(
+    realm: RealmId,
+    account: AccountNo,
+    before: &Transfer,
+    fact: &TransferFact,
+    index: &mut dyn IndexWriter,
+) {
+    let (TransferFact::Advanced {
+        bank_id, coelsa_id, ..
+    }
+    | TransferFact::Completed { bank_id, coelsa_id }) = fact
+    else {
+        return;
+    };
+    let place = VoucherPlace {
+        account,
+        sequence: before.sequence,
+    };
+    let ids = [
+        (TransferName::Bank, bank_id, &before.bank_id),
+        (TransferName::Rail, coelsa_id, &before.coelsa_id),
+    ];
+    for (kind, id, known) in ids {
+        if let Some(id) = id.as_ref().filter(|_| id != known) {
+            index.put(&keys::transfer_name(realm, kind, id), &place.to_bytes());
+        }
+    }
 }
 
 /// A transfer is a case while it is in `audit`.

@@ -141,7 +141,7 @@ pub fn event(
             Subject::Voucher(Box::new(voucher))
         }
         (None, TRANSFERS) => match decode::<TransferRecord>(&entry.body)?.fact {
-            TransferFact::Requested(transfer) => Subject::Transfer(Box::new(transfer)),
+            TransferFact::Requested(transfer) => Subject::Transfer(transfer),
             TransferFact::Advanced { .. }
             | TransferFact::Completed { .. }
             | TransferFact::Rejected(_)

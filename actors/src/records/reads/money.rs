@@ -3,7 +3,7 @@
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
@@ -11,7 +11,7 @@ use caudal_storage::{Index, Position, SortOrder, StoreError};
 
 use super::{VoucherPlace, under};
 use crate::records::decode;
-use crate::records::keys::{self, Rail};
+use crate::records::keys::{self, Rail, TransferName};
 use crate::records::projection::{Landed, ReversedRow, origin_place};
 
 /// How many keys are read at once.
@@ -174,6 +174,50 @@ pub fn transfer_by_external(
         return Ok(None);
     };
     let place = VoucherPlace::from_bytes(&row)?;
+    Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
+}
+
+/// The transfer to which the bank gave an id of this kind, with its sending account.
+///
+/// # Errors
+/// When the index cannot be read, or a row is damaged.
+pub fn transfer_by_name(
+    store: &dyn Index,
+    realm: RealmId,
+    kind: TransferName,
+    id: &str,
+) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+    let Some(row) = store.get(&keys::transfer_name(realm, kind, id))? else {
+        return Ok(None);
+    };
+    let place = VoucherPlace::from_bytes(&row)?;
+    Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
+}
+
+/// The transfer of which money came back under an id of the rail, with its sending account.
+///
+/// # Errors
+/// When the index cannot be read, or a row is damaged.
+pub fn transfer_by_return(
+    store: &dyn Index,
+    realm: RealmId,
+    id: &str,
+) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+    let Some(Landed {
+        account, sequence, ..
+    }) = landed(store, realm, Rail::Return, id)?
+    else {
+        return Ok(None);
+    };
+    let voucher = super::voucher(store, realm, VoucherPlace { account, sequence })?;
+    let of = voucher.and_then(|voucher| TransferId::parse(voucher.reference_id.as_deref()?));
+    let Some(TransferId(id)) = of else {
+        return Ok(None);
+    };
+    let place = VoucherPlace {
+        account: id.account,
+        sequence: id.sequence,
+    };
     Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
 }
 

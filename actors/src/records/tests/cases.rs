@@ -139,11 +139,11 @@ pub(super) fn facts() -> Vec<CaseFact> {
             case,
             number: 1,
             why: TransferRejection {
-                reason: "closed".into(),
                 bank: Some(BankRefusal {
                     status: 409,
                     body: "{}".into(),
                 }),
+                ..TransferRejection::because("closed".into())
             },
         },
         CaseFact::ReturnRequested {

@@ -85,6 +85,7 @@ fn transfer(to: Destination) -> Transfer {
         updated_at: at(2),
         decision: None,
         resolved: None,
+        metadata: std::collections::BTreeMap::new(),
     }
 }
 
@@ -93,8 +94,8 @@ pub(super) fn transfers() -> Vec<TransferRecord> {
     let alias = Destination::Alias(Alias::parse("bea.prueba").unwrap());
     let (bank_id, coelsa_id) = (Some("1".to_owned()), Some("80V1JXON".to_owned()));
     let facts = [
-        TransferFact::Requested(transfer(key)),
-        TransferFact::Requested(transfer(alias.clone())),
+        TransferFact::Requested(Box::new(transfer(key))),
+        TransferFact::Requested(Box::new(transfer(alias.clone()))),
         TransferFact::Advanced {
             status: TransferStatus::Audit,
             bank_id: bank_id.clone(),
@@ -102,11 +103,11 @@ pub(super) fn transfers() -> Vec<TransferRecord> {
         },
         TransferFact::Completed { bank_id, coelsa_id },
         TransferFact::Rejected(TransferRejection {
-            reason: "no".into(),
             bank: Some(BankRefusal {
                 status: 409,
                 body: "{}".into(),
             }),
+            ..TransferRejection::because("no".into())
         }),
         TransferFact::Reversed {
             coelsa_id: "80V1JXON".into(),
@@ -125,10 +126,10 @@ pub(super) fn transfers() -> Vec<TransferRecord> {
             },
         }),
         TransferFact::Resolved(Box::new(bea())),
-        TransferFact::Requested(Transfer {
+        TransferFact::Requested(Box::new(Transfer {
             resolved: Some(Box::new(bea())),
             ..transfer(alias)
-        }),
+        })),
     ];
     let record = |fact| TransferRecord { transfer: 3, fact };
     facts.into_iter().map(record).collect()

@@ -144,6 +144,7 @@ proptest! {
             description: None,
             expires_at: Some(Timestamp::from_millis(60)),
             capture_tolerance: Some(percent),
+            metadata: std::collections::BTreeMap::new(),
         };
         let opened = account.decide_hold(&order, None, &context()).unwrap().into_inner();
         opened.iter().for_each(|voucher| account.apply_voucher(voucher));

@@ -50,6 +50,7 @@ fn hold(account: &mut Account, centavos: i64, ends: Option<u64>) -> u64 {
         description: None,
         expires_at: ends.map(Timestamp::from_millis),
         capture_tolerance: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     let vouchers = account
         .decide_hold(&order, None, &context())
@@ -87,6 +88,7 @@ fn step(
 
 pub(super) fn send(centavos: i64) -> Send {
     Send {
+        metadata: std::collections::BTreeMap::new(),
         to: Destination::Key(Cbu::parse("2850590940090418135201").unwrap()),
         amount: amount(centavos),
         concept: Concept::Var,
@@ -191,6 +193,7 @@ fn a_hold_whose_time_has_come_is_released_once() {
         description: None,
         expires_at: Some(Timestamp::from_millis(10)),
         capture_tolerance: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     let refused = account.decide_hold(&past, None, &context());
     assert_eq!(refused, Err(Rejection::ExpiryInThePast));
@@ -420,10 +423,7 @@ fn the_state_of_an_account_decides_which_movements_pass() {
             .collect();
         assert_eq!(found, row, "{state}, enabled {enabled}");
     }
-    let why = TransferRejection {
-        reason: "no".into(),
-        bank: None,
-    };
+    let why = TransferRejection::because("no".into());
     let nothing = account().reject(9, why, &context()).unwrap();
     assert!(nothing.is_empty());
 }
@@ -455,6 +455,7 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         description: None,
         expires_at: Some(noon(20)),
         capture_tolerance: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     let ended = account.decide_hold(&hold, None, &on(19));
     assert_eq!(ended, Err(Rejection::ExpiryInThePast));
@@ -468,10 +469,7 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         .decide_request(&send(500), origin(), &on(19))
         .unwrap();
     take(&mut account, &asked);
-    let why = TransferRejection {
-        reason: "no".into(),
-        bank: None,
-    };
+    let why = TransferRejection::because("no".into());
     let back = account.reject(transfer.sequence, why, &on(19)).unwrap();
     take(&mut account, &back);
     assert_eq!(account.usage.used(LimitKind::DailyAmount).number(), 0);

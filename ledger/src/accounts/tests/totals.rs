@@ -76,6 +76,7 @@ fn a_release_gives_back_where_its_hold_was_counted() {
         description: None,
         expires_at: None,
         capture_tolerance: None,
+        metadata: std::collections::BTreeMap::new(),
     };
     let held = account
         .decide_hold(&hold, None, &context("2026-03-30T12:00:00Z"))

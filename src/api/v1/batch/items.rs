@@ -21,7 +21,8 @@ use caudal_ledger::voucher_types::TypeCode;
 use serde_json::value::RawValue;
 
 use super::ITEMS_MAX;
-use crate::v1::vouchers::{DESCRIPTION_MAX, METADATA, details, voucher_id};
+use crate::v1::metadata::METADATA;
+use crate::v1::vouchers::{DESCRIPTION_MAX, details, voucher_id};
 
 /// A batch as it was sent.
 #[derive(Debug)]

@@ -74,7 +74,9 @@ pub(crate) struct Transferencia {
 impl Transferencia {
     /// Renders a transfer.
     pub(crate) fn of(realm: RealmId, view: &TransferView) -> Self {
-        let TransferView { account, transfer } = view;
+        let TransferView {
+            account, transfer, ..
+        } = view;
         let (state, other) = (OperationState::of(transfer), Other::of(transfer));
         let open = transfer.status.is_open();
         Self {
@@ -206,7 +208,9 @@ impl Operacion {
 }
 
 fn sent(realm: RealmId, view: &TransferView) -> Operacion {
-    let TransferView { account, transfer } = view;
+    let TransferView {
+        account, transfer, ..
+    } = view;
     let (kind, state) = (OperationKind::of(transfer), OperationState::of(transfer));
     Operacion {
         id: transfer.id(realm, *account).to_string(),

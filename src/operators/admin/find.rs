@@ -1,0 +1,121 @@
+//! Finds what an id names, in the realms of all tenants.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use caudal_actors::engine::find::Found;
+use caudal_actors::platform::realms;
+use caudal_http::bodies::texts::{Instant, Pesos};
+use caudal_http::errors::ApiError;
+use caudal_http::params::params;
+use caudal_http::query::Query;
+use caudal_http::respond::json;
+use caudal_http::words::Mistake;
+use caudal_ledger::ids::RealmId;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::AdminState;
+use super::shapes::List;
+
+/// The most realms that are searched.
+const REALMS_MAX: usize = 10_000;
+
+/// Something that an id names.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = FoundThing)]
+struct FoundBody {
+    /// `transfer`, `case` (money in suspense) or `voucher`.
+    kind: &'static str,
+    id: String,
+    tenant_id: String,
+    mode: &'static str,
+    cvu: String,
+    amount: Pesos,
+    /// The state of a transfer; null for anything else.
+    status: Option<&'static str>,
+    /// When it was requested or posted, or began to wait.
+    at: Instant,
+}
+
+impl FoundBody {
+    fn of(tenant: &str, realm: RealmId, found: &Found) -> Self {
+        let (kind, id, cvu, amount, at) = match found {
+            Found::Transfer(view) => {
+                let it = &view.transfer;
+                let id = it.id(realm, view.account).to_string();
+                ("transfer", id, it.from, it.amount, it.created_at)
+            }
+            Found::Case(parked) => {
+                let it = &parked.suspense.cash_in;
+                let id = parked.id(realm).to_string();
+                ("case", id, it.cvu, it.amount, parked.since)
+            }
+            Found::Voucher(placed) => {
+                let it = &placed.voucher;
+                let id = it.id(realm, placed.account).to_string();
+                ("voucher", id, it.cvu, it.amount, it.at)
+            }
+        };
+        Self {
+            kind,
+            id,
+            tenant_id: tenant.to_owned(),
+            mode: realm.mode().as_str(),
+            cvu: cvu.to_string(),
+            amount: amount.into(),
+            status: match found {
+                Found::Transfer(view) => Some(view.transfer.status.as_str()),
+                Found::Case(_) | Found::Voucher(_) => None,
+            },
+            at: at.into(),
+        }
+    }
+}
+
+/// The longest id, in characters.
+const ID_MAX: usize = 100;
+
+fn find_id(text: &str) -> Result<String, Mistake> {
+    match text.chars().count() {
+        0 => Err(Mistake::Required),
+        1..=ID_MAX => Ok(text.to_owned()),
+        _ => Err(Mistake::LongText { max: ID_MAX }),
+    }
+}
+
+params! {
+    /// What to find.
+    struct FindParams {
+        /// a tenant's own id (`idExterno`), the id of COELSA or of the bank, or our reference at the bank
+        id: String = required("id", find_id) as String;
+    }
+}
+
+/// Finds what an id names, in the realms of all tenants.
+///
+/// An id of COELSA leads to the money that arrived, to the transfer that left, or to the one of which money came back.
+#[utoipa::path(
+    get,
+    path = "/admin/find",
+    operation_id = "find",
+    tag = "Operation",
+    params(FindParams),
+    responses((status = 200, body = List<FoundBody>))
+)]
+pub(super) async fn find(
+    admin_state: web::Data<AdminState>,
+    query: Query,
+) -> Result<HttpResponse, ApiError> {
+    let FindParams { id } = FindParams::read(query)?;
+    let engine = &admin_state.app.engine;
+    let platform = engine.platform();
+    let mut items = Vec::new();
+    for (tenant, mode) in realms(&platform).take(REALMS_MAX) {
+        let realm = tenant.realm(mode);
+        let found = engine.queries().find(realm, &id).await?;
+        let shown = found.iter().map(|it| FoundBody::of(&tenant.id, realm, it));
+        items.extend(shown);
+    }
+    Ok(json(StatusCode::OK, &List::of(items)))
+}
