@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 METHODS = ("get", "post", "put", "patch", "delete")
-#: The bank calls the one, a reader of server-sent events the other.
+#: The bank calls the one; for the other the clients have a method that is written by hand.
 ASIDE = ("takeBankNotice", "streamEvents")
 #: What is the client's own, and what only a cache has a use for.
 WITHHELD = ("client", "if_none_match")
@@ -79,7 +79,7 @@ def answered(annotation):
 
 def python(document, generated):
     """The methods of the Python client."""
-    imports, modules, methods = set(), [], []
+    imports, modules, methods, awaited = set(), [], [], []
     for _, _, operation in operations(document):
         name, tag = snake(operation["operationId"]), snake(operation["tags"][0])
         source = ast.parse((generated / "api" / tag / f"{name}.py").read_text())
@@ -94,6 +94,7 @@ def python(document, generated):
         call = next(it for it in source.body if isinstance(it, ast.FunctionDef) and it.name == "sync_detailed")
         modules.append((tag, name))
         methods.append(method(name, call, operation))
+        awaited.append(method(name, call, operation, "async ", "await "))
     tags = sorted({tag for tag, _ in modules})
     print('"""Generated from the OpenAPI document: a method for each operation."""\n')
     print("from __future__ import annotations\n\nimport datetime\nfrom typing import Any\n")
@@ -106,6 +107,9 @@ def python(document, generated):
     print('\n\nclass Operations:\n    """The operations of the API."""\n')
     print('    def _call(self, module: Any, **values: Any) -> Any:\n        raise NotImplementedError\n')
     print("\n".join(methods))
+    print('\n\nclass AsyncOperations:\n    """The operations of the API, each to be awaited."""\n')
+    print('    async def _call(self, module: Any, **values: Any) -> Any:\n        raise NotImplementedError\n')
+    print("\n".join(awaited))
     print("\n#: The generated module of each operation, by its name.\nMODULES: dict[str, Any] = {")
     for _, name in modules:
         print(f'    "{name}": {name},')
@@ -116,7 +120,7 @@ def python(document, generated):
     print("}")
 
 
-def method(name, call, operation):
+def method(name, call, operation, begun="", awaited=""):
     """The text of one method."""
     arguments = call.args
     positional = [f"{it.arg}: {ast.unparse(it.annotation)}" for it in arguments.args]
@@ -134,8 +138,8 @@ def method(name, call, operation):
     result = answered(call.returns)
     text = sentence(operation).replace('"""', "'''")
     return (
-        f'    def {name}({head}) -> {result}:\n        """{text}"""\n'
-        f"        return self._call({name}{values})\n"
+        f'    {begun}def {name}({head}) -> {result}:\n        """{text}"""\n'
+        f"        return {awaited}self._call({name}{values})\n"
     )
 
 

@@ -3,6 +3,7 @@
 python walk.py DEV_JSON, where DEV_JSON is the file that `caudal dev` writes into its folder.
 """
 
+import asyncio
 import json
 import os
 import queue
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx
-from caudal_client import Caudal, CaudalError, NoAnswerError, Retries, WebhookVerificationError, verify_webhook
+from caudal_client import AsyncCaudal, Caudal, CaudalError, NoAnswerError, Retries, WebhookVerificationError, verify_webhook
 from caudal_client.generated.models import (
     CreateAccountDto,
     CreateComprobanteDto,
@@ -131,6 +132,39 @@ accounts = [row.cvu for row in api.each(api.list_accounts, limit=1)]
 assert cvu in accounts and bea.cvu in accounts
 assert len(list(api.each(api.list_cuentas, page_size=1, page=1))) == len(accounts)
 assert len(list(api.each(api.list_events, limit=100))) > 5
+
+
+# The same list in one answer, and as a file.
+assert [row["id"] for row in api.rows(api.list_movements, cvu)] == rows
+table = b"".join(api.download("text/csv", api.list_movements, cvu)).decode()
+assert table.count("\n") == len(rows) + 1 and rows[0] in table
+assert failure(lambda: list(api.rows(api.read_balance, cvu)), CaudalError).status == 406
+
+# Events as they happen, after the last that was read.
+last = list(api.each(api.list_events, types="voucher.created"))[-2]
+assert next(api.events(after=last.id, types=["voucher.created"])).id != last.id
+
+
+async def awaited():
+    """The same without threads: operations, pages, rows, files and events."""
+    async with AsyncCaudal(dev["url"], dev["testKey"]) as client:
+        assert (await client.read_balance(cvu)).held == "0.00"
+        assert [row.id async for row in client.each(client.list_movements, cvu, limit=1)] == rows
+        assert [row["id"] async for row in client.rows(client.list_movements, cvu)] == rows
+        parts = [part async for part in client.download("text/csv", client.list_movements, cvu)]
+        assert b"".join(parts).decode() == table
+        async for event in client.events(after=last.id, types=["voucher.created"]):
+            assert event.data.cvu and event.id != last.id
+            break
+        try:
+            await client.create_hold(cvu, body=CreateHoldDto(amount="9999999", id_externo=f"{run}-much"))
+        except CaudalError as why:
+            assert why.code == "insufficient_funds"
+        else:
+            raise AssertionError("it did not fail")
+
+
+asyncio.run(awaited())
 
 
 class Trouble(httpx.BaseTransport):

@@ -111,6 +111,23 @@ let events = 0;
 for await (const _ of api.each("listEvents", { limit: 100 })) events += 1;
 assert.ok(events > 5);
 
+// The same list in one answer, and as a file.
+const inOne: string[] = [];
+for await (const row of api.rows("listMovements", { cvu })) inOne.push(row.id);
+assert.deepEqual(inOne, rows);
+const csv = await new Response(await api.download("text/csv", "listMovements", { cvu })).text();
+assert.equal(csv.split("\n").length, rows.length + 2);
+await assert.rejects(api.download("text/csv", "readBalance", { cvu }), (why: CaudalError) => why.status === 406);
+
+// Events as they happen, after the last that was read.
+const known: string[] = [];
+for await (const row of api.each("listEvents", { types: "voucher.created" })) known.push(row.id);
+const after = known.at(-2)!;
+for await (const event of api.events({ after, types: ["voucher.created"] })) {
+  assert.equal(event.id, known.at(-1));
+  break;
+}
+
 // A service in trouble, before the real one: what may be sent again is, under the same name; what may not is not.
 const keys: (string | undefined)[] = [];
 const trouble = (statuses: number[], headers: Record<string, string> = {}, code = "overloaded") =>

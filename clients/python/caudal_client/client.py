@@ -1,37 +1,23 @@
-"""The client: what all operations share."""
+"""The client."""
 
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from inspect import signature
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from contextlib import closing
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import httpx
 
+from .calls import NDJSON, Answer, Call, EventReader, Rows, module_of, next_page
 from .errors import CaudalError, NoAnswerError
 from .generated import Client
-from .nodes import Nodes, Route
-from .operations import MODULES, Operations
+from .nodes import Nodes
+from .operations import Operations
 from .retries import Retries
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Answer(Generic[T]):
-    """An answer with what its headers say.
-
-    replayed: Whether this is the answer of an earlier request with the same key or `id_externo`.
-    """
-
-    data: T
-    status: int
-    headers: httpx.Headers
-    replayed: bool
 
 
 class _Page(Protocol[T]):
@@ -56,9 +42,8 @@ class Caudal(Operations):
         timeout: float = 30.0,
         transport: httpx.BaseTransport | None = None,
     ):
-        self._retries = retries
-        self._nodes = Nodes(url)
-        self._generated = Client(base_url=self._nodes.urls[0], raise_on_unexpected_status=True)
+        self._shared = (Nodes(url), retries)
+        self._generated = Client(base_url=self._shared[0].urls[0], raise_on_unexpected_status=True)
         # Redirects are not followed: the key goes to the given URLs only.
         self._http = httpx.Client(
             headers={"x-api-key": key}, timeout=timeout, transport=transport, follow_redirects=False
@@ -76,10 +61,7 @@ class Caudal(Operations):
 
     def answer(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Answer[T]:
         """Calls an operation of this client, and gives its answer with the headers."""
-        name = operation.__name__
-        if name not in MODULES:
-            raise TypeError(f"{name} is no operation of the API")
-        return self._answer(MODULES[name], args, dict(kwargs))
+        return self._answer(module_of(operation), args, dict(kwargs))
 
     @overload
     def each(self, operation: Callable[P, list[T]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T]: ...
@@ -89,47 +71,80 @@ class Caudal(Operations):
 
     def each(self, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
         """All rows of a list from the beginning or from `cursor`, page after page as they are taken."""
-        while True:
-            page = self.answer(operation, *args, **kwargs)
+        asked: dict[str, Any] | None = kwargs
+        while asked is not None:
+            page = self.answer(operation, *args, **asked)
             yield from page.data if isinstance(page.data, list) else page.data.items
-            cursor = page.headers.get("X-Next-Cursor")
-            if cursor is None:
-                return
-            # The cursor stands for where the page began, too.
-            begins = ("offset", "after", "page", "page_number")
-            kwargs = {name: value for name, value in kwargs.items() if name not in begins}
-            kwargs["cursor"] = cursor
+            asked = next_page(page, asked)
+
+    def rows(self, operation: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Iterator[dict[str, Any]]:
+        """All rows of a list in one answer, each as a dict with the names of the API. Raises NoAnswerError if the answer
+        is cut."""
+        rows = Rows()
+        with closing(self._open(Call(module_of(operation), args, dict(kwargs), self._shared, NDJSON))) as response:
+            for line in _sent(response.iter_lines()):
+                row = rows.take(line)
+                if row is not None:
+                    yield row
+        rows.end()
+
+    def download(self, accept: str, operation: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Iterator[bytes]:
+        """The answer of an operation in another form than JSON, for instance `text/csv` or `application/pdf`. Raises
+        NoAnswerError if the answer is cut."""
+        call = Call(module_of(operation), args, dict(kwargs), self._shared, accept)
+        with closing(self._open(call)) as response:
+            yield from _sent(response.iter_bytes())
+
+    def events(self, *, after: str | None = None, types: Sequence[str] = ()) -> Iterator[Any]:
+        """Events as they happen, after the one with the id `after` or from now on, without end. A stream that is cut is
+        opened again after its last event."""
+        reader = EventReader(after)
+        while True:
+            with closing(self._open(Call.to_stream(reader.after, types, self._shared))) as response:
+                try:
+                    for line in response.iter_lines():
+                        event = reader.take(line)
+                        if event is not None:
+                            yield event
+                except httpx.TransportError:
+                    pass
+            time.sleep(reader.pause)
 
     def _call(self, module: Any, **values: Any) -> Any:
         return self._answer(module, (), values).data
 
     def _answer(self, module: Any, args: tuple[Any, ...], values: dict[str, Any]) -> Answer[Any]:
-        """Sends a request until it is answered. A POST that takes an `Idempotency-Key` gets one, unless it has one or
-        an `id_externo` already, so that it can be sent again."""
-        named = bool(getattr(values.get("body"), "id_externo", None))
-        is_try = values.get("dry_run") is True
-        key = values.get("idempotency_key") or None
-        if key is None and "idempotency_key" in signature(module._get_kwargs).parameters and not named and not is_try:
-            key = values["idempotency_key"] = str(uuid.uuid4())
-        request = module._get_kwargs(*args, **values)
-        repeatable = request["method"] == "get" or key is not None or named or is_try
-        path, route = request.pop("url"), Route(self._nodes)
-        attempt, begun = 1, time.monotonic()
+        call = Call(module, args, values, self._shared)
         while True:
             failure: CaudalError | NoAnswerError
             try:
-                response = self._http.request(url=route.url + path, **request)
+                response = self._http.request(url=call.url, **call.request)
                 if response.is_success:
-                    route.answered()
-                    data = module._parse_response(client=self._generated, response=response)
-                    replayed = response.headers.get("Idempotent-Replayed") == "true"
-                    return Answer(data, response.status_code, response.headers, replayed)
-                failure = CaudalError(response, key)
+                    return call.answer(response, self._generated)
+                failure = CaudalError(response, call.key)
             except httpx.TransportError as why:
-                failure = NoAnswerError(why, key)
-            further = route.goes_on(failure)
-            pause = self._retries.before(failure, repeatable, attempt, time.monotonic() - begun, further)
-            if pause is None:
-                raise failure
-            time.sleep(pause)
-            attempt += 0 if further else 1
+                failure = NoAnswerError(why, call.key)
+            time.sleep(call.pause(failure))
+
+    def _open(self, call: Call) -> httpx.Response:
+        """A response that is a success, before its body is read."""
+        while True:
+            failure: CaudalError | NoAnswerError
+            try:
+                request = self._http.build_request(url=call.url, **call.request)
+                response = self._http.send(request, stream=True)
+                if response.is_success:
+                    call.answered()
+                    return response
+                response.read()
+                failure = CaudalError(response, call.key)
+            except httpx.TransportError as why:
+                failure = NoAnswerError(why, call.key)
+            time.sleep(call.pause(failure))
+
+
+def _sent(parts: Iterator[T]) -> Iterator[T]:
+    try:
+        yield from parts
+    except httpx.TransportError as why:
+        raise NoAnswerError(why) from why

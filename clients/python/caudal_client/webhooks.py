@@ -35,6 +35,10 @@ def verify_webhook(secret: str, headers: Headers, body: bytes | str) -> Any:
 
     Gives an object of the class of its type, for instance `VoucherCreatedEvent`. Raises WebhookVerificationError.
     """
-    event = Webhook(secret).verify(body, {name.lower(): value for name, value in headers.items()})
-    kind = EVENTS.get(event["type"])
-    return kind.from_dict(event) if kind else UnknownEvent(event["type"], event)
+    return event_of(Webhook(secret).verify(body, {name.lower(): value for name, value in headers.items()}))
+
+
+def event_of(body: dict[str, Any]) -> Any:
+    """The object of an event, of the class of its type."""
+    kind = EVENTS.get(body["type"])
+    return kind.from_dict(body) if kind else UnknownEvent(body["type"], body)

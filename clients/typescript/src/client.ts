@@ -1,12 +1,14 @@
 // The client: every operation as a method, and what all of them share.
 
 import { randomUUID } from "node:crypto";
+import { clearTimeout, setTimeout as setTimer } from "node:timers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CaudalError, NoAnswerError } from "./errors.js";
 import { operations as table } from "./generated/operations.js";
 import type { operations } from "./generated/schema.js";
 import { Nodes, Route } from "./nodes.js";
 import { pauseBefore, type Retries, USUAL } from "./retries.js";
+import type { Event } from "./webhooks.js";
 
 /** The name of an operation, as the API's document has it. */
 export type OperationName = keyof typeof table;
@@ -82,6 +84,25 @@ interface Loose {
   [parameter: string]: unknown;
 }
 
+/** Which events a stream has. */
+export interface EventsAsked {
+  /** The id of the event after which it begins; when absent, it begins now. */
+  after?: string;
+  /** The types; all when absent. */
+  types?: readonly string[];
+  signal?: AbortSignal;
+}
+
+interface Request {
+  path: string;
+  method: string;
+  key: string | undefined;
+  repeatable: boolean;
+  headers: Record<string, string>;
+  signal: AbortSignal | undefined;
+  body: string | null;
+}
+
 /** A client of one realm: a tenant's live or test mode, as the key is. */
 export interface Caudal extends Methods {}
 
@@ -102,7 +123,18 @@ export class Caudal {
    * @throws {NoAnswerError} No attempt was answered.
    */
   async answer<N extends OperationName>(name: N, ...[input]: Arguments<N>): Promise<Answer<Output<N>>> {
-    const { path, method, key, repeatable, body, headers, signal } = this.#request(name, (input ?? {}) as Loose);
+    const request = this.#request(name, (input ?? {}) as Loose, "application/json");
+    const { taken, response } = await this.#send(request, async (response) => {
+      const text = await response.text();
+      return (text === "" ? undefined : JSON.parse(text)) as Output<N>;
+    });
+    const replayed = response.headers.get("Idempotent-Replayed") === "true";
+    return { data: taken, status: response.status, headers: response.headers, replayed };
+  }
+
+  /** Sends a request until it is answered; `take` gets what it can of a success within the time of an attempt. */
+  async #send<D>(request: Request, take: (response: Response) => D | Promise<D>): Promise<{ taken: D; response: Response }> {
+    const { path, method, key, repeatable, body, headers, signal } = request;
     const { retries, timeoutMs } = this.#options;
     const ask = this.#options.fetch ?? fetch;
     const route = new Route(this.#nodes);
@@ -110,22 +142,23 @@ export class Caudal {
     for (let attempt = 1; ; ) {
       signal?.throwIfAborted();
       let failure: CaudalError | NoAnswerError;
+      const limit = new AbortController();
+      const timer = setTimer(() => limit.abort(new Error(`nothing came within ${timeoutMs} ms`)), timeoutMs);
       try {
-        const limit = AbortSignal.timeout(timeoutMs);
-        const within = signal ? AbortSignal.any([signal, limit]) : limit;
+        const within = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
         // Redirects are not followed: the key goes to the given URLs only.
         const response = await ask(route.url + path, { method, headers, body, signal: within, redirect: "manual" });
-        const text = await response.text();
         if (response.ok) {
+          const taken = await take(response);
           route.answered();
-          const data = (text === "" ? undefined : JSON.parse(text)) as Output<N>;
-          const replayed = response.headers.get("Idempotent-Replayed") === "true";
-          return { data, status: response.status, headers: response.headers, replayed };
+          return { taken, response };
         }
-        failure = new CaudalError(response, text, key);
+        failure = new CaudalError(response, await response.text(), key);
       } catch (cause) {
         signal?.throwIfAborted();
         failure = new NoAnswerError(cause, key);
+      } finally {
+        clearTimeout(timer);
       }
       const further = route.goesOn(failure);
       const elapsedMs = performance.now() - begun;
@@ -151,7 +184,69 @@ export class Caudal {
     }
   }
 
-  #request(name: OperationName, input: Loose) {
+  /**
+   * All rows of a list in one answer.
+   *
+   * @throws {NoAnswerError} The answer was cut.
+   */
+  async *rows<N extends ListName>(name: N, ...[input]: Arguments<N>): AsyncGenerator<Item<N>, void, undefined> {
+    const request = this.#request(name, (input ?? {}) as Loose, "application/x-ndjson");
+    const { response } = await this.#send(request, () => undefined);
+    // The last line is a summary; a voucher or an account has other fields.
+    for await (const line of lines(response)) {
+      const row = JSON.parse(line) as Item<N> | { summary: unknown };
+      if (Object.keys(row as object).join() === "summary") return;
+      yield row as Item<N>;
+    }
+    throw new NoAnswerError(new Error("the answer was cut"));
+  }
+
+  /**
+   * The answer of an operation in another form than JSON, for instance `text/csv` or `application/pdf`. Reading it fails if
+   * it is cut.
+   */
+  async download<N extends OperationName>(accept: string, name: N, ...[input]: Arguments<N>): Promise<ReadableStream<Uint8Array>> {
+    const request = this.#request(name, (input ?? {}) as Loose, accept);
+    const { response } = await this.#send(request, () => undefined);
+    return response.body ?? new Blob().stream();
+  }
+
+  /**
+   * Events as they happen, after the one with the id `after` or from now on, without end. A stream that is cut is opened
+   * again after its last event.
+   */
+  async *events(asked: EventsAsked = {}): AsyncGenerator<Event, void, undefined> {
+    const { types, signal } = asked;
+    let [after, pause] = [asked.after, 2000];
+    for (;;) {
+      const query = new URLSearchParams();
+      if (types !== undefined && types.length > 0) query.set("types", types.join());
+      if (after !== undefined) query.set("after", after);
+      const headers = { "x-api-key": this.#options.key, accept: "text/event-stream" };
+      const path = `/v1/events/stream?${query}`;
+      const request = { path, method: "GET", key: undefined, repeatable: true, headers, signal, body: null };
+      const { response } = await this.#send(request, () => undefined);
+      let [id, data]: (string | undefined)[] = [];
+      try {
+        for await (const line of lines(response)) {
+          const [, name, value] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+          if (name === "id") id = value;
+          else if (name === "data") data = value;
+          else if (name === "retry") pause = Number(value);
+          if (line !== "") continue;
+          const event = data;
+          [after, id, data] = [id ?? after, undefined, undefined];
+          if (event !== undefined) yield JSON.parse(event) as Event;
+        }
+      } catch (cause) {
+        signal?.throwIfAborted();
+        if (!(cause instanceof NoAnswerError)) throw cause;
+      }
+      await sleep(pause, undefined, signal ? { signal } : {});
+    }
+  }
+
+  #request(name: OperationName, input: Loose, accept: string): Request {
     const { method, path, takesKey } = table[name] as { method: string; path: string; takesKey: boolean };
     const { body, idempotencyKey, ifMatch, signal, ...parameters } = input;
     const filled = path.replace(/\{(\w+)\}/g, (_, part: string) => {
@@ -167,7 +262,7 @@ export class Caudal {
     const isTry = parameters["dryRun"] === true;
     const named = typeof body === "object" && body !== null && "idExterno" in body && body.idExterno != null;
     const key = idempotencyKey ?? (takesKey && !named && !isTry ? randomUUID() : undefined);
-    const headers: Record<string, string> = { "x-api-key": this.#options.key, accept: "application/json" };
+    const headers: Record<string, string> = { "x-api-key": this.#options.key, accept };
     if (body !== undefined) headers["content-type"] = "application/json";
     if (key !== undefined) headers["Idempotency-Key"] = key;
     if (ifMatch !== undefined) headers["If-Match"] = ifMatch;
@@ -175,6 +270,26 @@ export class Caudal {
     const target = query.size === 0 ? filled : `${filled}?${query}`;
     return { path: target, method, key, repeatable, headers, signal, body: body === undefined ? null : JSON.stringify(body) };
   }
+}
+
+/** The lines of an answer, as they come. */
+async function* lines(response: Response): AsyncGenerator<string, void, undefined> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const part = await reader?.read();
+      if (part === undefined || part.done) break;
+      const whole = (rest + part.value).split("\n");
+      rest = whole.pop() ?? "";
+      yield* whole;
+    }
+  } catch (cause) {
+    throw new NoAnswerError(cause);
+  } finally {
+    await reader?.cancel().catch(() => undefined);
+  }
+  if (rest !== "") yield rest;
 }
 
 for (const name of Object.keys(table) as OperationName[]) {

@@ -2,7 +2,7 @@
 // their end, and webhooks verified.
 
 export { Caudal } from "./client.js";
-export type { Answer, CaudalOptions, Input, Item, ListName, OperationName, Output } from "./client.js";
+export type { Answer, CaudalOptions, EventsAsked, Input, Item, ListName, OperationName, Output } from "./client.js";
 export { CaudalError, NoAnswerError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export type { Retries } from "./retries.js";
