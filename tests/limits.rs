@@ -247,3 +247,35 @@ async fn a_tenant_has_limits_over_the_sum_of_its_accounts() {
         .is(400);
     service.verified().await;
 }
+
+#[actix_web::test]
+async fn limits_of_a_type_hold_for_postings_at_once_for_batches_and_after_a_restart() {
+    let (mut service, cvu, _) = funded().await;
+    let limits = json!({"limits": {"dailyAmount": "100.00"}});
+    let path = "/v1/voucher-types/OUT";
+    service.a.patch(path, &limits).await.is(200);
+    let calls: Vec<_> = (0..32)
+        .map(|n| {
+            service
+                .a
+                .voucher(&cvu, "OUT", "7.00", &format!("at-once-{n}"))
+        })
+        .collect();
+    let calls = calls.into_iter().map(|call| async { call.await.status });
+    let statuses = futures_util::future::join_all(calls).await;
+    let posted = statuses.iter().filter(|status| **status == 201).count();
+    assert_eq!(posted, 14, "14 times 7.00 are within 100.00: {statuses:?}");
+    let item =
+        |id: &str| json!({"cvu": cvu, "voucherTypeCode": "OUT", "amount": "1.00", "idExterno": id});
+    let items = ["b-1", "b-2", "b-3"].map(item);
+    let batch = json!({"items": items});
+    let done = service.a.post("/v1/comprobantes/batch", &batch).await;
+    let done = done.is(200)["results"].clone();
+    let codes = [0, 1, 2].map(|n: usize| done[n]["error"]["code"].clone());
+    assert_eq!(codes, [json!(null), json!(null), json!("limit_exceeded")]);
+    service.restart().await;
+    let refused = service.a.voucher(&cvu, "OUT", "0.01", "after").await;
+    let refused = refused.refused(400, "limit_exceeded");
+    assert_eq!(refused["details"]["used"], "100.00");
+    service.verified().await;
+}

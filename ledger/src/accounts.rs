@@ -38,7 +38,7 @@ use crate::time::Timestamp;
 use crate::transfers::{TransferFact, TransferRecord};
 use crate::vouchers::Voucher;
 
-pub use movements::Movement;
+pub use movements::{Movement, within_type_limits};
 pub use shapes::{
     Account, BankAnswer, Context, HOLDERS_MAX, Holder, Identity, Movements, Pending, ProfileOrder,
     Status, Suspension, SuspensionCode, Terms,
@@ -87,6 +87,7 @@ impl Account {
             hash: Digest::default(),
             last_movement_at: None,
             usage: Usage::default(),
+            temporary_limits: None,
             fees: Vec::new(),
             names,
             cvu_name: None,
@@ -115,7 +116,7 @@ impl Account {
                     code: *code,
                 };
                 let suspended = self.open_for_changes()? == Status::Suspended;
-                Ok(if suspended { Vec::new() } else { vec![fact] })
+                Ok(unless(suspended, fact))
             }
             ProfileOrder::Reactivate if self.open_for_changes()? == Status::Suspended => {
                 Ok(vec![AccountFact::Reactivated])
@@ -136,18 +137,21 @@ impl Account {
             ProfileOrder::ChangeLimits(change) => {
                 self.open_for_changes()?;
                 let limits = self.limits.changed(*change);
-                let fact = AccountFact::LimitsChanged(limits);
-                Ok(if limits == self.limits {
-                    Vec::new()
-                } else {
-                    vec![fact]
-                })
+                let same = limits == self.limits;
+                Ok(unless(same, AccountFact::LimitsChanged(limits)))
+            }
+            ProfileOrder::SetTemporaryLimits(limits) => {
+                self.open_for_changes()?;
+                let same = *limits == self.temporary_limits;
+                Ok(unless(
+                    same,
+                    AccountFact::TemporaryLimitsSet(limits.clone()),
+                ))
             }
             ProfileOrder::ChangeFees(fees) => {
                 self.open_for_changes()?;
                 let same = *fees == self.fees;
-                let fact = AccountFact::FeesChanged(fees.clone());
-                Ok(if same { Vec::new() } else { vec![fact] })
+                Ok(unless(same, AccountFact::FeesChanged(fees.clone())))
             }
             ProfileOrder::SetEnabled(_) | ProfileOrder::Open { .. }
                 if self.status == Status::Void =>
@@ -157,11 +161,7 @@ impl Account {
             // The switch belongs to the wallet account, whatever becomes of its CVU.
             ProfileOrder::SetEnabled(enabled) => {
                 let fact = AccountFact::EnabledChanged { enabled: *enabled };
-                Ok(if *enabled == self.enabled {
-                    Vec::new()
-                } else {
-                    vec![fact]
-                })
+                Ok(unless(*enabled == self.enabled, fact))
             }
             ProfileOrder::ChangeParticulars(change) => self.decide_particulars(change),
             ProfileOrder::GetCvu {
@@ -439,6 +439,11 @@ impl Account {
         }
         self.holds.insert(hold.sequence, hold);
     }
+}
+
+/// A fact, unless it is so already.
+fn unless(same: bool, fact: AccountFact) -> Vec<AccountFact> {
+    if same { Vec::new() } else { vec![fact] }
 }
 
 #[cfg(test)]

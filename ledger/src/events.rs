@@ -183,7 +183,9 @@ impl EventKind {
             AccountFact::Reactivated | AccountFact::Reopened { .. } => {
                 Some(Self::AccountReactivated)
             }
-            AccountFact::LimitsChanged(_) => Some(Self::AccountLimitsUpdated),
+            AccountFact::LimitsChanged(_) | AccountFact::TemporaryLimitsSet(_) => {
+                Some(Self::AccountLimitsUpdated)
+            }
             AccountFact::EnabledChanged { enabled: true } => Some(Self::AccountEnabled),
             AccountFact::EnabledChanged { enabled: false } => Some(Self::AccountDisabled),
             AccountFact::EnrolmentChanged { .. } => Some(Self::AccountRemunerationUpdated),
@@ -291,7 +293,8 @@ impl EventKind {
             RealmFact::VoucherTypeCreated(_) => Some(Self::VoucherTypeCreated),
             RealmFact::VoucherTypeToggled { .. }
             | RealmFact::VoucherTypeAccountSet { .. }
-            | RealmFact::VoucherTypeToleranceSet { .. } => Some(Self::VoucherTypeUpdated),
+            | RealmFact::VoucherTypeToleranceSet { .. }
+            | RealmFact::VoucherTypeLimitsSet { .. } => Some(Self::VoucherTypeUpdated),
             RealmFact::VoucherTypeRemoved { .. } => Some(Self::VoucherTypeRemoved),
             RealmFact::EventRules { .. } => None,
         }

@@ -14,7 +14,7 @@ use crate::cvu::Cvu;
 use crate::fees::FeeRule;
 use crate::ids::AccountNo;
 use crate::kyc::Kyc;
-use crate::limits::{Limits, TotalLimits};
+use crate::limits::{Limits, TemporaryLimits, TotalLimits};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
 use crate::tenants::{ApiKey, BankRelation, Mode, Policy, RealmState, Tenant};
@@ -139,6 +139,8 @@ pub enum AccountFact {
         /// Its alias now; `None` when it has none.
         alias: Option<Alias>,
     },
+    /// Limits that go before the account's own until an instant were set, in place of earlier ones; `None` ends them.
+    TemporaryLimitsSet(Option<Box<TemporaryLimits>>),
 }
 
 /// A new wallet account.
@@ -223,6 +225,13 @@ pub enum RealmFact {
         code: TypeCode,
         /// Percent of the hold; `None` for nothing.
         percent: Option<u8>,
+    },
+    /// The limits of each account on the vouchers of a type changed.
+    VoucherTypeLimitsSet {
+        /// The code of the type.
+        code: TypeCode,
+        /// All of its limits after the change.
+        limits: Limits,
     },
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A kind of limit is a row of [`LimitKind`]. Bodies, documents, pages, rows on disk and models iterate over the table.
 
+mod levels;
 mod total;
 mod usage;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
 
+pub use levels::{Breach, Level, Levels, TemporaryLimits};
 pub use total::{TotalLimits, TotalLimitsChange, TotalUsage};
 pub use usage::{Counter, Usage};
 
@@ -101,6 +103,17 @@ kinds! {
     /// The largest total to which a tenant's credit or an internal transfer may raise the balance. It never refuses
     /// money from the bank.
     MaxBalance = 6 "maxBalance" "max_balance" Balance Amount Incoming;
+    /// The most that one movement may bring in. Like all limits on money that comes in, it never refuses money from the
+    /// bank, which counts towards them all the same.
+    MaxPerIncoming = 7 "maxPerIncoming" "max_per_incoming" Transaction Amount Incoming;
+    /// The most that may come in in a business day.
+    DailyIncoming = 8 "dailyIncoming" "daily_incoming" Day Amount Incoming;
+    /// The most that may come in in a calendar month.
+    MonthlyIncoming = 9 "monthlyIncoming" "monthly_incoming" Month Amount Incoming;
+    /// The most that may come in and go out together in a business day.
+    DailyGross = 10 "dailyGross" "daily_gross" Day Amount Gross;
+    /// The most that may come in and go out together in a calendar month.
+    MonthlyGross = 11 "monthlyGross" "monthly_gross" Month Amount Gross;
 }
 
 impl LimitKind {
@@ -109,12 +122,37 @@ impl LimitKind {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// Whether movements are counted for this kind over a period of days.
-    pub const fn is_counted(self) -> bool {
+    /// Whether the limit is on what moves in a period of days.
+    pub const fn has_usage(self) -> bool {
         match self.window() {
             Window::Day | Window::Month => true,
             Window::Transaction | Window::Balance | Window::Minute => false,
         }
+    }
+
+    /// Whether movements are counted for this kind itself; the usage of the others follows from those that are.
+    pub const fn is_counted(self) -> bool {
+        self.has_usage() && self.sum_of().is_none()
+    }
+
+    /// The kinds whose usage together is that of this one; `None` for a kind with a counter of its own, or without usage.
+    const fn sum_of(self) -> Option<[Self; 2]> {
+        match (self.flow(), self.window()) {
+            (Flow::Gross, Window::Day) => Some([Self::DailyAmount, Self::DailyIncoming]),
+            (Flow::Gross, Window::Month) => Some([Self::MonthlyAmount, Self::MonthlyIncoming]),
+            (Flow::Gross, Window::Transaction | Window::Balance | Window::Minute)
+            | (Flow::Outgoing | Flow::Incoming, _) => None,
+        }
+    }
+
+    /// Whether bodies have the kind where no level sets it, too: the kinds of the interface's `LimitsSnapshot`.
+    pub const fn is_always_shown(self) -> bool {
+        self.code() <= Self::MaxBalance.code()
+    }
+
+    /// Whether a voucher type may set it: the limits of a type are on its own vouchers, whatever their direction.
+    pub fn is_of_types(self) -> bool {
+        self.flow() == Flow::Outgoing
     }
 
     /// A number of centavos or movements, by the unit of the kind; `None` for a count below 0.
@@ -148,8 +186,10 @@ pub enum Unit {
 pub enum Flow {
     /// Money that leaves the account.
     Outgoing,
-    /// Money that comes in.
+    /// Money that comes in. What the account gets back does not: a refund, a release, a transfer that returned, a fee.
     Incoming,
+    /// Both together.
+    Gross,
 }
 
 /// One value for each kind of limit.
@@ -188,6 +228,17 @@ impl Limits {
     #[must_use]
     pub fn changed(self, change: LimitsChange) -> Self {
         Self(PerKind::of(|kind| change.get(kind).over(self.get(kind))))
+    }
+
+    /// These limits, and for the kinds that they do not set, those of another level.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self(PerKind::of(|kind| self.get(kind).or(other.get(kind))))
+    }
+
+    /// Whether none is set.
+    pub fn are_none(&self) -> bool {
+        self.set().next().is_none()
     }
 
     /// The limits that are set, in the order of the table.
@@ -292,61 +343,6 @@ impl LimitsChange {
             *self.0.get_mut(kind) = change;
         }
         self
-    }
-}
-
-/// The level at which a limit is set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// The account itself sets it.
-    Account,
-    /// The tenant sets it for its accounts.
-    Psp,
-    /// The platform sets it for tenants that set none.
-    Platform,
-    /// No level sets it.
-    None,
-}
-
-impl Level {
-    /// Every level, the nearest first.
-    pub const ALL: [Self; 4] = [Self::Account, Self::Psp, Self::Platform, Self::None];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Account => "account",
-            Self::Psp => "psp",
-            Self::Platform => "platform",
-            Self::None => "none",
-        }
-    }
-}
-
-/// The levels of inheritance: account, then PSP, then platform.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Levels {
-    /// The account's own limits.
-    pub account: Limits,
-    /// The limits of its tenant.
-    pub psp: Limits,
-    /// The limits of the platform.
-    pub platform: Limits,
-}
-
-impl Levels {
-    /// The effective limit of a kind and the level that sets it.
-    pub fn effective(&self, kind: LimitKind) -> (Option<Quantity>, Level) {
-        let levels = [
-            (&self.account, Level::Account),
-            (&self.psp, Level::Psp),
-            (&self.platform, Level::Platform),
-        ];
-        levels
-            .into_iter()
-            .find_map(|(limits, level)| limits.get(kind).map(|value| (Some(value), level)))
-            .unwrap_or((None, Level::None))
     }
 }
 
@@ -461,6 +457,14 @@ impl Quantity {
         }
     }
 
+    /// The sum, or the end of the range, which is far above every limit that can be set.
+    fn plus_at_most(self, more: Self) -> Self {
+        self.plus(more).unwrap_or(match self.unit() {
+            Unit::Amount => Self::Money(Money::from_centavos(i64::MAX)),
+            Unit::Count => Self::Count(u64::MAX),
+        })
+    }
+
     /// The rest, at least 0.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
@@ -478,82 +482,6 @@ impl Quantity {
     }
 }
 
-/// A limit that a movement would exceed, with its figures.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Breach {
-    /// The limit's name on the wire.
-    pub limit: &'static str,
-    /// The level that sets it.
-    pub level: Level,
-    /// The period over which it counts.
-    pub window: Window,
-    /// The most it allows.
-    pub maximum: Quantity,
-    /// How much of it was used before.
-    pub used: Quantity,
-    /// How much the movement would add.
-    pub requested: Quantity,
-    /// How much of it is left, at least 0.
-    pub remaining: Quantity,
-    /// When its period begins anew; `None` for a limit without a period.
-    pub resets_at: Option<Timestamp>,
-}
-
-impl Levels {
-    /// Whether an amount may go out at an instant.
-    ///
-    /// # Errors
-    /// The first limit that it would exceed, in the order of the table.
-    pub fn outgoing(&self, usage: &Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
-        let (usage, today) = (usage.at(now), now.business_day());
-        let mut kinds = LimitKind::ALL.into_iter();
-        kinds.try_for_each(|kind| match kind.flow() {
-            Flow::Outgoing => self.allows(kind, usage.used(kind), amount, || {
-                kind.window().resets_at(today)
-            }),
-            Flow::Incoming => Ok(()),
-        })
-    }
-
-    /// Whether a credit that is not the bank's may be added to a total.
-    ///
-    /// # Errors
-    /// The limit on the balance, when the credit would exceed it.
-    pub fn incoming(&self, total: Money, amount: Amount) -> Result<(), Breach> {
-        let mut kinds = LimitKind::ALL.into_iter();
-        kinds.try_for_each(|kind| match kind.flow() {
-            Flow::Incoming => self.allows(kind, Quantity::Money(total), amount, || None),
-            Flow::Outgoing => Ok(()),
-        })
-    }
-
-    fn allows(
-        &self,
-        kind: LimitKind,
-        used: Quantity,
-        amount: Amount,
-        resets_at: impl FnOnce() -> Option<Timestamp>,
-    ) -> Result<(), Breach> {
-        let (Some(maximum), level) = self.effective(kind) else {
-            return Ok(());
-        };
-        let requested = kind.counted(amount);
-        if used.plus(requested).is_some_and(|sum| sum <= maximum) {
-            return Ok(());
-        }
-        Err(Breach {
-            limit: kind.name(),
-            level,
-            window: kind.window(),
-            maximum,
-            used,
-            requested,
-            remaining: maximum.less(used),
-            resets_at: resets_at(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -568,58 +496,9 @@ mod tests {
             }
         }
         assert_eq!(LimitKind::ALL.map(LimitKind::name), LimitKind::NAMES);
-        assert_eq!(LimitKind::ALL.map(LimitKind::code), [1, 2, 3, 4, 5, 6]);
-    }
-
-    #[test]
-    fn limits_are_inherited_kind_by_kind() {
-        let of = |amount: Option<i64>, count: Option<u64>| {
-            let limits = Limits::default();
-            let limits = amount.map_or(limits, |amount| {
-                limits.with(LimitKind::DailyAmount, Money::from_centavos(amount))
-            });
-            count.map_or(limits, |count| limits.with(LimitKind::DailyCount, count))
-        };
-        let levels = Levels {
-            account: of(None, Some(0)),
-            psp: of(Some(5), None),
-            platform: of(Some(9), Some(9)),
-        };
-        for (kind, value, level) in [
-            (
-                LimitKind::DailyCount,
-                Some(Quantity::Count(0)),
-                Level::Account,
-            ),
-            (
-                LimitKind::DailyAmount,
-                Some(Money::from_centavos(5).into()),
-                Level::Psp,
-            ),
-            (LimitKind::MaxBalance, None, Level::None),
-        ] {
-            assert_eq!(levels.effective(kind), (value, level));
-        }
-        let change = LimitsChange::default()
-            .with(LimitKind::DailyAmount, Change::Set(Money::ZERO.into()))
-            .with(LimitKind::DailyCount, Change::Inherit);
-        assert_eq!(levels.account.changed(change), of(Some(0), None));
-    }
-
-    #[test]
-    fn a_breach_says_what_was_used_and_when_it_ends() {
-        let daily = Limits::default().with(LimitKind::DailyAmount, Money::from_centavos(150));
-        let levels = Levels {
-            psp: daily,
-            ..Levels::default()
-        };
-        let now = Timestamp::parse("2026-03-30T12:00:00Z").unwrap();
-        let amount = Amount::from_centavos(100).unwrap();
-        let used = Usage::default().taken(amount, now);
-        assert_eq!(levels.outgoing(&Usage::default(), amount, now), Ok(()));
-        let breach = levels.outgoing(&used, amount, now).unwrap_err();
-        assert_eq!((breach.limit, breach.level), ("dailyAmount", Level::Psp));
-        assert_eq!(breach.remaining, Quantity::Money(Money::from_centavos(50)));
-        assert_eq!(breach.resets_at, Timestamp::parse("2026-03-31T03:00:00Z"));
+        assert_eq!(
+            LimitKind::ALL.map(LimitKind::code),
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+        );
     }
 }

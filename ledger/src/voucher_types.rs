@@ -172,6 +172,7 @@ fn built_in((code, name, direction): &(&'static str, &'static str, Direction)) -
         category: None,
         counter_account: None,
         capture_tolerance: None,
+        limits: None,
         created_at: Timestamp::default(),
     }
 }

@@ -98,6 +98,17 @@ pub struct VoucherDetails {
     /// For the voucher that opens a hold: by how many percent of the hold more may be confirmed than is held.
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub capture_tolerance: Option<u8>,
+    /// Whether its type had limits when it was posted, so that it counts towards them.
+    #[serde(rename = "l", default, skip_serializing_if = "is_false")]
+    pub of_limited_type: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// What a voucher changes in an open hold.
@@ -139,7 +150,13 @@ impl VoucherDetails {
             })
             .number(self.capture_tolerance.map_or(-1, i64::from));
         let entries = self.metadata.iter();
-        entries.fold(form, |form, (name, value)| form.text(name).text(value))
+        let form = entries.fold(form, |form, (name, value)| form.text(name).text(value));
+        // A number after texts: details without it keep the form that they had before it existed.
+        if self.of_limited_type {
+            form.number(1)
+        } else {
+            form
+        }
     }
 }
 
@@ -314,6 +331,15 @@ impl Voucher {
             sequence,
             tag,
         })
+    }
+
+    /// Whether the account gets money back by it: a voucher is reversed, or a transfer has returned.
+    pub fn is_refund(&self) -> bool {
+        let reverses = self
+            .details
+            .as_ref()
+            .is_some_and(|it| it.reverses.is_some());
+        reverses || self.reference_type == ReferenceType::Transfer
     }
 
     /// What it changes in an open hold, other than a step.

@@ -56,6 +56,11 @@ pub enum Order {
     Confirm(usize, i64),
     /// Release this amount of a hold, chosen in the same way.
     Release(usize, i64),
+    /// Set the amount of a hold, chosen in the same way: raise it or lower it.
+    Amend(usize, i64),
+    /// Give back this amount of a debit. In a story the number counts back over the debits; once the order is asked it is
+    /// the number of the order that debited.
+    Refund(usize, i64),
     /// Move money from an account to another.
     Give(u64, u64, i64),
     /// Send money of an account through the bank, which handles it as the fate says.
@@ -163,6 +168,8 @@ fn order() -> impl Strategy<Value = Order> {
         10 => (account(), AMOUNTS).prop_map(|(of, amount)| Order::Hold(of, amount)),
         6 => (1..4_usize, part()).prop_map(|(back, part)| Order::Confirm(back, part)),
         6 => (1..4_usize, part()).prop_map(|(back, part)| Order::Release(back, part)),
+        5 => (1..4_usize, AMOUNTS).prop_map(|(back, amount)| Order::Amend(back, amount)),
+        5 => (1..4_usize, AMOUNTS).prop_map(|(back, amount)| Order::Refund(back, amount)),
         6 => (account(), account(), AMOUNTS)
             .prop_map(|(from, to, amount)| Order::Give(from, to, amount)),
         6 => (account(), AMOUNTS, fate()).prop_map(|(of, amount, fate)| Order::Send(of, amount, fate)),

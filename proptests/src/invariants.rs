@@ -16,7 +16,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::{Flow, LimitKind, Unit, Usage};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::vouchers::Voucher;
+use caudal_ledger::vouchers::{ReferenceType, Voucher};
 
 use crate::model::calendar;
 
@@ -250,32 +250,40 @@ pub fn check_i14_all(history: &[Voucher]) -> Check {
     Ok(())
 }
 
-/// 18, where no hold or transfer releases anything: the usage counters equal the sums of the
+/// 18, where no hold or transfer releases anything and nothing is reversed: the usage counters equal the sums of the
 /// movements.
 pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
-    let Some(last) = history.iter().rfind(|v| outgoing(v)) else {
+    let Some(last) = history.last() else {
         hold!(
             usage == Usage::default(),
-            "I18: {usage:?} without any outgoing movement"
+            "I18: {usage:?} without any movement"
         );
         return Ok(());
     };
     let now = calendar::day(last.at.millis());
     let usage = usage.at(last.at);
     for kind in LimitKind::ALL {
-        let of_period = history.iter().filter(|v| {
-            let day = calendar::day(v.at.millis());
-            outgoing(v) && calendar::within(kind.window(), day, now)
-        });
-        let sum: i128 = match (kind.flow(), kind.unit()) {
-            (Flow::Incoming, _) => 0,
-            (Flow::Outgoing, Unit::Amount) => {
-                of_period.map(|v| i128::from(v.amount.centavos())).sum()
-            }
-            (Flow::Outgoing, Unit::Count) => i128::try_from(of_period.count()).unwrap(),
+        let most = i128::from(i64::MAX);
+        let sum = |counts: &dyn Fn(&Voucher) -> bool| -> i128 {
+            let of_period = history.iter().filter(|v| {
+                let day = calendar::day(v.at.millis());
+                counts(v) && calendar::within(kind.window(), day, now)
+            });
+            let sum = of_period.map(|v| match kind.unit() {
+                Unit::Amount => i128::from(v.amount.centavos()),
+                Unit::Count => 1,
+            });
+            // A counter stops at the end of its range, far above any limit that can be set.
+            sum.sum::<i128>().min(most)
         };
-        // A counter stops at the end of its range, far above any limit that can be set.
-        let right = sum.min(i128::from(i64::MAX));
+        let incoming = |v: &Voucher| {
+            v.direction == Direction::Credit && v.reference_type != ReferenceType::Transfer
+        };
+        let right = match kind.flow() {
+            Flow::Incoming => sum(&incoming),
+            Flow::Outgoing => sum(&outgoing),
+            Flow::Gross => (sum(&incoming) + sum(&outgoing)).min(most),
+        };
         let stated = usage.used(kind).number();
         hold!(
             stated == right,

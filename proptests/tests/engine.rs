@@ -87,6 +87,7 @@ fn whatever_was_answered_holds_and_is_done_once() {
         "account_suspended",
         "hold_not_open",
         "hold_remaining",
+        "reversal_exceeds",
     ] {
         let count = seen.get(outcome).copied().unwrap_or_default();
         assert!(count > 0, "no {outcome}");

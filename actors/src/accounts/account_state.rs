@@ -110,8 +110,9 @@ impl AccountState {
     /// The account as a query shows it.
     pub(super) fn view(&self) -> AccountView {
         let settings = self.shared.settings();
+        let as_of = self.account.instant(self.shared.clock.now());
         let levels = Levels {
-            account: self.account.limits,
+            account: self.account.limits_at(as_of),
             psp: settings.psp,
             platform: settings.platform,
         };
@@ -119,7 +120,7 @@ impl AccountState {
             account: (*self.account).clone(),
             levels,
             changed: false,
-            as_of: self.account.instant(self.shared.clock.now()),
+            as_of,
         }
     }
 

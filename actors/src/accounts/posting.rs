@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use caudal_ledger::accounts::ReversedSoFar;
+use caudal_ledger::accounts::{ReversedSoFar, within_type_limits};
+use caudal_ledger::limits::Usage;
 use caudal_ledger::money::Money;
 use caudal_ledger::transfers::{CashIn, Suspense};
+use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{Outcome, PostAdjustment, ReferenceType, Reversal, Voucher};
 use caudal_storage::{SortOrder, StoreError, StreamId};
 
@@ -116,7 +118,18 @@ impl AccountState {
         let settings = self.shared.settings();
         let context = self.context(&settings, self.now());
         let decided = match &order.reversal {
-            None => self.account.decide_post(order, existing, &context),
+            None => {
+                let decided = self.account.decide_post(order, existing, &context);
+                match (decided, &order.voucher_type.limits) {
+                    (Ok(Outcome::Recorded(vouchers)), Some(limits)) => {
+                        let usage = self.usage_of_type(&order.voucher_type.code)?;
+                        let mut own = vouchers.iter().take(1);
+                        own.try_for_each(|voucher| within_type_limits(limits, &usage, voucher))
+                            .map(|()| Outcome::Recorded(vouchers))
+                    }
+                    (decided, _) => decided,
+                }
+            }
             Some(reversal) => {
                 let so_far = self.reversed_so_far(reversal)?;
                 let order = (order, reversal.as_ref());
@@ -183,6 +196,16 @@ impl AccountState {
             amount: self.reversed(original.sequence)?,
             charges,
         })
+    }
+
+    /// What the vouchers of a type with limits have used of them: what the index shows, and what it does not show yet.
+    fn usage_of_type(&self, code: &TypeCode) -> Result<Usage, StoreError> {
+        let Shared { store, realm, .. } = &*self.shared;
+        let row = reads::money::usage_of_type(store.as_ref(), *realm, self.account.number, code)?;
+        let unsettled = self.unsettled.iter();
+        let unsettled = unsettled.filter(|it| it.type_code == *code && it.sequence > row.last);
+        let row = unsettled.fold(row, |row, voucher| row.after(voucher));
+        Ok(row.usage)
     }
 
     fn reversed(&self, sequence: u64) -> Result<Money, StoreError> {

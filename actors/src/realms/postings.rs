@@ -222,6 +222,7 @@ impl RealmSupervisor {
                     category: None,
                     counter_account: None,
                     capture_tolerance: None,
+                    limits: None,
                     created_at: Timestamp::default(),
                 });
             }

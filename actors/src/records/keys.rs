@@ -21,6 +21,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::voucher_types::TypeCode;
 
 pub use books::{BookKey, book, book_day, book_day_of, book_name, book_of, book_place};
 pub use cases::{
@@ -82,6 +83,7 @@ const REVERSED: u8 = 0x4e;
 const HOLD_LIST: u8 = 0x4f;
 const HOLD_COUNT: u8 = 0x50;
 const TRANSFER_NAME: u8 = 0x51;
+const USAGE_OF_TYPE: u8 = 0x52;
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -115,6 +117,12 @@ fn own(id: &ExternalId) -> Cow<'_, [u8]> {
 pub fn reversed(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
     let parts = [account.0.to_be_bytes(), sequence.to_be_bytes()];
     key(REVERSED, realm, &[parts.as_flattened()])
+}
+
+/// Realm, account, code of a voucher type with limits → what vouchers of it have used of them.
+pub fn usage_of_type(realm: RealmId, account: AccountNo, code: &TypeCode) -> Vec<u8> {
+    let parts = [&account.0.to_be_bytes(), code.as_str().as_bytes()];
+    key(USAGE_OF_TYPE, realm, &parts)
 }
 
 /// The first key after all keys that begin with `prefix`.

@@ -41,6 +41,7 @@ pub use money::{ReversedRow, origin_place};
 pub use profile::{Listed, listed};
 pub use totals::Added;
 pub(super) use totals::{newest_day, parse as parse_totals};
+pub use usage::TypeUsageRow;
 pub(super) use usage::parse as parse_usage;
 
 /// The projection of this service. Raise `version` whenever a row changes. Which facts are events does not change with

@@ -14,27 +14,86 @@
 
 mod profile;
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::limits::{LimitKind, Quantity, Usage};
+use caudal_ledger::limits::{LimitKind, PerKind, Usage};
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Head, StoreError};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use profile::Profile;
 
 const FORMAT: u8 = 1;
 const WHOLE: u8 = 2;
 
-/// The usage: code of the kind of limit → days from 1970 to the first of the period, and the centavos or movements used.
-type Used<Number> = BTreeMap<u8, Option<(i64, Number)>>;
 /// The stand as it is in the row.
-type StoredStand<Number> = (u64, u64, u64, i64, i64, [u64; 4], Used<Number>);
+type StoredStand = (u64, u64, u64, i64, i64, [u64; 4], StoredUsage);
+
+/// The kinds of limits that are counted, in the order of their codes.
+fn counted() -> impl Iterator<Item = LimitKind> {
+    let kinds = LimitKind::ALL.into_iter();
+    kinds.filter(|kind| kind.is_counted())
+}
+
+/// The usage as it is in the row: the code of each counted kind of limit → days from 1970 to the first of the period, and
+/// the centavos or movements used. A row must have every counted kind and nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct StoredUsage(Usage);
+
+impl Serialize for StoredUsage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(counted().count()))?;
+        for kind in counted() {
+            let counter = self.0.counter(kind);
+            let entry = counter.map(|counter| (counter.since.days(), counter.used));
+            map.serialize_entry(&kind.code(), &entry)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredUsage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Counters;
+
+        impl<'de> Visitor<'de> for Counters {
+            type Value = StoredUsage;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the counter of each kind of limit that is counted")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StoredUsage, A::Error> {
+                let wrong = || A::Error::custom("not the counters of the kinds of limits");
+                let mut counters = PerKind::default();
+                for kind in counted() {
+                    let entry = map.next_entry::<u8, Option<(i64, i64)>>()?;
+                    let (_, counter) = entry
+                        .filter(|(code, _)| *code == kind.code())
+                        .ok_or_else(wrong)?;
+                    if let Some((since, number)) = counter {
+                        let read = kind.counter(since, number).ok_or_else(wrong)?;
+                        *counters.get_mut(kind) = Some(read);
+                    }
+                }
+                match map.next_key::<u8>()? {
+                    None => Ok(StoredUsage(Usage::of(|kind| *counters.get(kind)))),
+                    Some(_) => Err(wrong()),
+                }
+            }
+        }
+
+        deserializer.deserialize_map(Counters)
+    }
+}
 
 /// Where the movements of an account stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,16 +140,16 @@ impl Stand {
         let from = chunks.iter().copied().map(u64::from_be_bytes);
         words.iter_mut().zip(from).for_each(|(w, f)| *w = f);
         let Balance { available, held } = self.balance;
-        let form: StoredStand<Quantity> = (
+        let form: StoredStand = (
             account.0,
             self.sequence,
             self.at.millis(),
             available.centavos(),
             held.centavos(),
             words,
-            used(&self.usage),
+            StoredUsage(self.usage),
         );
-        let mut row = Vec::with_capacity(96);
+        let mut row = Vec::with_capacity(128);
         row.push(FORMAT);
         rmp_serde::encode::write(&mut row, &form)
             .map_err(|why| StoreError::Invalid(format!("a row could not be encoded: {why}")))?;
@@ -102,13 +161,12 @@ impl Stand {
         let (&FORMAT, form) = row.split_first()? else {
             return None;
         };
-        let form: StoredStand<i64> = rmp_serde::from_slice(form).ok()?;
-        let (number, sequence, at, available, held, words, used) = form;
+        let form: StoredStand = rmp_serde::from_slice(form).ok()?;
+        let (number, sequence, at, available, held, words, StoredUsage(usage)) = form;
         let mut hash = Digest::default();
         let (chunks, _) = hash.0.as_chunks_mut::<8>();
         let from = words.into_iter().map(u64::to_be_bytes);
         chunks.iter_mut().zip(from).for_each(|(c, f)| *c = f);
-        let usage = usage(&used)?;
         (number == account.0 && sequence > 0).then_some(Self {
             sequence,
             at: Timestamp::from_millis(at),
@@ -120,36 +178,6 @@ impl Stand {
             usage,
         })
     }
-}
-
-/// The usage as it is in the row.
-fn used(usage: &Usage) -> Used<Quantity> {
-    let kinds = LimitKind::ALL.into_iter();
-    let counted = kinds.filter(|kind| kind.is_counted());
-    counted
-        .map(|kind| {
-            let counter = usage.counter(kind);
-            let entry = counter.map(|counter| (counter.since.days(), counter.used));
-            (kind.code(), entry)
-        })
-        .collect()
-}
-
-/// Reads the usage in a row; `None` if it does not have every counted kind, or has anything else.
-fn usage(used: &Used<i64>) -> Option<Usage> {
-    let kinds = LimitKind::ALL.into_iter();
-    let known = kinds.filter(|kind| kind.is_counted()).map(LimitKind::code);
-    if !known.eq(used.keys().copied()) {
-        return None;
-    }
-    let mut counters = BTreeMap::new();
-    for (code, entry) in used {
-        let kind = LimitKind::coded(*code)?;
-        if let Some((since, number)) = *entry {
-            counters.insert(kind, kind.counter(since, number)?);
-        }
-    }
-    Some(Usage::of(|kind| counters.get(&kind).copied()))
 }
 
 /// The part of an account that is in its row at rest and need not be written again.
@@ -212,6 +240,8 @@ pub fn head_in(account: AccountNo, row: &[u8]) -> Option<Head> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use caudal_ledger::limits::Counter;
     use caudal_ledger::time::BusinessDay;
 
@@ -237,7 +267,7 @@ mod tests {
         let day = BusinessDay::parse("2026-11-23").unwrap();
         let usage = Usage::of(|kind| {
             Some(Counter {
-                since: kind.window().first_day(day)?,
+                since: kind.window().first_day(day).filter(|_| kind.is_counted())?,
                 used: kind.quantity(i64::from(kind.code()) * 100).unwrap(),
             })
         });
@@ -246,10 +276,11 @@ mod tests {
                      9cf000001a1ee565e00ce00024a0946\
                      94cf0001020304050607cf08090a0b0c0d0e0fcf1011121314151617cf18191a1b1c1d1e1f";
         for (usage, end) in [
-            (Usage::default(), "8402c003c004c005c0"),
+            (Usage::default(), "8602c003c004c005c008c009c0"),
             (
                 usage,
-                "840292cd512cccc80392cd512ccd012c0492cd5116cd01900592cd5116cd01f4",
+                "860292cd512cccc80392cd512ccd012c0492cd5116cd01900592cd5116cd01f4\
+                 0892cd512ccd03200992cd5116cd0384",
             ),
         ] {
             let stand = stand(usage);
@@ -266,8 +297,11 @@ mod tests {
     #[test]
     fn a_row_without_a_kind_of_limit_or_with_an_unknown_one_is_no_row() {
         let day = BusinessDay::parse("2026-11-23").unwrap().days();
-        let counted = LimitKind::ALL.into_iter().filter(|kind| kind.is_counted());
-        let whole: Used<i64> = counted.map(|kind| (kind.code(), None)).collect();
+        let usage = |row: &BTreeMap<u8, Option<(i64, i64)>>| {
+            let row = rmp_serde::to_vec_named(row).unwrap();
+            rmp_serde::from_slice(&row).ok().map(|StoredUsage(it)| it)
+        };
+        let whole: BTreeMap<_, _> = counted().map(|kind| (kind.code(), None)).collect();
         assert_eq!(usage(&whole), Some(Usage::default()));
         let daily = LimitKind::DailyAmount.code();
         let mut fewer = whole.clone();

@@ -28,7 +28,7 @@ use caudal_ledger::facts::{
 };
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::kyc::{Address, AddressMarks, Kyc, KycMarks};
-use caudal_ledger::limits::{LimitKind, Limits, TotalLimits};
+use caudal_ledger::limits::{LimitKind, Limits, TemporaryLimits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::particulars::{Cleared, Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
@@ -203,6 +203,16 @@ fn account_facts() -> Vec<AccountFact> {
     ]
 }
 
+fn temporary_limits() -> [AccountFact; 2] {
+    [
+        AccountFact::TemporaryLimitsSet(Some(Box::new(TemporaryLimits {
+            limits: Limits::default().with(LimitKind::DailyGross, Money::from_centavos(7)),
+            until: at(9),
+        }))),
+        AccountFact::TemporaryLimitsSet(None),
+    ]
+}
+
 /// The facts of an account in remuneration.
 fn enrolment_facts() -> Vec<AccountFact> {
     let changed = |state, fund: Option<&str>, refusal| AccountFact::EnrolmentChanged {
@@ -270,6 +280,7 @@ fn realm_facts() -> Vec<RealmFact> {
             category: None,
             counter_account: None,
             capture_tolerance: None,
+            limits: None,
             created_at: at(2),
         }),
         RealmFact::VoucherTypeToggled {
@@ -285,6 +296,10 @@ fn realm_facts() -> Vec<RealmFact> {
         RealmFact::VoucherTypeToleranceSet {
             code: TypeCode::parse("TOLL").unwrap(),
             percent: Some(20),
+        },
+        RealmFact::VoucherTypeLimitsSet {
+            code: TypeCode::parse("TOLL").unwrap(),
+            limits: Limits::default().with(LimitKind::DailyCount, 5),
         },
     ]
 }
@@ -506,6 +521,7 @@ fn records_of_every_version_are_read() {
     check("collector-rules", &cases::collector_rules(), lines);
     check("seal-keys-rotated", &cases::seal_keys_rotated(), lines);
     check_all("account", &account_facts(), lines);
+    check_all("temporary-limits", &temporary_limits(), lines);
     check_all("wallet", &wallet::facts(), lines);
     check_all("enrolment", &enrolment_facts(), lines);
     check_all("webhook", &webhooks::facts(), lines);

@@ -29,8 +29,7 @@ async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
     let code = TypeCode::parse("IN").unwrap();
     let change = VoucherTypeChange {
         active: Some(false),
-        counter_account: None,
-        capture_tolerance: None,
+        ..VoucherTypeChange::default()
     };
     value(
         world

@@ -70,7 +70,7 @@ impl Account {
     /// that the balance does not cover is not charged.
     ///
     /// # Errors
-    /// When the state of the account or its limit on the balance does not allow it.
+    /// When the state of the account or its limits do not allow it.
     pub fn decide_receive(
         &self,
         order: &Send,
@@ -98,7 +98,7 @@ impl Account {
 
     fn may_receive(&self, amount: Amount, context: &Context<'_>) -> Result<(), Rejection> {
         match self.may(Movement::Receive) {
-            Ok(_) => self.within_balance(amount, context),
+            Ok(_) => self.within_incoming(amount, context),
             Err(Rejection::AccountClosed) => Err(Rejection::DestinationClosed),
             Err(_) => Err(Rejection::DestinationNotFound),
         }

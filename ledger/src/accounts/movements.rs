@@ -16,7 +16,7 @@ use crate::cvu::Cvu;
 use crate::fees::Schedules;
 use crate::holds::{Hold, HoldAmendment, HoldStep, OPEN_HOLDS_MAX, OpenHold};
 use crate::ids::{AccountNo, HoldId};
-use crate::limits::Levels;
+use crate::limits::{Levels, Limits, Usage};
 use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
@@ -82,9 +82,17 @@ impl Account {
     /// The three levels of limits that hold for the account.
     pub fn levels(&self, context: &Context<'_>) -> Levels {
         Levels {
-            account: self.limits,
+            account: self.limits_at(self.instant(context.now)),
             psp: context.psp.limits,
             platform: context.platform.limits,
+        }
+    }
+
+    /// Its own limits at an instant, temporary ones before the others.
+    pub fn limits_at(&self, now: Timestamp) -> Limits {
+        match &self.temporary_limits {
+            Some(temporary) if temporary.apply_at(now) => temporary.limits.or(&self.limits),
+            Some(_) | None => self.limits,
         }
     }
 
@@ -140,22 +148,38 @@ impl Account {
         total.map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
-    /// Whether the limit on the balance allows a credit that is not the bank's.
+    /// Whether limits let in money that is not the bank's.
     ///
     /// # Errors
-    /// The limit on the balance, when the credit would exceed it.
+    /// The first limit that the amount would exceed.
+    pub(super) fn within_incoming(
+        &self,
+        amount: Amount,
+        context: &Context<'_>,
+    ) -> Result<(), Rejection> {
+        let now = self.instant(context.now);
+        self.levels(context)
+            .incoming((&self.usage, self.balance.total()), amount, now)
+            .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
+    }
+
+    /// Whether the limit on the balance lets the account get money back.
+    ///
+    /// # Errors
+    /// That limit, when the amount would exceed it.
     pub(super) fn within_balance(
         &self,
         amount: Amount,
         context: &Context<'_>,
     ) -> Result<(), Rejection> {
         self.levels(context)
-            .incoming(self.balance.total(), amount)
+            .refund(self.balance.total(), amount)
             .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
     /// Decides an adjustment voucher, with its fee if one is charged. `existing` is the voucher
-    /// that already has the same external id and direction, with its account.
+    /// that already has the same external id and direction, with its account. Limits of its type are judged apart: see
+    /// [`within_type_limits`].
     ///
     /// # Errors
     /// When `existing` differs from the order, the type is built in or inactive, or state, limits
@@ -191,19 +215,23 @@ impl Account {
         match sense {
             Sense::Credit => {
                 self.may(Movement::AdjustIn)?;
-                self.within_balance(order.amount, context)?;
+                self.within_incoming(order.amount, context)?;
             }
             Sense::Debit => {
                 self.may(Movement::AdjustOut)?;
                 self.within_all_limits(order.amount, context)?;
             }
         }
+        let mut details = order.details.clone();
+        if voucher_type.limits.is_some() {
+            details.get_or_insert_default().of_limited_type = true;
+        }
         let mut drafts = self.draft(context)?;
         drafts.add(Draft {
             external_id: Some(order.external_id.clone()),
             description: order.description.clone(),
             external_date: order.external_date.clone(),
-            details: order.details.clone(),
+            details,
             ..Draft::new(
                 voucher_type.clone(),
                 order.amount,
@@ -329,8 +357,8 @@ impl Account {
     /// what remains by as much as the hold tolerates; the difference is set apart in the same commit.
     ///
     /// # Errors
-    /// When the hold is not open, less remains of it, or the state of the account or its balance
-    /// (for the fee) does not allow it.
+    /// When the hold is not open, less remains of it, it would be raised above the largest amount, or the state of the
+    /// account or its balance (for the fee) does not allow it.
     pub fn decide_step(
         &self,
         hold: u64,
@@ -354,6 +382,11 @@ impl Account {
                 remaining,
                 requested: amount,
             })?;
+            let raised = hold.amount.money().plus(more.money());
+            let raised = raised.map(|raised| Amount::from_centavos(raised.centavos()));
+            if !matches!(raised, Some(Ok(_))) {
+                return Err(Rejection::AmountOverflow);
+            }
             // What a closed account has can be settled, but nothing more of it is set apart.
             self.may(Movement::Hold)?;
             self.within_all_limits(more, context)?;
@@ -453,4 +486,17 @@ impl Account {
             fields,
         })
     }
+}
+
+/// Whether the limits of its type allow a voucher, after what the account's others of the type have used.
+///
+/// # Errors
+/// The first limit that the voucher would exceed.
+pub fn within_type_limits(
+    limits: &Limits,
+    usage: &Usage,
+    voucher: &Voucher,
+) -> Result<(), Rejection> {
+    let judged = limits.of_type(usage, voucher.amount, voucher.at);
+    judged.map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
 }

@@ -75,12 +75,10 @@ impl Account {
             } => self.apply_enrolled(*enrolment, *state, fund, refusal),
             AccountFact::Reopened { alias } => self.reopened(alias.as_ref(), at),
             AccountFact::Suspended { reason, code } => self.suspended(reason, *code, at),
-            AccountFact::Reactivated => {
-                self.status = Status::Active;
-                self.suspension = None;
-            }
+            AccountFact::Reactivated => self.reactivated(),
             AccountFact::KycChanged { kyc, email, phone } => self.known(kyc, email, phone),
             AccountFact::LimitsChanged(limits) => self.limits = *limits,
+            AccountFact::TemporaryLimitsSet(limits) => self.temporary_limits.clone_from(limits),
             AccountFact::EnabledChanged { enabled } => self.enabled = *enabled,
             AccountFact::FeesChanged(fees) => self.fees.clone_from(fees),
         }
@@ -147,6 +145,11 @@ impl Account {
         self.status = Status::Active;
         self.closed_at = None;
         self.reopened_at = Some(at);
+    }
+
+    fn reactivated(&mut self) {
+        self.status = Status::Active;
+        self.suspension = None;
     }
 
     fn suspended(&mut self, reason: &str, code: SuspensionCode, at: Timestamp) {

@@ -14,7 +14,7 @@ use crate::fees::FeeRule;
 use crate::holds::Hold;
 use crate::ids::{AccountNo, RealmId};
 use crate::kyc::Kyc;
-use crate::limits::{Limits, LimitsChange, TotalLimits, TotalUsage, Usage};
+use crate::limits::{Limits, LimitsChange, TemporaryLimits, TotalLimits, TotalUsage, Usage};
 use crate::particulars::{Cleared, Names, Particulars};
 use crate::remuneration::Enrolment;
 use crate::time::Timestamp;
@@ -225,6 +225,9 @@ pub struct Account {
     pub suspension: Option<Suspension>,
     /// The account's own limits; the others are inherited.
     pub limits: Limits,
+    /// The limits that went before its own last, until they ended or will end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temporary_limits: Option<Box<TemporaryLimits>>,
     /// The request that waits for the bank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
@@ -316,6 +319,8 @@ pub enum ProfileOrder {
     },
     /// Change its own limits.
     ChangeLimits(LimitsChange),
+    /// Set limits that go before its own until an instant, in place of earlier ones; `None` ends them.
+    SetTemporaryLimits(Option<Box<TemporaryLimits>>),
     /// Replace its own fees.
     ChangeFees(Vec<FeeRule>),
     /// Enable or disable the wallet account.

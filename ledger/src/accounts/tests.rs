@@ -93,6 +93,7 @@ fn order(direction: Direction, centavos: i64, id: &str) -> PostAdjustment {
             category: None,
             counter_account: None,
             capture_tolerance: None,
+            limits: None,
             created_at: Timestamp::default(),
         },
         amount: Amount::from_centavos(centavos).unwrap(),

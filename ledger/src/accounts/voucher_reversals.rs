@@ -54,6 +54,7 @@ fn opposite(of: &Voucher) -> VoucherType {
         category: None,
         counter_account: of.counter_account.clone(),
         capture_tolerance: None,
+        limits: None,
         created_at: of.at,
     }
 }
@@ -248,6 +249,10 @@ mod tests {
             metadata: [(name.to_owned(), value.to_owned())].into(),
             ..VoucherDetails::default()
         };
+        let limited = VoucherDetails {
+            of_limited_type: true,
+            ..VoucherDetails::default()
+        };
         let related = VoucherDetails {
             relates_to: Some("cmp_1".to_owned()),
             ..VoucherDetails::default()
@@ -259,9 +264,10 @@ mod tests {
             related,
             data("a", "bc"),
             data("ab", "c"),
+            limited,
         ];
         let hashes: std::collections::BTreeSet<_> = all.map(with).map(|it| it.0).into();
-        assert_eq!(hashes.len(), 6);
+        assert_eq!(hashes.len(), 7);
         assert_eq!(
             with(VoucherDetails::default()),
             plain.hash_after(plain.hash)

@@ -18,7 +18,7 @@ pub struct Counter {
     pub used: Quantity,
 }
 
-/// Outgoing money in the current period of each kind of limit.
+/// What counted in the current period of each kind of limit that is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage(PerKind<Option<Counter>>);
 
@@ -40,8 +40,24 @@ impl Usage {
 
     /// What was used of a kind in the period of the counters.
     pub fn used(&self, kind: LimitKind) -> Quantity {
-        let counter = self.counter(kind);
-        counter.map_or(Quantity::zero(kind.unit()), |counter| counter.used)
+        self.sum(kind, |_| true)
+    }
+
+    /// What was used of a kind in its period that a day belongs to.
+    pub fn used_on(&self, kind: LimitKind, day: BusinessDay) -> Quantity {
+        let first = kind.window().first_day(day);
+        self.sum(kind, |counter| Some(counter.since) == first)
+    }
+
+    fn sum(&self, kind: LimitKind, counts: impl Fn(Counter) -> bool) -> Quantity {
+        let of = |kind: LimitKind| {
+            let counter = self.counter(kind).filter(|it| counts(*it));
+            counter.map_or(Quantity::zero(kind.unit()), |counter| counter.used)
+        };
+        match kind.sum_of() {
+            None => of(kind),
+            Some([one, other]) => of(one).plus_at_most(of(other)),
+        }
     }
 
     /// What a limit of a kind is compared with, where the balance is this total: nothing for a limit on one movement.
@@ -63,42 +79,53 @@ impl Usage {
         })
     }
 
-    /// The usage after a movement: debits and holds count, except fees; a release gives back what was counted, in the
-    /// periods in which it was counted.
+    /// The usage after a movement. Debits and holds count as going out, credits as coming in; fees and what the account
+    /// gets back are neither. A release gives back what was counted, in the periods in which it was counted.
     #[must_use]
     pub fn after(&self, voucher: &Voucher) -> Self {
-        let out = match voucher.direction {
-            Direction::Debit | Direction::Hold => true,
-            Direction::Credit | Direction::Release | Direction::ConfirmHold => false,
-        };
-        match voucher.gives_back {
-            Some(back) => self.given_back(back, voucher.amount, voucher.at),
-            None if out
-                && voucher.reference_type != ReferenceType::Fee
-                && voucher.hold_change() != Some(HoldChange::End) =>
-            {
-                self.taken(voucher.amount, voucher.at)
-            }
+        if let Some(back) = voucher.gives_back {
+            return self.given_back(back, voucher.amount, voucher.at);
+        }
+        match Self::counts(voucher) {
+            Some(flow) => self.taken(flow, voucher.amount, voucher.at),
             None => *self,
         }
     }
 
-    pub(super) fn taken(&self, amount: Amount, at: Timestamp) -> Self {
+    /// The way in which a voucher counts; `None` if it does not, or gives back.
+    fn counts(voucher: &Voucher) -> Option<Flow> {
+        if voucher.reference_type == ReferenceType::Fee {
+            return None;
+        }
+        match voucher.direction {
+            Direction::Debit | Direction::Hold => {
+                (voucher.hold_change() != Some(HoldChange::End)).then_some(Flow::Outgoing)
+            }
+            Direction::Credit => (!voucher.is_refund()).then_some(Flow::Incoming),
+            Direction::Release | Direction::ConfirmHold => None,
+        }
+    }
+
+    /// The usage after one more movement that goes out, or one more voucher of a type with limits.
+    #[must_use]
+    pub fn with(&self, amount: Amount, at: Timestamp) -> Self {
+        self.taken(Flow::Outgoing, amount, at)
+    }
+
+    fn taken(&self, flow: Flow, amount: Amount, at: Timestamp) -> Self {
         let today = at.business_day();
-        let now = self.at(at);
-        Self::of(|kind| {
-            let since = match kind.flow() {
-                Flow::Outgoing => kind.window().first_day(today)?,
-                Flow::Incoming => return None,
-            };
-            // A counter stops at the end of its range, far above every limit that can be set.
-            let sum = now.used(kind).plus(kind.counted(amount));
-            let used = sum.unwrap_or(match kind.unit() {
-                Unit::Amount => Quantity::Money(Money::from_centavos(i64::MAX)),
-                Unit::Count => Quantity::Count(u64::MAX),
-            });
-            Some(Counter { since, used })
-        })
+        let mut next = *self;
+        for kind in LimitKind::ALL {
+            if kind.flow() == flow
+                && let Some(since) = kind.window().first_day(today)
+            {
+                let before = self.counter(kind).filter(|it| it.since == since);
+                let before = before.map_or(Quantity::zero(kind.unit()), |it| it.used);
+                let used = before.plus_at_most(kind.counted(amount));
+                *next.0.get_mut(kind) = Some(Counter { since, used });
+            }
+        }
+        next
     }
 
     fn given_back(&self, back: GivesBack, amount: Amount, at: Timestamp) -> Self {
@@ -106,7 +133,8 @@ impl Usage {
         let now = self.at(at);
         Self::of(|kind| {
             let counter = now.counter(kind)?;
-            if kind.window().first_day(counted) != Some(counter.since) {
+            let is_of_period = kind.window().first_day(counted) == Some(counter.since);
+            if kind.flow() != Flow::Outgoing || !is_of_period {
                 return Some(counter);
             }
             let less = match kind.unit() {
@@ -171,8 +199,8 @@ mod tests {
         };
         let monthly = |usage: Usage| usage.used(LimitKind::MonthlyAmount).number();
         let used = Usage::default()
-            .taken(amount, at("2026-03-30T12:00:00Z"))
-            .taken(amount, at("2026-03-31T12:00:00Z"));
+            .with(amount, at("2026-03-30T12:00:00Z"))
+            .with(amount, at("2026-03-31T12:00:00Z"));
         assert_eq!((counts(used), monthly(used)), ([1, 2], 200));
         let next_day = used.at(at("2026-04-01T02:59:59Z"));
         assert_eq!(counts(next_day), [1, 2]);
@@ -203,12 +231,23 @@ mod tests {
         ] {
             assert_eq!(back(counted, now), left);
         }
+        // What came in stays counted.
+        let now = at("2026-03-31T12:00:00Z");
+        let came = Usage::default().taken(Flow::Incoming, amount, now);
+        let release = GivesBack {
+            counted_at: now,
+            whole: true,
+        };
+        assert_eq!(came.given_back(release, amount, now), came);
     }
 
     #[test]
     fn only_counted_kinds_have_counters() {
         let now = Timestamp::parse("2026-03-30T12:00:00Z").unwrap();
-        let used = Usage::default().taken(Amount::from_centavos(1).unwrap(), now);
+        let amount = Amount::from_centavos(1).unwrap();
+        let used = Usage::default()
+            .with(amount, now)
+            .taken(Flow::Incoming, amount, now);
         for kind in LimitKind::ALL {
             assert_eq!(used.counter(kind).is_some(), kind.is_counted(), "{kind:?}");
         }

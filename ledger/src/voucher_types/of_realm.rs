@@ -8,6 +8,7 @@ use super::{Origin, SYSTEM_TYPES, Sense, TypeCode, VoucherType, built_in, system
 use crate::balance::Direction;
 use crate::book_accounts::BookName;
 use crate::facts::RealmFact;
+use crate::limits::{Limits, LimitsChange};
 use crate::numbers::{Kind, LastNumber, Opening};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
@@ -50,6 +51,8 @@ pub struct VoucherTypeChange {
     pub counter_account: Option<Option<BookName>>,
     /// By how many percent more may be confirmed of holds from now on; `Some(None)` for nothing.
     pub capture_tolerance: Option<Option<u8>>,
+    /// The limits of each account on vouchers of it, from now on.
+    pub limits: LimitsChange,
 }
 
 fn built_in_types() -> impl Iterator<Item = VoucherType> {
@@ -164,6 +167,7 @@ impl VoucherTypes {
             category: order.category.clone(),
             counter_account: order.counter_account.clone(),
             capture_tolerance: order.capture_tolerance,
+            limits: None,
             created_at: now,
         }))
     }
@@ -218,7 +222,15 @@ impl VoucherTypes {
             code: code.clone(),
             percent,
         });
-        Ok(toggled.into_iter().chain(set).chain(tolerance).collect())
+        let before = found.limits.as_deref();
+        let before = before.map_or_else(Limits::default, |limits| *limits);
+        let after = before.changed(change.limits);
+        let limits = (after != before).then(|| RealmFact::VoucherTypeLimitsSet {
+            code: code.clone(),
+            limits: after,
+        });
+        let facts = toggled.into_iter().chain(set).chain(tolerance);
+        Ok(facts.chain(limits).collect())
     }
 
     /// Decides the removal of a type; vouchers that were posted with it keep its code, name and number.
@@ -264,6 +276,11 @@ impl VoucherTypes {
                     found.capture_tolerance = *percent;
                 }
             }
+            RealmFact::VoucherTypeLimitsSet { code, limits } => {
+                if let Some(found) = self.custom.get_mut(code) {
+                    found.limits = (!limits.are_none()).then(|| Box::new(*limits));
+                }
+            }
             // This fact concerns the counting of events, not types.
             RealmFact::EventRules { .. } => {}
         }
@@ -289,8 +306,7 @@ mod tests {
     fn switched(active: bool) -> VoucherTypeChange {
         VoucherTypeChange {
             active: Some(active),
-            counter_account: None,
-            capture_tolerance: None,
+            ..VoucherTypeChange::default()
         }
     }
 
@@ -347,9 +363,8 @@ mod tests {
             (named("gifts"), 1),
         ] {
             let change = VoucherTypeChange {
-                active: None,
                 counter_account: Some(account.clone()),
-                capture_tolerance: None,
+                ..VoucherTypeChange::default()
             };
             let decided = types.decide_change(&code, &change).unwrap();
             assert_eq!(decided.len(), facts, "{account:?}");
@@ -369,9 +384,42 @@ mod tests {
         let change = VoucherTypeChange {
             active: Some(false),
             counter_account: Some(named("one.more")),
-            capture_tolerance: None,
+            ..VoucherTypeChange::default()
         };
         assert_eq!(types.decide_change(&code, &change), Err(full));
+    }
+
+    #[test]
+    fn the_limits_of_a_type_change_kind_by_kind_and_none_is_none() {
+        use crate::limits::{Change, LimitKind};
+        use crate::money::Money;
+
+        let mut types = VoucherTypes::default();
+        let created = types.decide_create(
+            &order("bonus", Sense::Credit),
+            Opening::default(),
+            Timestamp::from_millis(1),
+        );
+        types.apply(&created.unwrap());
+        let code = TypeCode::parse("BONUS").unwrap();
+        for (kind, change, left) in [
+            (LimitKind::DailyAmount, Change::Set(Money::ZERO.into()), 1),
+            (LimitKind::DailyCount, Change::Set(3.into()), 2),
+            (LimitKind::DailyAmount, Change::Inherit, 1),
+            (LimitKind::DailyCount, Change::Inherit, 0),
+        ] {
+            let limits = LimitsChange::default().with(kind, change);
+            let change = VoucherTypeChange {
+                limits,
+                ..VoucherTypeChange::default()
+            };
+            let decided = types.decide_change(&code, &change).unwrap();
+            assert_eq!(decided.len(), 1);
+            types.apply(&decided[0]);
+            assert_eq!(types.decide_change(&code, &change), Ok(Vec::new()));
+            let limits = types.find(&code).unwrap().limits;
+            assert_eq!(limits.map_or(0, |limits| limits.set().count()), left);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::TypeCode;
 use crate::balance::Direction;
 use crate::book_accounts::BookName;
+use crate::limits::Limits;
 use crate::time::Timestamp;
 
 /// The direction of a type that a tenant defines: its vouchers are adjustments, which bring money in or take it out.
@@ -74,6 +75,10 @@ pub struct VoucherType {
     pub counter_account: Option<BookName>,
     /// By how many percent of a hold that names it more may be confirmed than is held, at most 100; `None` for nothing.
     pub capture_tolerance: Option<u8>,
+    /// The limits of each account on vouchers of it, of the kinds that [`LimitKind::is_of_types`] names.
+    ///
+    /// [`LimitKind::is_of_types`]: crate::limits::LimitKind::is_of_types
+    pub limits: Option<Box<Limits>>,
     /// When it was created; the start of 1970 for built-in types.
     pub created_at: Timestamp,
 }
@@ -128,6 +133,8 @@ struct Written {
     counter_account: Option<BookName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     capture_tolerance: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limits: Option<Box<Limits>>,
     created_at: Timestamp,
 }
 
@@ -149,6 +156,7 @@ impl From<VoucherType> for Written {
             category: it.category,
             counter_account: it.counter_account,
             capture_tolerance: it.capture_tolerance,
+            limits: it.limits,
             created_at: it.created_at,
         }
     }
@@ -173,6 +181,7 @@ impl TryFrom<Written> for VoucherType {
             category: it.category,
             counter_account: it.counter_account,
             capture_tolerance: it.capture_tolerance,
+            limits: it.limits,
             created_at: it.created_at,
         })
     }

@@ -12,9 +12,9 @@ use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
 use caudal_ledger::accounts::{ProfileOrder, SuspensionCode};
 use caudal_ledger::cvu::{Cbu, Cvu};
-use caudal_ledger::holds::{HoldStep, OpenHold};
-use caudal_ledger::ids::{AccountNo, HoldId, OriginId, RealmId};
-use caudal_ledger::money::Amount;
+use caudal_ledger::holds::{HoldAmendment, HoldStep, OpenHold};
+use caudal_ledger::ids::{AccountNo, HoldId, OriginId, RealmId, VoucherId};
+use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{Concept, Destination, Send as Sending};
@@ -106,6 +106,8 @@ pub(super) struct Asked {
     pub to: Option<Cvu>,
     /// The hold that the step is about.
     pub hold: Option<HoldId>,
+    /// The debit that is given back.
+    pub debit: Option<VoucherId>,
     /// The money that arrives.
     pub arrival: Option<Arrival>,
 }
@@ -129,16 +131,11 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
     match asked.order {
         Order::Credit(of, centavos) => post(&engine, adjustment(of, "IN", centavos, id)).await,
         Order::Debit(of, centavos) => post(&engine, adjustment(of, "OUT", centavos, id)).await,
-        Order::Hold(of, centavos) => {
-            let order = holding(centavos, id);
-            let held = engine
-                .ledger()
-                .open_hold(REALM, target(of), order, false, requester());
-            let held = given(held.await)?.into_inner();
-            done(held.hold.id(REALM, held.account).to_string())
-        }
+        Order::Hold(of, centavos) => hold(&engine, of, holding(centavos, id)).await,
         Order::Confirm(_, part) => step(&engine, &asked, HoldStep::Confirm, part).await,
         Order::Release(_, part) => step(&engine, &asked, HoldStep::Release, part).await,
+        Order::Amend(_, centavos) => amend(&engine, &asked, centavos).await,
+        Order::Refund(_, centavos) => refund(&engine, asked.debit.unwrap(), centavos, id).await,
         Order::Give(from, _, centavos) => {
             let to = Destination::Key(Cbu::from(asked.to.unwrap()));
             send(&engine, from, to, centavos, id).await
@@ -240,8 +237,48 @@ async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome
     }
 }
 
-/// Asks a step of a hold. It has no id of its own, so it has a key; the answer says how far the
-/// hold is after it.
+async fn hold(engine: &Engine, of: u64, order: OpenHold) -> Result<Outcome, Failure> {
+    let held = engine
+        .ledger()
+        .open_hold(REALM, target(of), order, false, requester());
+    let held = given(held.await)?.into_inner();
+    let id = held.hold.id(REALM, held.account);
+    Ok(Outcome::Done(id.to_string()))
+}
+
+/// Gives back a part of a debit.
+async fn refund(
+    engine: &Engine,
+    debit: VoucherId,
+    centavos: i64,
+    id: ExternalId,
+) -> Result<Outcome, Failure> {
+    let voucher_type = TypeRef::Reverses {
+        id: debit,
+        refund_fees: false,
+    };
+    let reversal = adjustment(debit.account.0, "OUT", centavos, id);
+    let reversal = Adjustment {
+        voucher_type,
+        ..reversal
+    };
+    post(engine, reversal).await
+}
+
+/// Sets the amount of a hold.
+async fn amend(engine: &Engine, asked: &Asked, centavos: i64) -> Result<Outcome, Failure> {
+    let change = HoldAmendment {
+        amount: Some(amount(centavos)),
+        expires_at: None,
+    };
+    let (hold, requester) = (asked.hold.unwrap(), keyed(asked.number));
+    let changed = engine
+        .ledger()
+        .change_hold(REALM, hold, change, false, requester);
+    kept(changed.await)
+}
+
+/// Asks a step of a hold.
 async fn step(
     engine: &Engine,
     asked: &Asked,
@@ -249,14 +286,23 @@ async fn step(
     part: i64,
 ) -> Result<Outcome, Failure> {
     let part = (part > 0).then(|| amount(part));
+    let (hold, requester) = (asked.hold.unwrap(), keyed(asked.number));
+    let stepped = engine
+        .ledger()
+        .step_hold(REALM, hold, step, part, false, requester);
+    kept(stepped.await)
+}
+
+/// A key for a step or a change of a hold, which has no id of its own; the kept answer says how the hold is after it.
+fn keyed(number: usize) -> Requester<HoldView> {
     let render = |outcome: Result<&HoldView, &Failure>| {
         let (status, body) = match outcome {
-            Ok(HoldView { hold, .. }) => {
-                let (confirmed, released) = (hold.confirmed, hold.released);
-                (
-                    200,
-                    format!("{} {}", confirmed.centavos(), released.centavos()),
-                )
+            Ok(view) => {
+                let hold = &view.hold;
+                let parts = [hold.amount.money(), hold.confirmed, hold.released];
+                let [amount, confirmed, released] = parts.map(Money::centavos);
+                let moved = view.voucher.map_or(0, |(sequence, _)| sequence);
+                (200, format!("{moved} {amount} {confirmed} {released}"))
             }
             Err(Failure::Rejected(why)) => (409, why.code().to_owned()),
             Err(why) => panic!("{why}"),
@@ -268,24 +314,23 @@ async fn step(
         }
     };
     let scope = Scope {
-        key: format!("step-{}", asked.number),
+        key: format!("step-{number}"),
         method: "POST".to_owned(),
         path: "/story".to_owned(),
         fields: BTreeMap::new(),
     };
-    let requester = Requester {
+    Requester {
         keyed: Some(Keyed {
             scope,
             render: Box::new(render),
         }),
         request_id: "story".to_owned(),
         admitted: None,
-    };
-    let stepped =
-        engine
-            .ledger()
-            .step_hold(REALM, asked.hold.unwrap(), step, part, false, requester);
-    match stepped.await? {
+    }
+}
+
+fn kept(answered: Answered<HoldView>) -> Result<Outcome, Failure> {
+    match answered? {
         Given::Kept {
             status: 200, body, ..
         } => Ok(Outcome::Done(body)),

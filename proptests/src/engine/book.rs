@@ -19,6 +19,13 @@ pub enum Outcome {
     Untold,
 }
 
+/// A hold as its answers say that it is, in centavos.
+struct HoldSoFar {
+    amount: i64,
+    confirmed: i64,
+    released: i64,
+}
+
 /// The book of a story; see the module.
 #[derive(Debug, Default)]
 pub struct Book {
@@ -76,19 +83,58 @@ impl Book {
         holds.map(|(number, _)| number).collect()
     }
 
-    /// The confirmed and the released amount of a hold, in centavos, by the answers to its steps.
-    fn steps(&self, hold: usize) -> (i64, i64) {
-        let mut far = (0, 0);
-        for (order, id) in self.done.values() {
-            if let Order::Confirm(of, _) | Order::Release(of, _) = order
-                && *of == hold
-            {
-                let (confirmed, released) = id.split_once(' ').unwrap();
-                far.0 = far.0.max(confirmed.parse().unwrap());
-                far.1 = far.1.max(released.parse().unwrap());
-            }
+    /// The debits that were done, by the number of their orders, oldest first.
+    pub fn debits(&self) -> Vec<usize> {
+        let debits = self.done().filter(|(_, it)| matches!(it, Order::Debit(..)));
+        debits.map(|(number, _)| number).collect()
+    }
+
+    /// A hold after the last of its steps and changes, by their answers: each says how many movements its account had then,
+    /// and the hold's amount and how much of it was confirmed and released, in centavos.
+    fn hold(&self, hold: usize, amount: i64) -> HoldSoFar {
+        let after = self
+            .done
+            .values()
+            .filter_map(|(order, answer)| match order {
+                Order::Confirm(of, _) | Order::Release(of, _) | Order::Amend(of, _)
+                    if *of == hold =>
+                {
+                    let mut words = answer.split(' ').map(|word| word.parse().unwrap());
+                    let mut next = || words.next().unwrap();
+                    Some((next(), [next(), next(), next()]))
+                }
+                _ => None,
+            });
+        let first = [amount, 0, 0];
+        let (_, [amount, confirmed, released]) = after.max().unwrap_or((0, first));
+        HoldSoFar {
+            amount,
+            confirmed,
+            released,
         }
-        far
+    }
+
+    /// The account and the amount of a debit that was done.
+    fn debit(&self, number: usize) -> (u64, i64) {
+        match self.done.get(&number) {
+            Some((Order::Debit(of, amount), _)) => (*of, *amount),
+            other => panic!("order {number} is no debit: {other:?}"),
+        }
+    }
+
+    /// Checks that no debit was given back more than once over.
+    pub fn check_refunds(&self) {
+        for number in self.debits() {
+            let refunds = self.done().filter_map(|(_, order)| match order {
+                Order::Refund(of, amount) if of == number => Some(amount),
+                _ => None,
+            });
+            let (refunded, debited) = (refunds.sum::<i64>(), self.debit(number).1);
+            assert!(
+                refunded <= debited,
+                "order {number} was given back: {self:?}"
+            );
+        }
     }
 
     /// The total that each account must have, and its held amount, in centavos. For a transfer through
@@ -114,11 +160,14 @@ impl Book {
                 }
                 Order::Send(of, ..) => add(of, -sent(number).map_or(0, |it| it + SEND_FEE), 0),
                 Order::Hold(of, amount) => {
-                    let (confirmed, released) = self.steps(number);
-                    add(of, -confirmed, amount - confirmed - released);
+                    let hold = self.hold(number, amount);
+                    let held = hold.amount - hold.confirmed - hold.released;
+                    add(of, -hold.confirmed, held);
                 }
+                Order::Refund(debit, amount) => add(self.debit(debit).0, amount, 0),
                 Order::Confirm(..)
                 | Order::Release(..)
+                | Order::Amend(..)
                 | Order::Stray(..)
                 | Order::Suspend(_)
                 | Order::Reactivate(_)
@@ -133,7 +182,10 @@ impl Book {
     pub fn outgoing(&self, sent: impl Fn(usize) -> Option<i64>) -> i64 {
         let out = |(number, order)| match order {
             Order::Debit(_, amount) => amount,
-            Order::Hold(_, amount) => amount - self.steps(number).1,
+            Order::Hold(_, amount) => {
+                let hold = self.hold(number, amount);
+                hold.amount - hold.released
+            }
             Order::Both(_, _, amount) => 2 * amount,
             Order::Send(..) => sent(number).unwrap_or(0),
             Order::Credit(..)
@@ -141,6 +193,8 @@ impl Book {
             | Order::Arrive(..)
             | Order::Confirm(..)
             | Order::Release(..)
+            | Order::Amend(..)
+            | Order::Refund(..)
             | Order::Stray(..)
             | Order::Suspend(_)
             | Order::Reactivate(_)

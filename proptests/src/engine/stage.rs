@@ -22,7 +22,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::fees::FeeRule;
-use caudal_ledger::ids::{AccountNo, HoldId, OriginId};
+use caudal_ledger::ids::{AccountNo, HoldId, OriginId, VoucherId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::TotalLimits;
 use caudal_ledger::money::Money;
@@ -201,16 +201,21 @@ impl Stage {
         };
         let (to, hold) = match order {
             Order::Give(_, to, _) => (Some(self.cvu(to)), None),
-            Order::Confirm(hold, _) | Order::Release(hold, _) => {
+            Order::Confirm(hold, _) | Order::Release(hold, _) | Order::Amend(hold, _) => {
                 (None, book.id_of(hold).and_then(HoldId::parse))
             }
             _ => (None, None),
+        };
+        let debit = match order {
+            Order::Refund(debit, _) => book.id_of(debit).and_then(VoucherId::parse),
+            _ => None,
         };
         Asked {
             number,
             order,
             to,
             hold,
+            debit,
             arrival,
         }
     }
@@ -421,6 +426,7 @@ impl Stage {
             assert!(ordered.contains(&reference), "nobody ordered {reference}");
         }
         assert!(book.outgoing(sent) <= DAILY_TOTAL, "{book:?}");
+        book.check_refunds();
         let report = verify::engine(&self.engine).await.unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
     }
@@ -465,6 +471,11 @@ fn resolve(order: Order, orders: &mut Vec<Order>, book: &Book) -> Option<(usize,
         Order::Both(one, other, _) if one == other => return None,
         Order::Confirm(back, part) => Order::Confirm(hold(back)?, part),
         Order::Release(back, part) => Order::Release(hold(back)?, part),
+        Order::Amend(back, amount) => Order::Amend(hold(back)?, amount),
+        Order::Refund(back, amount) => {
+            let debits = book.debits();
+            Order::Refund(debits[debits.len().checked_sub(back)?], amount)
+        }
         order => order,
     };
     orders.push(order);

@@ -4,8 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use caudal_ledger::limits::{LimitKind, PerKind};
+
 use super::answer::{Answer, Line};
-pub use super::events::{Chapter, Deed, Event, HoldParts, Purse, State, Tale, Terms, effect};
+pub use super::events::{
+    Chapter, Deed, Event, HoldParts, Purse, State, Tale, Temporary, Terms, effect,
+};
 use super::ops::{End, Level, Life, Op, Part, Pick};
 use super::{AMOUNTS, KEYS, WITHOUT_CVU, WORLD};
 use crate::model::{BEGINNING, CEILING, LARGEST};
@@ -18,6 +22,8 @@ pub struct Book {
     pub deeds: Vec<Deed>,
     pub psp: BTreeMap<u32, Terms>,
     pub platform: Terms,
+    /// The limits of the two voucher types, that of debits first.
+    pub types: [PerKind<Option<i128>>; 2],
     pub fresh: u64,
     /// The answer that the last operation should have.
     pub answer: Answer,
@@ -51,6 +57,7 @@ impl Book {
             deeds: Vec::new(),
             psp: BTreeMap::from([(1, Terms::default()), (2, Terms::default())]),
             platform: Terms::default(),
+            types: Default::default(),
             fresh: 0,
             answer: Answer::Nothing,
             amount: None,
@@ -113,6 +120,12 @@ impl Book {
             Op::Limit { level, kind, value } => self.change(*level, |terms| {
                 *terms.limits.get_mut(*kind) = value.map(i128::from);
             }),
+            Op::Temporary { account, limit } => self.temporary(*account, *limit),
+            Op::TypeLimit {
+                credit,
+                kind,
+                value,
+            } => self.type_limit(*credit, *kind, *value),
             Op::Fees { level, fees } => self.change(*level, |terms| terms.fees.clone_from(fees)),
             Op::Time { millis } => {
                 self.now = self.now.saturating_add_signed(*millis);
@@ -241,6 +254,7 @@ impl Book {
             ends: None,
             returns: None,
             tolerance: 0,
+            limited: false,
         }
     }
 
@@ -412,6 +426,24 @@ impl Book {
             Life::Open(_) => {}
         }
         Answer::Changed((purse.state, purse.enabled) != before)
+    }
+
+    fn temporary(&mut self, account: usize, limit: Option<(LimitKind, i64, u64)>) -> Answer {
+        let hour = self.now / 3_600_000;
+        let temporary = limit.map(|(kind, most, hours)| Temporary {
+            kind,
+            most: most.into(),
+            until: (hour + hours) * 3_600_000,
+        });
+        self.change(Level::Account(account), |terms| {
+            terms.temporary.clone_from(&temporary);
+        })
+    }
+
+    fn type_limit(&mut self, credit: bool, kind: LimitKind, value: Option<i64>) -> Answer {
+        let limit = self.types[usize::from(credit)].get_mut(kind);
+        let before = std::mem::replace(limit, value.map(i128::from));
+        Answer::Changed(before != *limit)
     }
 
     fn change(&mut self, level: Level, change: impl Fn(&mut Terms)) -> Answer {

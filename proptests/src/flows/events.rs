@@ -1,6 +1,6 @@
 //! The parts of the naive book: movements, accounts, transfers and the news of them.
 
-use caudal_ledger::limits::PerKind;
+use caudal_ledger::limits::{LimitKind, PerKind};
 
 use super::ops::{Fee, To};
 
@@ -18,6 +18,8 @@ pub struct Event {
     pub returns: Option<usize>,
     /// For the opening of a hold: by how many percent more may be confirmed.
     pub tolerance: u8,
+    /// For an adjustment: whether its type had limits.
+    pub limited: bool,
 }
 
 /// The thing that an event belongs to.
@@ -59,7 +61,17 @@ pub enum State {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
     pub limits: PerKind<Option<i128>>,
+    /// For an account: a limit that goes before the others.
+    pub temporary: Option<Temporary>,
     pub fees: Vec<Fee>,
+}
+
+/// A limit until an instant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Temporary {
+    pub kind: LimitKind,
+    pub most: i128,
+    pub until: u64,
 }
 
 /// An account.

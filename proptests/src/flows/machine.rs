@@ -95,6 +95,8 @@ pub struct FlowMachine {
     pub slots: Vec<Slot>,
     pub psp: BTreeMap<u32, Own>,
     pub platform: Own,
+    /// The limits of the two voucher types, that of debits first.
+    pub types: [Limits; 2],
     commits: u64,
     /// Adjustments and holds by external id and direction.
     pub(super) claimed: BTreeMap<(RealmId, ExternalId, Direction), Place>,
@@ -117,6 +119,7 @@ impl FlowMachine {
             slots: (0..WORLD.len()).map(|index| slot(index, now)).collect(),
             psp: BTreeMap::from([(1, Own::default()), (2, Own::default())]),
             platform: Own::default(),
+            types: Default::default(),
             commits: 0,
             claimed: BTreeMap::new(),
             sent: BTreeMap::new(),

@@ -1,12 +1,14 @@
 //! The machine's operations, each done as the actors would do it.
 
-use caudal_ledger::accounts::{Account, BankAnswer, Movements, ProfileOrder, ReversedSoFar};
+use caudal_ledger::accounts::{
+    Account, BankAnswer, Movements, ProfileOrder, ReversedSoFar, within_type_limits,
+};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::holds::{HoldAmendment, HoldStep, OpenHold};
 use caudal_ledger::ids::{AccountNo, OriginId};
-use caudal_ledger::limits::{Change, LimitKind, Limits, LimitsChange};
+use caudal_ledger::limits::{Change, LimitKind, Limits, LimitsChange, TemporaryLimits, Usage};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
@@ -49,6 +51,17 @@ impl FlowMachine {
             Op::CashIn { account, .. } => self.cash_in(*account, book),
             Op::Life { account, change } => self.life(*account, *change),
             Op::Limit { level, kind, value } => self.limit(*level, *kind, *value),
+            Op::Temporary { account, limit } => self.temporary(*account, *limit),
+            Op::TypeLimit {
+                credit,
+                kind,
+                value,
+            } => {
+                let limits = &mut self.types[usize::from(*credit)];
+                let before = *limits;
+                *limits = before.changed(limits_change(*kind, *value));
+                Answer::Changed(before != *limits)
+            }
             Op::Fees { level, fees } => self.fees(*level, fees.iter().map(rule).collect()),
             Op::Time { .. } => Answer::Nothing,
             Op::Until { .. } => book.answer.clone(),
@@ -91,7 +104,7 @@ impl FlowMachine {
     fn post(&mut self, index: usize, credit: bool, book: &Book) -> Answer {
         self.turn(index);
         let order = PostAdjustment {
-            voucher_type: voucher_type(credit),
+            voucher_type: self.voucher_type(credit),
             amount: amount(book.amount.unwrap()),
             external_id: ExternalId::parse(&book.key).unwrap(),
             description: None,
@@ -102,7 +115,21 @@ impl FlowMachine {
         let existing = self.existing(index, &order.external_id, order.voucher_type.direction());
         let slot = &self.slots[index];
         let context = self.context(slot.realm);
-        let decided = slot.account.decide_post(&order, existing, &context);
+        let decided = match slot.account.decide_post(&order, existing, &context) {
+            Ok(Outcome::Recorded(vouchers)) => {
+                let limited = |it: &&Voucher| {
+                    let details = it.details.as_ref();
+                    let counts = details.is_some_and(|it| it.of_limited_type);
+                    counts && it.type_code == order.voucher_type.code
+                };
+                let before = slot.vouchers.iter().filter(limited);
+                let usage = before.fold(Usage::default(), |usage, it| usage.with(it.amount, it.at));
+                let limits = self.types[usize::from(credit)];
+                within_type_limits(&limits, &usage, &vouchers[0])
+                    .map(|()| Outcome::Recorded(vouchers))
+            }
+            other => other,
+        };
         let holder = existing.map(|(number, _)| number);
         self.outcome(index, decided, holder)
     }
@@ -411,6 +438,26 @@ impl FlowMachine {
         }
     }
 
+    fn temporary(&mut self, index: usize, limit: Option<(LimitKind, i64, u64)>) -> Answer {
+        self.turn(index);
+        let hour = self.now.millis() / 3_600_000;
+        let limits = limit.map(|(kind, most, hours)| {
+            Box::new(TemporaryLimits {
+                limits: Limits::default().changed(limits_change(kind, Some(most))),
+                until: Timestamp::from_millis((hour + hours) * 3_600_000),
+            })
+        });
+        self.profile(index, &ProfileOrder::SetTemporaryLimits(limits), None)
+    }
+
+    fn voucher_type(&self, credit: bool) -> VoucherType {
+        let limits = self.types[usize::from(credit)];
+        VoucherType {
+            limits: (!limits.are_none()).then(|| Box::new(limits)),
+            ..voucher_type(credit)
+        }
+    }
+
     fn fees(&mut self, level: Level, fees: Vec<FeeRule>) -> Answer {
         match self.own(level) {
             Ok(own) => {
@@ -458,6 +505,7 @@ fn voucher_type(credit: bool) -> VoucherType {
         category: None,
         counter_account: None,
         capture_tolerance: None,
+        limits: None,
         created_at: Timestamp::default(),
     }
 }

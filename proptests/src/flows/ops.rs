@@ -73,6 +73,17 @@ pub enum Op {
         kind: LimitKind,
         value: Option<i64>,
     },
+    /// A limit of an account is set for some whole hours, or ended.
+    Temporary {
+        account: usize,
+        limit: Option<(LimitKind, i64, u64)>,
+    },
+    /// One limit of the type of credits or of debits is set, or lifted.
+    TypeLimit {
+        credit: bool,
+        kind: LimitKind,
+        value: Option<i64>,
+    },
     /// The fees of a level are replaced.
     Fees { level: Level, fees: Vec<Fee> },
     /// Time passes.
@@ -211,6 +222,8 @@ impl Op {
             Self::CashIn { .. } => "cash-in",
             Self::Life { .. } => "life",
             Self::Limit { .. } => "limit",
+            Self::Temporary { .. } => "temporary",
+            Self::TypeLimit { .. } => "type limit",
             Self::Fees { .. } => "fees",
             Self::Time { .. } => "time",
             Self::Until { .. } => "until",
@@ -324,8 +337,8 @@ fn kind() -> impl Strategy<Value = LimitKind> {
 }
 
 /// Limits near the usual amounts; most are soon lifted again.
-fn limit() -> impl Strategy<Value = (LimitKind, Option<i64>)> {
-    kind().prop_flat_map(|kind| {
+fn limit(kinds: &[LimitKind]) -> impl Strategy<Value = (LimitKind, Option<i64>)> + use<> {
+    select(kinds.to_vec()).prop_flat_map(|kind| {
         let values = match (kind.window(), kind.unit()) {
             (Window::Transaction, _) => vec![0, 99, 333, 1_000],
             (Window::Balance, _) => vec![0, 500, 8_000, 50_000],
@@ -336,6 +349,14 @@ fn limit() -> impl Strategy<Value = (LimitKind, Option<i64>)> {
         };
         let value = prop_oneof![3 => Just(None), 3 => select(values).prop_map(Some)];
         value.prop_map(move |value| (kind, value))
+    })
+}
+
+fn temporary() -> impl Strategy<Value = Op> {
+    let limit = (limit(&LimitKind::ALL), select(vec![1_u64, 1, 2, 26]));
+    (account(), limit).prop_map(|(account, ((kind, value), hours))| Op::Temporary {
+        account,
+        limit: value.map(|most| (kind, most, hours)),
     })
 }
 
@@ -386,13 +407,15 @@ fn time() -> impl Strategy<Value = i64> {
 pub fn op() -> BoxedStrategy<Op> {
     let newest = || prop_oneof![3 => 0_usize..3, 1 => 0_usize..12];
     let credit = prop_oneof![3 => Just(true), 2 => Just(false)];
+    let of_types = LimitKind::ALL.map(|kind| kind.is_of_types().then_some(kind));
+    let of_types: Vec<_> = of_types.into_iter().flatten().collect();
     let much = || prop_oneof![5 => (3..AMOUNTS.len()).prop_map(Pick::Usual), 1 => pick()];
     prop_oneof![
         22 => (account(), credit, keyed())
             .prop_map(|(account, credit, (key, amount))| Op::Post { account, credit, key, amount }),
         16 => (account(), keyed(), end(), select(vec![0_u8, 0, 10, 100])).prop_map(
             |(account, (key, amount), end, tolerance)| Op::Hold { account, key, amount, end, tolerance }),
-        8 => (newest(), change())
+        14 => (newest(), change())
             .prop_map(|(hold, (amount, end))| Op::Amend { hold, amount, end }),
         10 => (newest(), part(), any::<bool>(), reversal_key())
             .prop_map(|(voucher, part, fees, key)| Op::Refund { voucher, part, fees, key }),
@@ -406,9 +429,12 @@ pub fn op() -> BoxedStrategy<Op> {
             .prop_map(|(transfer, completed)| Op::Verdict { transfer, completed }),
         4 => (newest(), part()).prop_map(|(transfer, part)| Op::Reverse { transfer, part }),
         14 => (account(), much()).prop_map(|(account, amount)| Op::CashIn { account, amount }),
-        6 => (account(), life()).prop_map(|(account, change)| Op::Life { account, change }),
-        8 => (level(), limit())
+        9 => (account(), life()).prop_map(|(account, change)| Op::Life { account, change }),
+        12 => (level(), limit(&LimitKind::ALL))
             .prop_map(|(level, (kind, value))| Op::Limit { level, kind, value }),
+        4 => temporary(),
+        3 => (any::<bool>(), limit(&of_types))
+            .prop_map(|(credit, (kind, value))| Op::TypeLimit { credit, kind, value }),
         4 => (level(), fees()).prop_map(|(level, fees)| Op::Fees { level, fees }),
         12 => time().prop_map(|millis| Op::Time { millis }),
         3 => (-1_i8..=1).prop_map(|more| Op::Until { more }),

@@ -1,5 +1,7 @@
 //! The tenant's orders in the naive book: adjustments, holds and their steps.
 
+use caudal_ledger::limits::PerKind;
+
 use super::AMOUNTS;
 use super::WORLD;
 use super::answer::Answer;
@@ -38,26 +40,35 @@ impl Book {
             return seen(WORLD[holder].1, place, &differs);
         }
         let mark = self.mark();
+        let limited = self.types[usize::from(credit)] != PerKind::default();
         let event = Event {
             key: Some(key),
+            limited,
             ..self.event(way, amount, code, Tale::Adjustment)
         };
         let done = self
-            .may_adjust(index, credit, amount)
+            .may_adjust(index, (credit, false), amount)
             .and_then(|()| self.put(index, event).map_err(Answer::Refused))
-            .and_then(|()| self.charge(index));
+            .and_then(|()| self.charge(index))
+            .and_then(|()| self.type_allows(index, mark[index]));
         self.close(&mark, done)
     }
 
     /// Whether the account's state allows an adjustment: disabled accounts take none, suspended
     /// ones let nothing out, and closed ones only give back what is left.
-    fn may_adjust(&self, index: usize, credit: bool, amount: i128) -> Result<(), Answer> {
+    fn may_adjust(
+        &self,
+        index: usize,
+        (credit, refund): (bool, bool),
+        amount: i128,
+    ) -> Result<(), Answer> {
         let purse = &self.purses[index];
         match purse.state {
             State::Closed if credit => Err(Answer::Refused("account_closed")),
             State::Suspended if !credit => Err(Answer::Refused("account_suspended")),
             State::Closed => Ok(()),
             _ if !purse.enabled => Err(Answer::Refused("account_disabled")),
+            _ if credit && refund => self.may_return(index, amount),
             _ if credit => self.may_come(index, amount),
             _ => self.may_leave(index, amount),
         }
@@ -135,6 +146,9 @@ impl Book {
         let tolerated = parts.amount * i128::from(opening.tolerance) / 100;
         if more > 0 && (!confirm || more > tolerated) {
             return Answer::Refused("hold_remaining");
+        }
+        if more > 0 && parts.amount + more > LARGEST {
+            return Answer::Refused("amount_overflow");
         }
         let mark = self.mark();
         if more > 0 {
@@ -334,7 +348,7 @@ impl Book {
             ..self.event(way, amount, original.code, Tale::Reverses(place))
         };
         let done = self
-            .may_adjust(index, !adds, amount)
+            .may_adjust(index, (!adds, true), amount)
             .and_then(|()| self.put(index, event).map_err(Answer::Refused));
         let done = done.and_then(|()| match fees {
             true => self.give_back_fees(index, place, before, amount),

@@ -50,6 +50,7 @@ pub fn expected() -> Vec<String> {
         let operations: &[&str] = match kind.flow() {
             Flow::Outgoing => &["debit", "hold", "send"],
             Flow::Incoming => &["credit", "send"],
+            Flow::Gross => &["credit", "debit", "hold", "send"],
         };
         let name = kind.name();
         operations.iter().flat_map(move |operation| {
@@ -57,11 +58,18 @@ pub fn expected() -> Vec<String> {
             levels.map(move |level| format!("{operation}: {name} of {level}"))
         })
     });
-    limits.chain(SEEN.into_iter().map(str::to_owned)).collect()
+    let of_types = LimitKind::ALL.into_iter().filter(|kind| kind.is_of_types());
+    let of_types = of_types.flat_map(|kind| {
+        ["credit", "debit"].map(|way| format!("{way}: {} of voucher_type", kind.name()))
+    });
+    limits
+        .chain(of_types)
+        .chain(SEEN.into_iter().map(str::to_owned))
+        .collect()
 }
 
 /// The results that have nothing to do with a limit.
-const SEEN: [&str; 144] = [
+const SEEN: [&str; 150] = [
     "amend: account_closed",
     "amend: account_disabled",
     "amend: account_suspended",
@@ -191,7 +199,13 @@ const SEEN: [&str; 144] = [
     "send: recorded with a fee and its tax",
     "send: replayed",
     "send: same_account",
+    "temporary: account_closed",
+    "temporary: account_without_cvu",
+    "temporary: changed",
+    "temporary: unchanged",
     "time: nothing",
+    "type limit: changed",
+    "type limit: unchanged",
     "transfer is audit",
     "transfer is completed",
     "transfer is in_progress",

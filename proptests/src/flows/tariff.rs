@@ -1,6 +1,6 @@
 //! Limits and fees of the naive book: three levels, counted from the events, in whole numbers.
 
-use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit};
+use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit, Window};
 
 use super::answer::{Answer, Breach};
 use super::book::{Book, Event, HoldParts, State, Tale, Terms};
@@ -19,12 +19,18 @@ impl Book {
     }
 
     fn limit(&self, index: usize, kind: LimitKind) -> Option<(i128, &'static str)> {
+        let at = self.instant(index);
+        if let Some(temporary) = &self.purses[index].terms.temporary
+            && (temporary.kind, at < temporary.until) == (kind, true)
+        {
+            return Some((temporary.most, "account"));
+        }
         let levels = self.levels(index).into_iter();
         let mut set = levels.filter_map(|(terms, level)| Some(((*terms.limits.get(kind))?, level)));
         set.next()
     }
 
-    /// What left in the period of each kind of limit at an instant. Money that returned no longer counts, in the period
+    /// What moved in the period of each kind of limit at an instant. Money that returned no longer counts, in the period
     /// in which it had counted.
     pub fn usage(&self, index: usize, at: u64) -> PerKind<i128> {
         let events = &self.purses[index].events;
@@ -42,12 +48,20 @@ impl Book {
                 Tale::Opens => !HoldParts::of(events, place).is_back(),
                 _ => left != 0,
             };
-            if counted(event) == 0 {
-                continue;
-            }
+            let flow = match (counted(event), comes_in(event)) {
+                (0, false) => continue,
+                (0, true) => Flow::Incoming,
+                _ => Flow::Outgoing,
+            };
+            let left = if flow == Flow::Incoming {
+                event.amount
+            } else {
+                left
+            };
             let day = calendar::day(event.at);
             for kind in LimitKind::ALL {
-                if kind.flow() == Flow::Outgoing && calendar::within(kind.window(), day, today) {
+                let concerns = [flow, Flow::Gross].contains(&kind.flow());
+                if concerns && calendar::within(kind.window(), day, today) {
                     *used.get_mut(kind) += match kind.unit() {
                         Unit::Amount => left,
                         Unit::Count => i128::from(counts),
@@ -63,9 +77,9 @@ impl Book {
         let (most, _) = self.limit(index, kind)?;
         let used = self.usage(index, self.instant(index));
         let (available, held) = self.balance(index);
-        Some(match (kind.unit(), kind.flow()) {
-            (Unit::Amount, Flow::Outgoing) => most - used.get(kind),
-            (Unit::Amount, Flow::Incoming) => most - available - held,
+        Some(match (kind.unit(), kind.window()) {
+            (Unit::Amount, Window::Balance) => most - available - held,
+            (Unit::Amount, _) => most - used.get(kind),
             (Unit::Count, _) => most,
         })
     }
@@ -75,48 +89,54 @@ impl Book {
         if self.purses[index].state == State::Closed {
             return Ok(());
         }
-        let at = self.instant(index);
-        let used = self.usage(index, at);
-        let today = calendar::day(at);
-        let mut kinds = LimitKind::ALL.into_iter();
-        kinds.try_for_each(|kind| match kind.flow() {
-            Flow::Outgoing => {
-                let resets = calendar::resets(kind.window(), today);
-                self.judge(index, kind, (*used.get(kind), of(kind, amount)), resets)
-            }
-            Flow::Incoming => Ok(()),
-        })
+        self.may_pass(index, amount, |kind| kind.flow() != Flow::Incoming)
     }
 
-    /// Whether the balance limit lets in a credit that does not come from the bank.
+    /// Whether the limits let in money that does not come from the bank.
     pub(super) fn may_come(&self, index: usize, amount: i128) -> Result<(), Answer> {
-        let (available, held) = self.balance(index);
-        let mut kinds = LimitKind::ALL.into_iter();
-        kinds.try_for_each(|kind| match kind.flow() {
-            Flow::Incoming => self.judge(index, kind, (available + held, amount), None),
-            Flow::Outgoing => Ok(()),
-        })
+        self.may_pass(index, amount, |kind| kind.flow() != Flow::Outgoing)
     }
 
-    fn judge(
+    /// Whether the balance limit lets the account get money back.
+    pub(super) fn may_return(&self, index: usize, amount: i128) -> Result<(), Answer> {
+        self.may_pass(index, amount, |kind| kind.window() == Window::Balance)
+    }
+
+    fn may_pass(
         &self,
         index: usize,
-        kind: LimitKind,
-        (used, requested): (i128, i128),
-        resets: Option<u64>,
+        amount: i128,
+        concerns: impl Fn(LimitKind) -> bool,
     ) -> Result<(), Answer> {
-        match self.limit(index, kind) {
-            Some((maximum, level)) if used + requested > maximum => Err(Answer::Limited(Breach {
-                limit: kind.name(),
-                level,
-                maximum,
-                used,
-                requested,
-                remaining: (maximum - used).max(0),
-                resets,
-            })),
-            _ => Ok(()),
-        }
+        let at = self.instant(index);
+        let used = self.usage(index, at);
+        let (available, held) = self.balance(index);
+        let kinds = LimitKind::ALL.into_iter();
+        kinds.filter(|kind| concerns(*kind)).try_for_each(|kind| {
+            let used = match kind.window() {
+                Window::Balance => available + held,
+                _ => *used.get(kind),
+            };
+            judge(kind, self.limit(index, kind), (used, amount), at)
+        })
+    }
+
+    /// Whether the limits of a type allow the adjustment at a place, after those of the type before it.
+    pub(super) fn type_allows(&self, index: usize, place: usize) -> Result<(), Answer> {
+        let events = &self.purses[index].events;
+        let event = &events[place];
+        let limits = &self.types[usize::from(event.way == "credit")];
+        let today = calendar::day(event.at);
+        let mut kinds = LimitKind::ALL.into_iter();
+        kinds.try_for_each(|kind| {
+            let before = events[..place].iter().filter(|it| {
+                let counts = it.limited && it.code == event.code;
+                counts && calendar::within(kind.window(), calendar::day(it.at), today)
+            });
+            let used = before.map(|it| of(kind, it.amount)).sum();
+            let limit = limits.get(kind).map(|most| (most, "voucher_type"));
+            judge(kind, limit, (used, event.amount), event.at)
+        })
     }
 
     /// Fee and tax for a type and an amount: the whole entry of the nearest level that has one.
@@ -169,6 +189,36 @@ impl Book {
             self.purses[index].events.truncate(length);
         }
     }
+}
+
+fn judge(
+    kind: LimitKind,
+    limit: Option<(i128, &'static str)>,
+    (used, amount): (i128, i128),
+    at: u64,
+) -> Result<(), Answer> {
+    let requested = of(kind, amount);
+    match limit {
+        Some((maximum, level)) if used + requested > maximum => Err(Answer::Limited(Breach {
+            limit: kind.name(),
+            level,
+            maximum,
+            used,
+            requested,
+            remaining: (maximum - used).max(0),
+            resets: calendar::resets(kind.window(), calendar::day(at)),
+        })),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an event brings money in that was not the account's before.
+fn comes_in(event: &Event) -> bool {
+    let comes = matches!(
+        event.tale,
+        Tale::Adjustment | Tale::Inside(_) | Tale::Arrived
+    );
+    event.way == "credit" && comes
 }
 
 /// What an amount is in the unit of a limit.

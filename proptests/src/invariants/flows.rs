@@ -9,7 +9,7 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::holds::Hold;
 use caudal_ledger::ids::{AccountNo, HoldId, RealmId};
-use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit};
+use caudal_ledger::limits::{Flow, LimitKind, PerKind, Unit, Window};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Transfer;
 use caudal_ledger::vouchers::{HoldChange, ReferenceType, Voucher};
@@ -317,16 +317,34 @@ fn counted(history: &[Noted<'_>]) -> Vec<(i128, bool)> {
     left
 }
 
-/// What left in the period of each kind of limit.
+/// Whether a voucher brings money in that was not the account's before.
+fn comes_in(voucher: &Voucher) -> bool {
+    let reverses = voucher.details.as_ref().and_then(|it| it.reverses);
+    voucher.direction == Direction::Credit
+        && reverses.is_none()
+        && matches!(
+            voucher.reference_type,
+            ReferenceType::Adjustment | ReferenceType::P2p | ReferenceType::CashIn
+        )
+}
+
+/// What moved in the period of each kind of limit.
 fn used(history: &[Noted<'_>], at: Timestamp) -> PerKind<i128> {
     let today = calendar::day(at.millis());
     let mut used = PerKind::default();
     for (noted, (left, counts)) in history.iter().zip(counted(history)) {
         let day = calendar::day(noted.voucher.at.millis());
+        let comes = comes_in(noted.voucher);
+        let (flow, moved) = if comes {
+            (Flow::Incoming, amount(noted.voucher))
+        } else {
+            (Flow::Outgoing, left)
+        };
         for kind in LimitKind::ALL {
-            if kind.flow() == Flow::Outgoing && calendar::within(kind.window(), day, today) {
+            let concerns = [flow, Flow::Gross].contains(&kind.flow());
+            if concerns && calendar::within(kind.window(), day, today) {
                 *used.get_mut(kind) += match kind.unit() {
-                    Unit::Amount => left,
+                    Unit::Amount => moved,
                     Unit::Count => i128::from(counts),
                 };
             }
@@ -339,38 +357,41 @@ fn used(history: &[Noted<'_>], at: Timestamp) -> PerKind<i128> {
 pub fn check_i18(history: &[Noted<'_>]) -> Check {
     for (place, noted) in history.iter().enumerate() {
         let (voucher, limits) = (noted.voucher, noted.limits);
-        let set = |flow| {
+        // The kinds that are set, except those on money that goes the other way.
+        let set = |other| {
             let kinds = LimitKind::ALL
                 .into_iter()
-                .filter(move |kind| kind.flow() == flow);
+                .filter(move |kind| kind.flow() != other);
             kinds.filter_map(move |kind| Some((kind, (*limits.get(kind))?)))
+        };
+        let value = |kind: LimitKind, used: &PerKind<i128>| match kind.window() {
+            Window::Balance => i128::from(voucher.after.total().centavos()),
+            Window::Day | Window::Month => *used.get(kind),
+            Window::Transaction | Window::Minute => amount(voucher),
         };
         let own = matches!(
             voucher.reference_type,
             ReferenceType::Adjustment | ReferenceType::P2p
         );
         if voucher.direction == Direction::Credit && own {
-            let total = i128::from(voucher.after.total().centavos());
-            for (kind, most) in set(Flow::Incoming) {
-                hold!(
-                    total <= most,
-                    "I18: a balance of {total} passes {kind:?}: {noted:?}"
-                );
+            let used = used(&history[..=place], voucher.at);
+            let judged = set(Flow::Outgoing);
+            for (kind, most) in
+                judged.filter(|(kind, _)| comes_in(voucher) || kind.window() == Window::Balance)
+            {
+                let value = value(kind, &used);
+                hold!(value <= most, "I18: {value} passes {kind:?}: {noted:?}");
             }
         }
         if noted.status == Status::Closed
             || !counts(voucher)
-            || set(Flow::Outgoing).next().is_none()
+            || set(Flow::Incoming).next().is_none()
         {
             continue;
         }
         let used = used(&history[..=place], voucher.at);
-        for (kind, most) in set(Flow::Outgoing) {
-            let value = if kind.is_counted() {
-                *used.get(kind)
-            } else {
-                amount(voucher)
-            };
+        for (kind, most) in set(Flow::Incoming) {
+            let value = value(kind, &used);
             hold!(value <= most, "I18: {value} passes {kind:?}: {noted:?}");
         }
     }

@@ -165,6 +165,7 @@ impl Machine {
     pub(super) fn toggle_type(&mut self, realm: u32, code: &str, active: bool) -> Answer {
         let code = TypeCode::parse(code).unwrap();
         let change = VoucherTypeChange {
+            limits: caudal_ledger::limits::LimitsChange::default(),
             active: Some(active),
             counter_account: None,
             capture_tolerance: None,

@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use caudal_http::bodies::update_limits::UpdateTypeLimits;
 use caudal_http::bodies::voucher_types::{VoucherTypeBody, voucher_type};
 use caudal_http::body::{Body, read as read_body};
 use caudal_http::caller::Caller;
@@ -15,6 +16,7 @@ use caudal_http::respond::{self, array, give, json, plain};
 use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::books::BookName;
+use caudal_ledger::limits::LimitsChange;
 use caudal_ledger::voucher_types::{
     CreateVoucherType, Sense, TypeCode, VoucherType, VoucherTypeChange,
 };
@@ -84,7 +86,7 @@ fn sense(text: &str) -> Result<Sense, Mistake> {
 request! {
     /// Changes a voucher type; what is absent stays.
     strict struct ToggleVoucherType as ToggleVoucherTypeDto {
-        => let changes = |fields| ["active", "counterAccount", "captureTolerance"].map(|name| fields.is_sent(name));
+        => let changes = |fields| ["active", "counterAccount", "captureTolerance", "limits"].map(|name| fields.is_sent(name));
         /// Whether new vouchers of it are accepted.
         active: Option<bool> = not_null("active", read_body::boolean) as Option<bool> { nullable = false };
         /// The account of the books for its vouchers from now on; null for `adjustments:` and the code.
@@ -93,7 +95,10 @@ request! {
         /// By how many percent of a hold more may be confirmed than is held, for holds that name the type from now on.
         capture_tolerance: Option<Option<u8>> = nullable("captureTolerance", read_body::integer(0, 100))
             as Option<u8> { maximum = 100 };
-        => |fields| if changes == [false; 3] {
+        /// The limits of each account on its vouchers of this type, whatever their direction, besides those of the account.
+        limits: Option<UpdateTypeLimits> = not_null_object("limits", UpdateTypeLimits::take)
+            as Option<UpdateTypeLimits> { nullable = false };
+        => |fields| if changes == [false; 4] {
             fields.mistake("active", Mistake::RequiredOr { other: "counterAccount" });
         };
     }
@@ -140,11 +145,14 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     )
 }
 
-/// Switches a custom type on or off, or sets the account of the books for its vouchers or the tolerance of its holds.
+/// Switches a custom type on or off, or sets the account of the books for its vouchers, the tolerance of its holds or its
+/// limits.
 ///
 /// Vouchers of an inactive type are refused with `voucher_type_inactive`; those that were posted stay. Another account
 /// counts for the vouchers that are posted from now on: what was posted stays where it is. Several types may have the same
-/// account. Emits `voucher_type.updated` for each part that changes.
+/// account. Limits count the vouchers of the type that are posted while it has any; each account has a count of its own, and
+/// a voucher beyond a limit is refused with `limit_exceeded` and `level: "voucher_type"`. Reversals neither count nor are
+/// refused. Emits `voucher_type.updated` for each part that changes.
 #[utoipa::path(
     operation_id = "toggleVoucherType",
     tag = "Voucher types",
@@ -160,6 +168,7 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
         active: sent.active,
         counter_account: sent.counter_account,
         capture_tolerance: sent.capture_tolerance.map(percent),
+        limits: (sent.limits).map_or_else(LimitsChange::default, Into::into),
     };
     let answered = caller
         .engine()

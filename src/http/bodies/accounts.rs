@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::kyc::KycBody;
-use super::limits::{LimitSources, LimitsBody, UsageBody};
+use super::limits::{LimitSources, LimitsBody, TemporaryLimitsBody, UsageBody};
 use super::texts::{Instant, Pesos};
 use super::words::{AccountStatusWord, CurrencyWord, PersonTypeWord, SuspensionWord};
 
@@ -109,6 +109,10 @@ pub struct LimitsSnapshot {
     pub usage: UsageBody,
     /// What is left; null where there is no limit.
     pub remaining: LimitsBody,
+    /// The limits that go before the account's own until they end; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub temporary: Option<TemporaryLimitsBody>,
     /// As of when.
     pub as_of: Instant,
 }
@@ -123,11 +127,12 @@ impl From<&AccountView> for LimitsSnapshot {
             effective: LimitsBody(effective),
             source: LimitSources(PerKind::of(|kind| levels.effective(kind).1)),
             own: (&view.account.limits).into(),
-            usage: UsageBody(PerKind::of(|kind| usage.used(kind))),
+            usage: UsageBody::new(&usage, &effective),
             remaining: LimitsBody(PerKind::of(|kind| {
                 let limit = *effective.get(kind);
                 limit.map(|limit| limit.less(usage.against(kind, total)))
             })),
+            temporary: TemporaryLimitsBody::of(&view.account, view.as_of),
             as_of: view.as_of.into(),
         }
     }

@@ -1,16 +1,25 @@
 //! Limits in bodies: one field for each kind of limit, in the order of their table.
+//!
+//! The kinds of the interface are always there; the others where a level sets them.
 
 use std::borrow::Cow;
 
-use caudal_ledger::limits::{Level, LimitKind, Limits, PerKind, Quantity, Unit};
+use caudal_ledger::accounts::Account;
+use caudal_ledger::limits::{Level, LimitKind, Limits, PerKind, Quantity, Unit, Usage};
+use caudal_ledger::time::Timestamp;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::texts::Pesos;
+use super::texts::{Instant, Pesos};
 use super::words::LevelWord;
+
+/// Whether a kind with this limit is in bodies.
+fn is_shown(kind: LimitKind, limit: Option<Quantity>) -> bool {
+    kind.is_always_shown() || limit.is_some()
+}
 
 /// Limits of one level; null where the level sets none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,9 +33,9 @@ impl From<&Limits> for LimitsBody {
 
 impl Serialize for LimitsBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fields(serializer, LimitKind::ALL.into_iter(), |kind| {
-            self.0.get(kind).map(QuantityBody)
-        })
+        let kinds = LimitKind::ALL.into_iter();
+        let kinds = kinds.filter(|kind| is_shown(*kind, *self.0.get(*kind)));
+        fields(serializer, kinds, |kind| self.0.get(kind).map(QuantityBody))
     }
 }
 
@@ -36,7 +45,9 @@ impl PartialSchema for LimitsBody {
             .description(Some("Limits of one level; null where the level sets none."));
         let fields = LimitKind::ALL.into_iter();
         let whole = fields.fold(whole, |whole, kind| {
-            whole.property(kind.name(), nullable(quantity(kind)))
+            let value = quantity(kind);
+            let always = kind.is_always_shown();
+            whole.property(kind.name(), if always { nullable(value) } else { value })
         });
         whole.into()
     }
@@ -54,9 +65,9 @@ pub struct LimitSources(pub PerKind<Level>);
 
 impl Serialize for LimitSources {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fields(serializer, LimitKind::ALL.into_iter(), |kind| {
-            self.0.get(kind).as_str()
-        })
+        let kinds = LimitKind::ALL.into_iter();
+        let kinds = kinds.filter(|it| it.is_always_shown() || *self.0.get(*it) != Level::None);
+        fields(serializer, kinds, |kind| self.0.get(kind).as_str())
     }
 }
 
@@ -68,7 +79,7 @@ impl PartialSchema for LimitSources {
         let fields = LimitKind::ALL.into_iter();
         let whole = fields.fold(whole, |whole, kind| {
             let level = Ref::from_schema_name(LevelWord::name());
-            whole.property(kind.name(), level).required(kind.name())
+            required(whole.property(kind.name(), level), kind)
         });
         whole.into()
     }
@@ -84,32 +95,45 @@ impl ToSchema for LimitSources {
     }
 }
 
-/// Outgoing money of the business day and the calendar month.
+/// Money of the business day and the calendar month, for each kind of limit with a period; `None` where nothing limits it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UsageBody(pub PerKind<Quantity>);
+pub struct UsageBody(pub PerKind<Option<Quantity>>);
 
-/// The kinds that have a usage.
-fn counted() -> impl Iterator<Item = LimitKind> {
-    let kinds = LimitKind::ALL.into_iter();
-    kinds.filter(|kind| kind.is_counted())
+impl UsageBody {
+    /// The usage that limits are compared with.
+    pub fn new(usage: &Usage, limits: &PerKind<Option<Quantity>>) -> Self {
+        Self(PerKind::of(|kind| {
+            let shown = kind.has_usage() && is_shown(kind, *limits.get(kind));
+            shown.then(|| usage.used(kind))
+        }))
+    }
+}
+
+/// The kinds of the interface are required in the schema.
+fn required(whole: ObjectBuilder, kind: LimitKind) -> ObjectBuilder {
+    if kind.is_always_shown() {
+        whole.required(kind.name())
+    } else {
+        whole
+    }
 }
 
 impl Serialize for UsageBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fields(serializer, counted(), |kind| {
-            QuantityBody(*self.0.get(kind))
-        })
+        let kinds = LimitKind::ALL.into_iter();
+        let kinds = kinds.filter(|kind| self.0.get(*kind).is_some());
+        fields(serializer, kinds, |kind| self.0.get(kind).map(QuantityBody))
     }
 }
 
 impl PartialSchema for UsageBody {
     fn schema() -> RefOr<Schema> {
         let whole = ObjectBuilder::new().description(Some(
-            "Outgoing money of the business day and the calendar month.",
+            "What moved in the business day and the calendar month. Money that comes in, and both ways together, where a limit is set.",
         ));
-        let whole = counted().fold(whole, |whole, kind| {
-            let value = quantity(kind);
-            whole.property(kind.name(), value).required(kind.name())
+        let kinds = LimitKind::ALL.into_iter().filter(|kind| kind.has_usage());
+        let whole = kinds.fold(whole, |whole, kind| {
+            required(whole.property(kind.name(), quantity(kind)), kind)
         });
         whole.into()
     }
@@ -118,6 +142,58 @@ impl PartialSchema for UsageBody {
 impl ToSchema for UsageBody {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("UsageBody")
+    }
+}
+
+/// The limits that are set, and no others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetLimits(pub Limits);
+
+impl Serialize for SetLimits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (kind, limit) in self.0.set() {
+            map.serialize_entry(kind.name(), &QuantityBody(limit))?;
+        }
+        map.end()
+    }
+}
+
+impl PartialSchema for SetLimits {
+    fn schema() -> RefOr<Schema> {
+        let whole = ObjectBuilder::new().description(Some("The limits that are set."));
+        let kinds = LimitKind::ALL.into_iter();
+        let whole = kinds.fold(whole, |whole, kind| {
+            whole.property(kind.name(), quantity(kind))
+        });
+        whole.into()
+    }
+}
+
+impl ToSchema for SetLimits {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("SetLimits")
+    }
+}
+
+/// Limits of an account that go before its own and end by themselves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = TemporaryLimits)]
+pub struct TemporaryLimitsBody {
+    /// The limits; the other kinds are as without them.
+    pub limits: SetLimits,
+    /// When they end.
+    pub until: Instant,
+}
+
+impl TemporaryLimitsBody {
+    /// Those of an account at an instant, while they apply.
+    pub fn of(account: &Account, now: Timestamp) -> Option<Self> {
+        let temporary = account.temporary_limits.as_deref()?;
+        temporary.apply_at(now).then(|| Self {
+            limits: SetLimits(temporary.limits),
+            until: temporary.until.into(),
+        })
     }
 }
 

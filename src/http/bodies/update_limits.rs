@@ -1,14 +1,17 @@
 //! A change of limits in a body, the same for tenants and operators: one field for each kind of limit.
+//!
+//! That of a voucher type has the kinds that a type may set.
 
 use std::borrow::Cow;
 
-use caudal_ledger::limits::{LimitKind, LimitsChange, Quantity, Unit};
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::openapi::{Ref, RefOr};
+use caudal_ledger::limits::{LimitKind, Limits, LimitsChange, Quantity, Unit};
+use caudal_ledger::time::Timestamp;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{KnownFormat, Ref, RefOr, SchemaFormat};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::limits::nullable;
-use crate::body::read::{integer, money};
+use crate::body::read::{instant, integer, money, text};
 use crate::body::{Body, Fields};
 use crate::errors::ApiError;
 use crate::request::closed;
@@ -34,25 +37,132 @@ impl UpdateLimits {
     /// Takes its fields, in the order of the table of kinds.
     pub fn take(fields: &mut Fields) -> Option<Self> {
         fields.know(&LimitKind::NAMES);
-        let mut changed = LimitsChange::default();
-        for kind in LimitKind::ALL {
-            let sent = match kind.unit() {
-                Unit::Amount => fields.change(kind.name(), money).map(Quantity::Money),
-                Unit::Count => fields.change(kind.name(), count).map(Quantity::Count),
-            };
-            changed = changed.with(kind, sent);
-        }
-        Some(Self(changed))
+        Some(Self(taken(fields, LimitKind::ALL.into_iter())))
+    }
+}
+
+fn taken(fields: &mut Fields, kinds: impl Iterator<Item = LimitKind>) -> LimitsChange {
+    kinds.fold(LimitsChange::default(), |changed, kind| {
+        let sent = match kind.unit() {
+            Unit::Amount => fields.change(kind.name(), money).map(Quantity::Money),
+            Unit::Count => fields.change(kind.name(), count).map(Quantity::Count),
+        };
+        changed.with(kind, sent)
+    })
+}
+
+fn schema_of(description: &str, kinds: impl Iterator<Item = LimitKind>) -> RefOr<Schema> {
+    let whole = ObjectBuilder::new().description(Some(description));
+    let whole = kinds.fold(whole, |whole, kind| {
+        let value: RefOr<Schema> = match kind.unit() {
+            Unit::Amount => OneOfBuilder::new()
+                .item(Ref::from_schema_name(MoneyDto::name()))
+                .item(ObjectBuilder::new().schema_type(Type::Null))
+                .into(),
+            Unit::Count => nullable(u64::schema()),
+        };
+        whole.property(kind.name(), value)
+    });
+    closed(whole.into())
+}
+
+/// A change of the limits of a voucher type.
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateTypeLimits(LimitsChange);
+
+impl UpdateTypeLimits {
+    fn kinds() -> impl Iterator<Item = LimitKind> {
+        let kinds = LimitKind::ALL.into_iter();
+        kinds.filter(|kind| kind.is_of_types())
     }
 
-    /// Reads it from a body that has nothing else.
+    /// Takes its fields, in the order of the table of kinds.
+    pub fn take(fields: &mut Fields) -> Option<Self> {
+        Some(Self(taken(fields, Self::kinds())))
+    }
+}
+
+impl From<UpdateTypeLimits> for LimitsChange {
+    fn from(sent: UpdateTypeLimits) -> Self {
+        sent.0
+    }
+}
+
+impl PartialSchema for UpdateTypeLimits {
+    fn schema() -> RefOr<Schema> {
+        schema_of(
+            "A change of a type's limits: absent stays, null is no limit, 0 lets nothing pass. Amounts as text, or as numbers.",
+            Self::kinds(),
+        )
+    }
+}
+
+impl ToSchema for UpdateTypeLimits {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("UpdateTypeLimitsDto")
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        into.push((MoneyDto::name().into_owned(), MoneyDto::schema()));
+    }
+}
+
+/// A change of an account's own limits, or the limits that go before them until they end.
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateAccountLimits {
+    /// The limits.
+    pub limits: LimitsChange,
+    /// When the limits end; `Some(None)` to end those that were set until an instant.
+    pub until: Option<Option<Timestamp>>,
+}
+
+impl UpdateAccountLimits {
+    /// Reads it from a body.
     ///
     /// # Errors
     /// 400 with every field that is wrong.
-    pub fn read(body: Body) -> Result<Self, ApiError> {
+    pub fn read(body: Body, now: Timestamp) -> Result<Self, ApiError> {
         let mut fields = body.fields();
-        let whole = Self::take(&mut fields);
-        fields.finish(whole)
+        fields.know(&["until"]);
+        let until = fields.nullable("until", text(instant));
+        let limits = UpdateLimits::take(&mut fields).map_or_else(LimitsChange::default, Into::into);
+        let without = match until {
+            Some(Some(_)) => Limits::default().changed(limits).are_none(),
+            Some(None) => limits != LimitsChange::default(),
+            None => false,
+        };
+        if without {
+            fields.mistake("until", Mistake::LimitsUntil);
+        } else if until.flatten().is_some_and(|until| until <= now) {
+            fields.mistake("until", Mistake::InThePast);
+        }
+        fields.finish(Some(Self { limits, until }))
+    }
+}
+
+impl PartialSchema for UpdateAccountLimits {
+    fn schema() -> RefOr<Schema> {
+        let mut whole = UpdateLimits::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut whole {
+            let until = ObjectBuilder::new()
+                .schema_type(SchemaType::Array(vec![Type::String, Type::Null]))
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+                .description(Some(
+                    "An instant in the future: the limits sent with it go before the account's own until then, in place of earlier ones of this kind. Null, without limits, ends them now.",
+                ));
+            object.properties.insert("until".to_owned(), until.into());
+        }
+        whole
+    }
+}
+
+impl ToSchema for UpdateAccountLimits {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("UpdateLimitsDto")
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        into.push((MoneyDto::name().into_owned(), MoneyDto::schema()));
     }
 }
 
@@ -64,21 +174,10 @@ impl From<UpdateLimits> for LimitsChange {
 
 impl PartialSchema for UpdateLimits {
     fn schema() -> RefOr<Schema> {
-        let whole = ObjectBuilder::new().description(Some(
+        schema_of(
             "A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as text, or as numbers.",
-        ));
-        let fields = LimitKind::ALL.into_iter();
-        let whole = fields.fold(whole, |whole, kind| {
-            let value: RefOr<Schema> = match kind.unit() {
-                Unit::Amount => OneOfBuilder::new()
-                    .item(Ref::from_schema_name(MoneyDto::name()))
-                    .item(ObjectBuilder::new().schema_type(Type::Null))
-                    .into(),
-                Unit::Count => nullable(u64::schema()),
-            };
-            whole.property(kind.name(), value)
-        });
-        closed(whole.into())
+            LimitKind::ALL.into_iter(),
+        )
     }
 }
 

@@ -1,5 +1,6 @@
 //! The body of a voucher type.
 
+use super::limits::SetLimits;
 use super::words::LedgerTypeWord;
 use caudal_ledger::voucher_types::VoucherType;
 use serde::Serialize;
@@ -36,6 +37,10 @@ pub struct VoucherTypeBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub capture_tolerance: Option<u8>,
+    /// The limits of each account on its vouchers of this type; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub limits: Option<SetLimits>,
     /// The tenant that owns it; null for system types.
     pub tenant_id: Option<String>,
 }
@@ -55,6 +60,7 @@ pub fn voucher_type(tenant: &str, found: &VoucherType) -> VoucherTypeBody {
         movement_kind: found.category.clone(),
         counter_account: found.account().map(|account| account.to_string()),
         capture_tolerance: found.capture_tolerance,
+        limits: found.limits.as_deref().copied().map(SetLimits),
         tenant_id: (!found.is_system()).then(|| tenant.to_owned()),
     }
 }

@@ -99,6 +99,9 @@ pub enum Mistake {
         "must be a date-time as RFC 3339",
         "debe ser una fecha y hora RFC 3339";
     InThePast = "must be in the future", "debe estar en el futuro";
+    LimitsUntil =
+        "needs at least one limit that is not null; null ends such limits, and is sent without limits",
+        "necesita al menos un límite que no sea null; null los termina, y se envía sin límites";
     InTheFuture = "must not be in the future", "no debe estar en el futuro";
     LongRange { max: usize } =
         "must be at most {max} days from the first, both included",

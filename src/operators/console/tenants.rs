@@ -132,7 +132,9 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
 fn limits(context: &PageContext, tenant: &Tenant) -> Table {
     let (locale, limits) = (context.locale(), &tenant.limits);
     let columns = [(Word::Limit, false), (Word::Value, true)];
-    let rows = LimitKind::ALL.map(|kind| {
+    let kinds = LimitKind::ALL.into_iter();
+    let kinds = kinds.filter(|kind| kind.is_always_shown() || limits.get(*kind).is_some());
+    let rows = kinds.map(|kind| {
         let value = locale.maybe_quantity(limits.get(kind));
         vec![Cell::text(context.say(Word::limit(kind))), value]
     });

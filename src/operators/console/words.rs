@@ -206,6 +206,12 @@ texts! {
     MonthlyAmount = "Importe mensual", "Monthly amount";
     MonthlyCount = "Operaciones mensuales", "Monthly count";
     MaxBalance = "Máximo en la cuenta", "Largest balance";
+    MaxPerIncoming = "Máximo por ingreso", "Most per movement in";
+    DailyIncoming = "Ingreso diario", "Daily incoming";
+    MonthlyIncoming = "Ingreso mensual", "Monthly incoming";
+    DailyGross = "Ingresos y egresos diarios", "Daily gross";
+    MonthlyGross = "Ingresos y egresos mensuales", "Monthly gross";
+    TemporaryLimitsUntil = "Límites temporales hasta", "Temporary limits until";
     Holds = "Retenciones", "Holds";
     NoHolds = "La cuenta no tuvo retenciones.", "The account has had no holds.";
     Confirmed = "Confirmado", "Confirmed";
@@ -467,6 +473,11 @@ impl Word {
             LimitKind::MonthlyAmount => Self::MonthlyAmount,
             LimitKind::MonthlyCount => Self::MonthlyCount,
             LimitKind::MaxBalance => Self::MaxBalance,
+            LimitKind::MaxPerIncoming => Self::MaxPerIncoming,
+            LimitKind::DailyIncoming => Self::DailyIncoming,
+            LimitKind::MonthlyIncoming => Self::MonthlyIncoming,
+            LimitKind::DailyGross => Self::DailyGross,
+            LimitKind::MonthlyGross => Self::MonthlyGross,
         }
     }
 }

@@ -122,6 +122,7 @@ pub(super) fn posted(
         index.put(&key, &encode(&landed)?);
     }
     usage::posted(realm, voucher, index)?;
+    usage::posted_of_type(realm, account, voucher, index)?;
     books::posted(realm, voucher, index)?;
     let number = totals::posted(realm, index, (voucher, internal), |totals| {
         totals.posted(voucher);

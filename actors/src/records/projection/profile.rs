@@ -141,6 +141,7 @@ const fn waits(fact: &AccountFact) -> Option<(WaitsFor, bool)> {
         | AccountFact::Reactivated
         | AccountFact::KycChanged { .. }
         | AccountFact::LimitsChanged(_)
+        | AccountFact::TemporaryLimitsSet(_)
         | AccountFact::EnabledChanged { .. }
         | AccountFact::FeesChanged(_) => None,
         AccountFact::EnrolmentRequested { .. } => Some((WaitsFor::Fund, true)),
@@ -298,6 +299,7 @@ fn changed(mut row: Listed, fact: &AccountFact) -> Listed {
         | AccountFact::ClosingRequested
         | AccountFact::ClosingRefused(_)
         | AccountFact::LimitsChanged(_)
+        | AccountFact::TemporaryLimitsSet(_)
         | AccountFact::FeesChanged(_)
         | AccountFact::EnrolmentRequested { .. }
         | AccountFact::EnrolmentChanged { .. } => {}

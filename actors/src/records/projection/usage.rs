@@ -1,16 +1,69 @@
-//! The row of the sums that have left a realm: of fixed size, rewritten with every voucher that counts.
+//! What counts towards limits: the row of the sums that have left a realm, and for each account and voucher type with
+//! limits the row of what its vouchers have used of them. Each is rewritten with every voucher that counts.
 //!
-//! **Shape.** Four words of 8 bytes, big-endian: the newest movement (milliseconds), then the sums that left in its day
+//! **Shape.** The row of a type is MessagePack: the sequence of the last voucher, and the [`Usage`]. The row of a realm is
+//! of fixed size: four words of 8 bytes, big-endian: the newest movement (milliseconds), then the sums that left in its day
 //! and in its month (centavos, `i64`), and the movements in its minute. See [`caudal_ledger::limits::TotalUsage`].
 
-use caudal_ledger::ids::RealmId;
-use caudal_ledger::limits::TotalUsage;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::limits::{TotalUsage, Usage};
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{IndexWriter, StoreError};
+use serde::{Deserialize, Serialize};
 
-use crate::records::keys;
+use crate::records::{decode, encode, keys};
+
+/// What an account's vouchers of a type with limits have used of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TypeUsageRow {
+    /// The sequence of the last one; 0 without one.
+    pub last: u64,
+    /// The usage.
+    pub usage: Usage,
+}
+
+impl TypeUsageRow {
+    /// Reads a row; nothing is used without one.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when it is damaged.
+    pub fn parse(row: Option<&[u8]>) -> Result<Self, StoreError> {
+        row.map_or_else(|| Ok(Self::default()), decode)
+    }
+
+    /// The row after another voucher of the type; one that was posted while the type had no limits changes nothing.
+    #[must_use]
+    pub fn after(self, voucher: &Voucher) -> Self {
+        let details = voucher.details.as_ref();
+        if !details.is_some_and(|it| it.of_limited_type) {
+            return self;
+        }
+        Self {
+            last: voucher.sequence,
+            usage: self.usage.with(voucher.amount, voucher.at),
+        }
+    }
+}
+
+/// Counts a voucher towards the limits of its type, if it counts there.
+///
+/// # Errors
+/// As [`posted`].
+pub(super) fn posted_of_type(
+    realm: RealmId,
+    account: AccountNo,
+    voucher: &Voucher,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    if (voucher.details.as_ref()).is_some_and(|it| it.of_limited_type) {
+        let key = keys::usage_of_type(realm, account, &voucher.type_code);
+        let before = TypeUsageRow::parse(index.get(&key)?.as_deref())?;
+        index.put(&key, &encode(&before.after(voucher))?);
+    }
+    Ok(())
+}
 
 /// Counts a voucher among the sums that have left its realm, if it counts there.
 ///

@@ -223,6 +223,7 @@ fn voucher_type(
             RealmFact::VoucherTypeToggled { code, .. }
             | RealmFact::VoucherTypeAccountSet { code, .. }
             | RealmFact::VoucherTypeToleranceSet { code, .. }
+            | RealmFact::VoucherTypeLimitsSet { code, .. }
             | RealmFact::VoucherTypeRemoved { code } => code.clone(),
             RealmFact::EventRules { .. } => continue,
         };

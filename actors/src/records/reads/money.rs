@@ -7,12 +7,13 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
+use caudal_ledger::voucher_types::TypeCode;
 use caudal_storage::{Index, Position, SortOrder, StoreError};
 
 use super::{VoucherPlace, under};
 use crate::records::decode;
 use crate::records::keys::{self, Rail, TransferName};
-use crate::records::projection::{Landed, ReversedRow, origin_place};
+use crate::records::projection::{Landed, ReversedRow, TypeUsageRow, origin_place};
 
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
@@ -116,6 +117,20 @@ pub fn reversed(
 ) -> Result<ReversedRow, StoreError> {
     let key = keys::reversed(realm, place.account, place.sequence);
     ReversedRow::parse(store.get(&key)?.as_deref())
+}
+
+/// What an account's vouchers of a type with limits have used of them.
+///
+/// # Errors
+/// When the index cannot be read, or the row is damaged.
+pub fn usage_of_type(
+    store: &dyn Index,
+    realm: RealmId,
+    account: AccountNo,
+    code: &TypeCode,
+) -> Result<TypeUsageRow, StoreError> {
+    let key = keys::usage_of_type(realm, account, code);
+    TypeUsageRow::parse(store.get(&key)?.as_deref())
 }
 
 /// Accounts with holds that have expired, earliest first.

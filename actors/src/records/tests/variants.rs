@@ -36,7 +36,15 @@ fn missing<T: DeserializeOwned + Debug>(samples: &[T]) -> Vec<String> {
 #[test]
 fn every_variant_of_every_fact_has_a_sample() {
     let fees = vec![AccountFact::FeesChanged(money::fees())];
-    let accounts = [account_facts(), wallet::facts(), enrolment_facts(), fees].concat();
+    let limits = temporary_limits().to_vec();
+    let accounts = [
+        account_facts(),
+        wallet::facts(),
+        enrolment_facts(),
+        fees,
+        limits,
+    ]
+    .concat();
     let transfers = [money::transfers(), cases::verdicts()].concat();
     let transfers: Vec<TransferFact> = transfers.into_iter().map(|record| record.fact).collect();
     let platforms = [

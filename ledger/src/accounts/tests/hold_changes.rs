@@ -131,6 +131,32 @@ fn done(account: &mut Account, hold: u64, ask: Ask, now: u64) -> bool {
     decided.is_ok()
 }
 
+#[test]
+fn a_confirmation_never_raises_a_hold_above_the_largest_amount() {
+    let largest = Amount::MAX_CENTAVOS;
+    let mut account = with_money(largest);
+    let more = account.decide_post(&order(Direction::Credit, 1, "more"), None, &context());
+    (more.unwrap().into_inner().iter()).for_each(|voucher| account.apply_voucher(voucher));
+    let hold = OpenHold {
+        amount: amount(largest),
+        external_id: ExternalId::parse("h").unwrap(),
+        description: None,
+        expires_at: None,
+        capture_tolerance: Some(10),
+        metadata: std::collections::BTreeMap::new(),
+    };
+    let opened = account.decide_hold(&hold, None, &context()).unwrap();
+    let opened = opened.into_inner();
+    opened
+        .iter()
+        .for_each(|voucher| account.apply_voucher(voucher));
+    let number = opened[0].sequence;
+    let released = account.decide_step(number, HoldStep::Release, Some(amount(1)), &context());
+    (released.unwrap().iter()).for_each(|voucher| account.apply_voucher(voucher));
+    let refused = account.decide_step(number, HoldStep::Confirm, Some(amount(largest)), &context());
+    assert_eq!(refused, Err(Rejection::AmountOverflow));
+}
+
 proptest! {
     #[test]
     fn any_order_of_changes_and_steps_is_plain_arithmetic(

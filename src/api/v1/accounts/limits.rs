@@ -3,13 +3,14 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, patch, web};
 use caudal_http::bodies::accounts::{AccountBody, LimitsSnapshot};
-use caudal_http::bodies::update_limits::UpdateLimits;
+use caudal_http::bodies::update_limits::UpdateAccountLimits;
 use caudal_http::body::Body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::problems::Problems;
 use caudal_http::respond::json;
 use caudal_ledger::accounts::ProfileOrder;
+use caudal_ledger::limits::{Limits, TemporaryLimits};
 
 use super::{HandlerResult, tag};
 use crate::v1::target;
@@ -38,13 +39,16 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
 
 /// Changes the account's own limits: absent stays, null inherits, 0 lets nothing pass.
 ///
-/// An account's own limits go before the tenant's, and those before the platform's. Emits
-/// `account.limits.updated`.
+/// An account's own limits go before the tenant's, and those before the platform's. With `until` the limits that are sent go
+/// before all of these until then, and end by themselves; they replace earlier ones that were sent with `until`, and the
+/// account's own limits stay as they are. Limits on money that comes in (`maxBalance`, `maxPerIncoming`, `dailyIncoming`,
+/// `monthlyIncoming`, and the gross ones) never refuse money from the bank, which counts all the same; refunds do not count.
+/// Emits `account.limits.updated`.
 #[utoipa::path(
     operation_id = "changeLimits",
     tag = "Accounts",
     params(declared::CvuInPath, declared::IfMatch),
-    request_body(content = UpdateLimits),
+    request_body(content = UpdateAccountLimits),
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[patch("/v1/accounts/{cvu}/limits")]
@@ -54,6 +58,16 @@ pub(crate) async fn change(
     path: web::Path<String>,
     body: Body,
 ) -> HandlerResult {
-    let order = ProfileOrder::ChangeLimits(UpdateLimits::read(body)?.into());
+    let UpdateAccountLimits { limits, until } =
+        UpdateAccountLimits::read(body, caller.engine().now())?;
+    let order = match until {
+        None => ProfileOrder::ChangeLimits(limits),
+        Some(until) => ProfileOrder::SetTemporaryLimits(until.map(|until| {
+            Box::new(TemporaryLimits {
+                limits: Limits::default().changed(limits),
+                until,
+            })
+        })),
+    };
     super::change(&request, &caller, &path, order).await
 }

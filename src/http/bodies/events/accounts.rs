@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::bodies::accounts::{AccountSummary, BalanceBody, HolderBody, SuspensionBody};
 use crate::bodies::kyc::KycBody;
-use crate::bodies::limits::LimitsBody;
+use crate::bodies::limits::{LimitsBody, TemporaryLimitsBody};
 use crate::bodies::texts::Instant;
 use crate::bodies::words::{AccountStatusWord, CurrencyWord, EnrolmentWord};
 
@@ -72,6 +72,10 @@ pub struct AccountEvent {
 pub struct OwnLimits {
     /// What it may, as far as that was said of itself.
     pub own: LimitsBody,
+    /// The limits that went before its own until they end; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub temporary: Option<TemporaryLimitsBody>,
 }
 
 /// An enrolment in remuneration.
@@ -146,6 +150,7 @@ pub(super) fn account(
         balance,
         limits: OwnLimits {
             own: LimitsBody::from(&account.limits),
+            temporary: TemporaryLimitsBody::of(account, at),
         },
         remuneration: account.enrolment.as_ref().map(EnrolmentBody::from),
     }

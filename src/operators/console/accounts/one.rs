@@ -239,8 +239,10 @@ fn limits(context: &PageContext, view: &AccountView) -> Table {
         (Word::Used, true),
         (Word::Left, true),
     ];
-    let rows = LimitKind::ALL.map(|kind| {
-        let used = kind.is_counted().then(|| *it.usage.0.get(kind));
+    let kinds = LimitKind::ALL.into_iter();
+    let kinds = kinds.filter(|kind| kind.is_always_shown() || it.effective.0.get(*kind).is_some());
+    let rows = kinds.map(|kind| {
+        let used = *it.usage.0.get(kind);
         let left = it
             .remaining
             .0
@@ -254,7 +256,16 @@ fn limits(context: &PageContext, view: &AccountView) -> Table {
             locale.maybe_quantity(left),
         ]
     });
-    Table::new(locale, Word::Limits, Word::NothingHere, &columns).with(rows)
+    let mut table = Table::new(locale, Word::Limits, Word::NothingHere, &columns).with(rows);
+    let temporary = view.account.temporary_limits.as_deref();
+    if let Some(temporary) = temporary.filter(|it| it.apply_at(view.as_of)) {
+        let (until, end) = (
+            Word::TemporaryLimitsUntil,
+            locale.time(temporary.until).text,
+        );
+        table.title = format!("{} · {} {end}", table.title, context.say(until));
+    }
+    table
 }
 
 const fn newest(limit: usize) -> ListPage {
