@@ -182,6 +182,7 @@ async fn no_text_is_replaced_or_cut() {
         "alquiler de octubre ".repeat(10).trim().to_owned(),
     ];
     let reference = "ñ".repeat(64);
+    let mut last = json!(null);
     for (number, text) in (1..).zip(&texts) {
         clock.set(&format!("2026-10-0{number}T12:00:00Z"));
         let id = if number == 1 {
@@ -193,8 +194,12 @@ async fn no_text_is_replaced_or_cut() {
             "voucherTypeCode": "LONG", "amount": "1234567890123.45", "idExterno": id, "description": text,
         });
         let path = format!("/v1/accounts/{cvu}/comprobantes");
-        client.post(&path, &body).await.is(201);
+        last = client.post(&path, &body).await.is(201)["id"].clone();
     }
+    let path = format!("/v1/comprobantes/{}/reverse", last.as_str().unwrap());
+    let part = json!({"amount": "0.45", "idExterno": "pdf-back"});
+    client.post(&path, &part).await.is(201);
+    let reversal = "Reversa del movimiento N.º 5".to_owned();
     clock.set("2026-11-02T12:00:00Z");
     let days = ("2026-10-01", "2026-10-31");
     let form = statement(client, &cvu, days, FORMS[3]).await;
@@ -204,6 +209,7 @@ async fn no_text_is_replaced_or_cut() {
         &provider,
         &holder,
         &reference,
+        &reversal,
         &kind["name"].as_str().unwrap().to_owned(),
     ];
     for text in whole.into_iter().chain(&texts) {

@@ -248,11 +248,13 @@ fn named(voucher: &Voucher) -> String {
     }
 }
 
-/// The description of a movement: its text, the other side, the tenant's own id.
+/// The description of a movement: what it reverses, its text, the other side, the tenant's own id.
 fn about(voucher: &Voucher) -> String {
     let other = voucher.counterparty.as_deref();
     let cuit = other.and_then(|other| other.cuit.as_deref());
+    let reverses = voucher.details.as_ref().and_then(|it| it.reverses);
     let parts = [
+        reverses.map(|it| format!("Reversa del movimiento N.º {}", it.sequence)),
         voucher.description.clone(),
         other.and_then(|other| other.name.clone()),
         cuit.map(|cuit| format!("CUIT {}", hyphened(cuit))),
