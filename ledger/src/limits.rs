@@ -238,7 +238,8 @@ impl Limits {
 
     /// Whether none is set.
     pub fn are_none(&self) -> bool {
-        self.set().next().is_none()
+        let Self(PerKind(limits)) = self;
+        limits.iter().all(Option::is_none)
     }
 
     /// The limits that are set, in the order of the table.

@@ -6,13 +6,6 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, TimeZ
 use chrono_tz::America::Argentina::Buenos_Aires;
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds of a day.
-const DAY: u64 = 86_400_000;
-/// The first instant from which the clock of Buenos Aires stays as it is: 2010-01-01T00:00:00Z, in milliseconds.
-const FIXED_SINCE: u64 = 1_262_304_000_000;
-/// How far that clock is behind UTC since then, in milliseconds.
-const BEHIND_UTC: u64 = 10_800_000;
-
 /// An instant: milliseconds since 1970 UTC.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
@@ -70,19 +63,7 @@ impl Timestamp {
     }
 
     /// The business day in which the instant falls.
-    ///
-    /// Since 2010 the clock of Buenos Aires is three hours behind UTC all year. So only earlier instants are looked up in
-    /// the table of the time zone, which would take longer than all other work on the limits of a movement. A test compares
-    /// both: if summer time returns, it fails with the table that has it.
     pub fn business_day(self) -> BusinessDay {
-        let local = self.0.checked_sub(BEHIND_UTC);
-        let local = local.filter(|_| self.0 >= FIXED_SINCE);
-        let days = local.and_then(|local| i64::try_from(local.div_euclid(DAY)).ok());
-        days.and_then(BusinessDay::from_days)
-            .unwrap_or_else(|| self.business_day_by_zone())
-    }
-
-    fn business_day_by_zone(self) -> BusinessDay {
         BusinessDay(self.utc().with_timezone(&Buenos_Aires).date_naive())
     }
 }
@@ -249,24 +230,6 @@ mod tests {
         assert_eq!(day.end().to_string(), "2026-03-02T02:59:59.999Z");
         assert_eq!(day.end().zoned(), "2026-03-01T23:59:59.999-03:00");
         assert_eq!(day.month(), "2026-03");
-    }
-
-    #[test]
-    fn days_by_arithmetic_are_those_of_the_time_zone() {
-        // The hours of each day of 90 years in which a clock could be changed, and the ends of the range.
-        let days = (0..366 * 90_u64).map(|day| FIXED_SINCE - 30 * DAY + day * DAY);
-        let instants =
-            days.flat_map(|day| [0, 1, 2, 3, 4, 5, 23].map(|hour| day + hour * 3_600_000));
-        let edges = [0, FIXED_SINCE - 1, FIXED_SINCE, Timestamp::MAX.millis()];
-        for millis in instants.chain(edges) {
-            for instant in [millis, millis.saturating_sub(1)].map(Timestamp::from_millis) {
-                assert_eq!(
-                    instant.business_day(),
-                    instant.business_day_by_zone(),
-                    "{instant}"
-                );
-            }
-        }
     }
 
     #[test]

@@ -111,6 +111,12 @@ impl Account {
         self.last_movement_at.map_or(now, |last| last.max(now))
     }
 
+    /// Whether any level sets a limit. Most accounts have none, and then nothing is compared.
+    fn is_limited(&self, context: &Context<'_>) -> bool {
+        let own = self.temporary_limits.is_some() || !self.limits.are_none();
+        own || !context.psp.limits.are_none() || !context.platform.limits.are_none()
+    }
+
     /// Whether limits let money out of the account. Money left on a closed account can be returned
     /// whatever they say.
     ///
@@ -121,7 +127,7 @@ impl Account {
         amount: Amount,
         context: &Context<'_>,
     ) -> Result<(), Rejection> {
-        if self.status == Status::Closed {
+        if self.status == Status::Closed || !self.is_limited(context) {
             return Ok(());
         }
         let levels = self.levels(context);
@@ -157,6 +163,9 @@ impl Account {
         amount: Amount,
         context: &Context<'_>,
     ) -> Result<(), Rejection> {
+        if !self.is_limited(context) {
+            return Ok(());
+        }
         let now = self.instant(context.now);
         self.levels(context)
             .incoming((&self.usage, self.balance.total()), amount, now)
