@@ -496,7 +496,7 @@ impl BankGateway for RealmBank {
         &'a self,
         simulation: &'a Simulation,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<String>> {
+    ) -> LocalFuture<'a, BankReply<()>> {
         match self.served() {
             Ok(bank) => Box::pin(async move {
                 let _changing = self.changing();

@@ -460,9 +460,8 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         }))
     }
 
-    /// Has a sandbox do something, for this collector account alone. Returns its answer as JSON text. A bank that is no
-    /// sandbox does not understand it.
-    fn simulate<'a>(&'a self, _: &'a Simulation, _: &'a str) -> LocalFuture<'a, BankReply<String>> {
+    /// Has a sandbox do something, for this collector account alone. A bank that is no sandbox does not understand it.
+    fn simulate<'a>(&'a self, _: &'a Simulation, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
         Box::pin(std::future::ready(BankReply {
             result: Err(BankError::Failed {
                 status: None,

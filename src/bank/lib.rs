@@ -421,7 +421,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         simulation: &'a Simulation,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<String>> {
+    ) -> LocalFuture<'a, BankReply<()>> {
         let ask = BankRequest::simulation(&self.config.collector, simulation);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }

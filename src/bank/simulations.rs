@@ -5,7 +5,7 @@ use reqwest::Method;
 
 use super::wire::{self, BankRequest, BankResponse, Verdict};
 
-impl BankRequest<String> {
+impl BankRequest<()> {
     /// Has a sandbox do something; a bank without simulations refuses with a code of its own or does not understand it.
     pub(crate) fn simulation(collector: &str, simulation: &Simulation) -> Self {
         let mut path = vec![
@@ -19,7 +19,7 @@ impl BankRequest<String> {
         path.extend(simulation.path.iter().map(String::as_str));
         let judge = Box::new(|answer: &BankResponse| {
             if answer.is_success() {
-                return Verdict::Done(answer.body.clone());
+                return Verdict::Done(());
             }
             wire::of_question(answer)
         });

@@ -161,7 +161,7 @@ impl Queries<'_> {
 }
 
 impl Ledger<'_> {
-    /// Has the sandbox bank of a realm do something, as if it had happened. Returns the sandbox's answer as JSON text.
+    /// Has the sandbox bank of a realm do something, as if it had happened.
     ///
     /// # Errors
     /// The sandbox's refusal, and a failure where the bank is no sandbox.
@@ -170,7 +170,7 @@ impl Ledger<'_> {
         realm: RealmId,
         simulation: Simulation,
         request_id: &str,
-    ) -> Result<String, Failure> {
+    ) -> Result<(), Failure> {
         let bank = self.0.bank(realm)?;
         let reply = bank.simulate(&simulation, request_id).await;
         self.0.journal(realm, reply.calls);

@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::{Parked, SuspensePlace};
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, StoreError};
 
 use super::Queries;
@@ -35,6 +38,51 @@ pub enum Found {
     Case(Box<Parked>),
     /// A voucher.
     Voucher(AccountVoucher),
+}
+
+/// What lists show of something found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundSummary {
+    /// `transfer`, `case` or `voucher`.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// The CVU whose money it is about.
+    pub cvu: Cvu,
+    /// The amount, in centavos.
+    pub amount: Amount,
+    /// When it was requested or posted, or began to wait.
+    pub at: Timestamp,
+}
+
+impl Found {
+    /// The same in a line, for something of a realm.
+    pub fn summary(&self, realm: RealmId) -> FoundSummary {
+        let (kind, id, cvu, amount, at) = match self {
+            Self::Transfer(view) => {
+                let it = &view.transfer;
+                let id = it.id(realm, view.account).to_string();
+                ("transfer", id, it.from, it.amount, it.created_at)
+            }
+            Self::Case(parked) => {
+                let it = &parked.suspense.cash_in;
+                let id = parked.id(realm).to_string();
+                ("case", id, it.cvu, it.amount, parked.since)
+            }
+            Self::Voucher(placed) => {
+                let it = &placed.voucher;
+                let id = it.id(realm, placed.account).to_string();
+                ("voucher", id, it.cvu, it.amount, it.at)
+            }
+        };
+        FoundSummary {
+            kind,
+            id,
+            cvu,
+            amount,
+            at,
+        }
+    }
 }
 
 /// Ids by which vouchers of a realm are found.
@@ -102,22 +150,11 @@ fn found(store: &dyn Index, realm: RealmId, id: &str) -> Result<Vec<Found>, Stor
         let parked = reads::cases::parked(store, realm, place)?;
         all.extend(parked.map(|parked| Found::Case(Box::new(parked))));
     }
-    let mut seen = BTreeSet::new();
-    let by_external = VoucherIds {
-        external,
-        coelsa: None,
-    };
-    let by_coelsa = VoucherIds {
-        external: None,
-        coelsa: Some(id.to_owned()),
-    };
-    for ids in [by_external, by_coelsa] {
-        for it in vouchers(store, realm, &ids)? {
-            if seen.insert((it.account, it.voucher.sequence)) {
-                all.push(Found::Voucher(it));
-            }
-        }
+    let mut places = of_rail(store, realm, id)?;
+    if let Some(external) = &external {
+        places.extend(of_external(store, realm, external)?);
     }
+    all.extend(read(store, realm, places)?.into_iter().map(Found::Voucher));
     all.truncate(FOUND_MAX);
     Ok(all)
 }
@@ -137,6 +174,15 @@ fn vouchers(
     }
     let all = sets.pop().into_iter().flatten();
     let places = all.filter(|place| sets.iter().all(|other| other.contains(place)));
+    read(store, realm, places)
+}
+
+/// The vouchers at these places, oldest first.
+fn read(
+    store: &dyn Index,
+    realm: RealmId,
+    places: impl IntoIterator<Item = (AccountNo, u64)>,
+) -> Result<Vec<AccountVoucher>, StoreError> {
     let mut found = Vec::new();
     for (account, sequence) in places {
         let place = VoucherPlace { account, sequence };

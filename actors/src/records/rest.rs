@@ -1,99 +1,36 @@
 //! The row at rest: an account leaves it in the index when it is unloaded, and is loaded again from it.
 //!
 //! **Shape.** Format u8 (2), length u8 of the [`Stand`], the [`Stand`], and the [`Profile`]. A [`Stand`] holds where
-//! the movements stand: format u8 (1), then MessagePack without names: account, sequence, instant, available, held, the
-//! digest as four words, and for the code of each counted kind of limit what was used of it and since which day, or nil
-//! if nothing was. The stand changes with every movement and the profile hardly ever, so a loaded account keeps the
+//! the movements stand: format u8 (2), then MessagePack without names: account, sequence, instant, available, held, the
+//! digest as four words, how many kinds of limits there are, and the usage. The stand changes with every movement and the profile hardly ever, so a loaded account keeps the
 //! profile as it is in the row.
 //!
 //! **Order.** The row names its last movement, and is ignored if its stream does not have that movement
 //! ([`Projection::rests`](caudal_storage::Projection::rests)). So a reader need not check this.
 //!
 //! **Failure.** The row is a hint that may be lost. A reader checks whether the streams have more. A row that was written
-//! before a kind of limit was added does not have its counter; it counts as lost, so that the streams are counted again.
+//! before a kind of limit was added lacks what counts towards it; it counts as lost, so that the streams are counted again.
 
 mod profile;
 
-use std::fmt;
 use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::AccountNo;
-use caudal_ledger::limits::{LimitKind, PerKind, Usage};
+use caudal_ledger::limits::{LimitKind, Usage};
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Head, StoreError};
-use serde::de::{Error, MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use profile::Profile;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 const WHOLE: u8 = 2;
 
 /// The stand as it is in the row.
-type StoredStand = (u64, u64, u64, i64, i64, [u64; 4], StoredUsage);
-
-/// The kinds of limits that are counted, in the order of their codes.
-fn counted() -> impl Iterator<Item = LimitKind> {
-    let kinds = LimitKind::ALL.into_iter();
-    kinds.filter(|kind| kind.is_counted())
-}
-
-/// The usage as it is in the row: the code of each counted kind of limit → days from 1970 to the first of the period, and
-/// the centavos or movements used. A row must have every counted kind and nothing else.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct StoredUsage(Usage);
-
-impl Serialize for StoredUsage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(counted().count()))?;
-        for kind in counted() {
-            let counter = self.0.counter(kind);
-            let entry = counter.map(|counter| (counter.since.days(), counter.used));
-            map.serialize_entry(&kind.code(), &entry)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for StoredUsage {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counters;
-
-        impl<'de> Visitor<'de> for Counters {
-            type Value = StoredUsage;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the counter of each kind of limit that is counted")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StoredUsage, A::Error> {
-                let wrong = || A::Error::custom("not the counters of the kinds of limits");
-                let mut counters = PerKind::default();
-                for kind in counted() {
-                    let entry = map.next_entry::<u8, Option<(i64, i64)>>()?;
-                    let (_, counter) = entry
-                        .filter(|(code, _)| *code == kind.code())
-                        .ok_or_else(wrong)?;
-                    if let Some((since, number)) = counter {
-                        let read = kind.counter(since, number).ok_or_else(wrong)?;
-                        *counters.get_mut(kind) = Some(read);
-                    }
-                }
-                match map.next_key::<u8>()? {
-                    None => Ok(StoredUsage(Usage::of(|kind| *counters.get(kind)))),
-                    Some(_) => Err(wrong()),
-                }
-            }
-        }
-
-        deserializer.deserialize_map(Counters)
-    }
-}
+type StoredStand = (u64, u64, u64, i64, i64, [u64; 4], usize, Usage);
 
 /// Where the movements of an account stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,7 +84,8 @@ impl Stand {
             available.centavos(),
             held.centavos(),
             words,
-            StoredUsage(self.usage),
+            LimitKind::COUNT,
+            self.usage,
         );
         let mut row = Vec::with_capacity(128);
         row.push(FORMAT);
@@ -162,12 +100,13 @@ impl Stand {
             return None;
         };
         let form: StoredStand = rmp_serde::from_slice(form).ok()?;
-        let (number, sequence, at, available, held, words, StoredUsage(usage)) = form;
+        let (number, sequence, at, available, held, words, kinds, usage) = form;
         let mut hash = Digest::default();
         let (chunks, _) = hash.0.as_chunks_mut::<8>();
         let from = words.into_iter().map(u64::to_be_bytes);
         chunks.iter_mut().zip(from).for_each(|(c, f)| *c = f);
-        (number == account.0 && sequence > 0).then_some(Self {
+        let known = kinds == LimitKind::COUNT && number == account.0;
+        (known && sequence > 0).then_some(Self {
             sequence,
             at: Timestamp::from_millis(at),
             balance: Balance {
@@ -240,8 +179,6 @@ pub fn head_in(account: AccountNo, row: &[u8]) -> Option<Head> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use caudal_ledger::limits::Counter;
     use caudal_ledger::time::BusinessDay;
 
@@ -272,15 +209,15 @@ mod tests {
             })
         });
         let hex = |row: Vec<u8>| row.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        let start = "0197070\
+        let start = "0298070\
                      9cf000001a1ee565e00ce00024a0946\
                      94cf0001020304050607cf08090a0b0c0d0e0fcf1011121314151617cf18191a1b1c1d1e1f";
         for (usage, end) in [
-            (Usage::default(), "8602c003c004c005c008c009c0"),
+            (Usage::default(), "0b90"),
             (
                 usage,
-                "860292cd512cccc80392cd512ccd012c0492cd5116cd01900592cd5116cd01f4\
-                 0892cd512ccd03200992cd5116cd0384",
+                "0b969302cd512cccc89303cd512ccd012c9304cd5116cd01909305cd5116cd01f4\
+                 9308cd512ccd03209309cd5116cd0384",
             ),
         ] {
             let stand = stand(usage);
@@ -295,29 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_kind_of_limit_or_with_an_unknown_one_is_no_row() {
-        let day = BusinessDay::parse("2026-11-23").unwrap().days();
-        let usage = |row: &BTreeMap<u8, Option<(i64, i64)>>| {
-            let row = rmp_serde::to_vec_named(row).unwrap();
-            rmp_serde::from_slice(&row).ok().map(|StoredUsage(it)| it)
-        };
-        let whole: BTreeMap<_, _> = counted().map(|kind| (kind.code(), None)).collect();
-        assert_eq!(usage(&whole), Some(Usage::default()));
-        let daily = LimitKind::DailyAmount.code();
-        let mut fewer = whole.clone();
-        fewer.remove(&daily);
-        let with = |code, entry| {
-            let mut other = whole.clone();
-            other.insert(code, entry);
-            usage(&other)
-        };
-        assert_eq!(usage(&fewer), None);
-        assert_eq!(with(LimitKind::MaxBalance.code(), None), None);
-        assert_eq!(with(u8::MAX, None), None);
-        // The twenty-third is not the first day of a month, and no count is below 0.
-        assert!(with(daily, Some((day, 1))).is_some());
-        assert_eq!(with(LimitKind::MonthlyAmount.code(), Some((day, 1))), None);
-        assert_eq!(with(LimitKind::DailyCount.code(), Some((day, -1))), None);
+    fn a_row_of_another_number_of_kinds_of_limits_is_no_row() {
+        let stand = stand(Usage::default());
+        let mut row = stand.row(AccountNo(7)).unwrap();
+        let kinds = row.iter_mut().rev().nth(1).unwrap();
+        assert_eq!(usize::from(*kinds), LimitKind::COUNT);
+        *kinds -= 1;
+        assert_eq!(Stand::parse(AccountNo(7), &row), None);
     }
 
     #[test]

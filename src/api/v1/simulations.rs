@@ -60,22 +60,23 @@ fn of_test(caller: &Caller) -> Result<RealmId, ApiError> {
 }
 
 /// Has the sandbox bank of the realm do something.
-async fn simulate(caller: &Caller, path: &[&str], order: &Value) -> Result<(), ApiError> {
-    let realm = of_test(caller)?;
+async fn simulate(
+    caller: &Caller,
+    realm: RealmId,
+    path: &[&str],
+    order: &Value,
+) -> Result<(), ApiError> {
     let simulation = Simulation {
         path: path.iter().map(|part| (*part).to_owned()).collect(),
         order: order.to_string(),
     };
     let ledger = caller.engine().ledger();
-    ledger
-        .simulate(realm, simulation, &caller.request_id)
-        .await?;
-    Ok(())
+    let done = ledger.simulate(realm, simulation, &caller.request_id);
+    Ok(done.await?)
 }
 
 /// The reference at the bank of a transfer through it.
-async fn origin(caller: &Caller, id: TransferId) -> Result<String, ApiError> {
-    let realm = of_test(caller)?;
+async fn origin(caller: &Caller, realm: RealmId, id: TransferId) -> Result<String, ApiError> {
     let (view, _) = caller.engine().queries().transfer_of(realm, id).await?;
     if view.transfer.receiver.is_some() {
         return Err(ApiError::field("transferId", Mistake::NotAtTheBank));
@@ -131,26 +132,19 @@ request! {
 )]
 #[post("/v1/simulations/cash-in")]
 pub(crate) async fn cash_in(caller: Caller, body: Body) -> HandlerResult {
-    of_test(&caller)?;
+    let realm = of_test(&caller)?;
     let sent = CashInBody::read(body)?;
     // A repeated call to the sandbox must not be other money.
     let coelsa_id = sent.coelsa_id.unwrap_or_else(new_rail_id);
-    let mut order = json!({
+    let order = json!({
         "cvu": sent.cvu,
         "amount": sent.amount.to_string(),
         "coelsaId": coelsa_id,
+        "fromCbu": sent.from_cbu.map(|it| it.to_string()),
+        "fromCuit": sent.from_cuit.map(|it| it.to_string()),
+        "fromName": sent.from_name,
     });
-    let more = [
-        ("fromCbu", sent.from_cbu.map(|it| it.to_string())),
-        ("fromCuit", sent.from_cuit.map(|it| it.to_string())),
-        ("fromName", sent.from_name),
-    ];
-    for (name, value) in more {
-        if let (Some(members), Some(value)) = (order.as_object_mut(), value) {
-            members.insert(name.to_owned(), value.into());
-        }
-    }
-    simulate(&caller, &["cash-in"], &order).await?;
+    simulate(&caller, realm, &["cash-in"], &order).await?;
     Ok(whole_json(StatusCode::OK, &SimulatedCashIn { coelsa_id }))
 }
 
@@ -192,14 +186,11 @@ request! {
 )]
 #[post("/v1/simulations/transfer-outcome")]
 pub(crate) async fn transfer_outcome(caller: Caller, body: Body) -> HandlerResult {
-    of_test(&caller)?;
+    let realm = of_test(&caller)?;
     let sent = OutcomeBody::read(body)?;
-    let origin = origin(&caller, sent.transfer_id).await?;
-    let mut order = json!({"status": sent.outcome});
-    if let (Some(members), Some(reason)) = (order.as_object_mut(), sent.reason) {
-        members.insert("reason".to_owned(), reason.into());
-    }
-    simulate(&caller, &["transfers", &origin, "settle"], &order).await?;
+    let origin = origin(&caller, realm, sent.transfer_id).await?;
+    let order = json!({"status": sent.outcome, "reason": sent.reason});
+    simulate(&caller, realm, &["transfers", &origin, "settle"], &order).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -224,14 +215,11 @@ request! {
 )]
 #[post("/v1/simulations/reversal")]
 pub(crate) async fn reversal(caller: Caller, body: Body) -> HandlerResult {
-    of_test(&caller)?;
+    let realm = of_test(&caller)?;
     let sent = ReversalBody::read(body)?;
-    let origin = origin(&caller, sent.transfer_id).await?;
-    let order = match sent.amount {
-        Some(amount) => json!({"amount": amount.to_string()}),
-        None => json!({}),
-    };
-    simulate(&caller, &["transfers", &origin, "reverse"], &order).await?;
+    let origin = origin(&caller, realm, sent.transfer_id).await?;
+    let order = json!({"amount": sent.amount.map(|amount| amount.to_string())});
+    simulate(&caller, realm, &["transfers", &origin, "reverse"], &order).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -263,7 +251,7 @@ request! {
 )]
 #[post("/v1/simulations/bank-behaviour")]
 pub(crate) async fn bank_behaviour(caller: Caller, body: Body) -> HandlerResult {
-    of_test(&caller)?;
+    let realm = of_test(&caller)?;
     let sent = BehaviourBody::read(body)?;
     let order = json!({
         "operation": sent.operation,
@@ -272,6 +260,6 @@ pub(crate) async fn bank_behaviour(caller: Caller, body: Body) -> HandlerResult 
         "delayMillis": sent.delay_millis,
         "code": sent.code,
     });
-    simulate(&caller, &["behaviour"], &order).await?;
+    simulate(&caller, realm, &["behaviour"], &order).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -303,7 +303,8 @@ request! {
 /// A voucher of the same type in the opposite direction, with `reverses`. All reversals of a voucher together are at most its
 /// amount, else 400 `reversal_exceeds` with the figures. With `refundFees` its fee and tax come back in proportion, by
 /// vouchers of their own; the last centavo goes to the larger remainder. The account has to be in a state that allows an
-/// adjustment in this direction, and a credit where fees are refunded. A reversal has no fee, and cannot be reversed. Emits `voucher.created`.
+/// adjustment in this direction, and a credit where fees are refunded. A reversal has no fee, and cannot be reversed.
+/// Emits `voucher.created`.
 #[utoipa::path(
     operation_id = "reverseComprobante",
     tag = "Vouchers",

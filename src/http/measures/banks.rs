@@ -225,7 +225,7 @@ impl BankGateway for BankCounters {
         &'a self,
         simulation: &'a Simulation,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<String>> {
+    ) -> LocalFuture<'a, BankReply<()>> {
         let call = self.inner.simulate(simulation, request_id);
         self.call("simulation", call)
     }

@@ -40,35 +40,19 @@ struct FoundBody {
 
 impl FoundBody {
     fn of(tenant: &str, realm: RealmId, found: &Found) -> Self {
-        let (kind, id, cvu, amount, at) = match found {
-            Found::Transfer(view) => {
-                let it = &view.transfer;
-                let id = it.id(realm, view.account).to_string();
-                ("transfer", id, it.from, it.amount, it.created_at)
-            }
-            Found::Case(parked) => {
-                let it = &parked.suspense.cash_in;
-                let id = parked.id(realm).to_string();
-                ("case", id, it.cvu, it.amount, parked.since)
-            }
-            Found::Voucher(placed) => {
-                let it = &placed.voucher;
-                let id = it.id(realm, placed.account).to_string();
-                ("voucher", id, it.cvu, it.amount, it.at)
-            }
-        };
+        let it = found.summary(realm);
         Self {
-            kind,
-            id,
+            kind: it.kind,
+            id: it.id,
             tenant_id: tenant.to_owned(),
             mode: realm.mode().as_str(),
-            cvu: cvu.to_string(),
-            amount: amount.into(),
+            cvu: it.cvu.to_string(),
+            amount: it.amount.into(),
             status: match found {
                 Found::Transfer(view) => Some(view.transfer.status.as_str()),
                 Found::Case(_) | Found::Voucher(_) => None,
             },
-            at: at.into(),
+            at: it.at.into(),
         }
     }
 }

@@ -10,7 +10,7 @@
 //! everything.
 
 use actix_web::HttpResponse;
-use caudal_actors::engine::find::Found;
+use caudal_actors::engine::find::{Found, FoundSummary};
 use caudal_actors::platform::realms;
 use caudal_http::errors::ApiError;
 use caudal_ledger::cases::{SuspenseId, UnbookedId};
@@ -161,45 +161,27 @@ fn named(context: &PageContext, place: &TenantRealm, found: &[Found]) -> Option<
     ];
     let mut table = Table::new(locale, Word::ByAnId, Word::NothingFound, &columns);
     table.rows.extend(found.iter().map(|found| {
-        let (kind, cvu, amount, at) = match found {
-            Found::Voucher(it) => (
-                Word::Voucher,
-                it.voucher.cvu,
-                it.voucher.amount,
-                it.voucher.at,
-            ),
-            Found::Transfer(view) => {
-                let it = &view.transfer;
-                (Word::Transfer, it.from, it.amount, it.created_at)
-            }
-            Found::Case(parked) => {
-                let it = &parked.suspense.cash_in;
-                (Word::Case, it.cvu, it.amount, parked.since)
-            }
+        let kind = match found {
+            Found::Voucher(_) => Word::Voucher,
+            Found::Transfer(_) => Word::Transfer,
+            Found::Case(_) => Word::Case,
         };
-        let (id, page) = address(place, found);
+        let it = found.summary(place.realm);
         vec![
             Cell::text(context.say(kind)),
-            Cell::code(&id).to(page),
-            account(cvu),
-            locale.money(amount),
-            locale.time(at),
+            Cell::code(&it.id).to(address(&it)),
+            account(it.cvu),
+            locale.money(it.amount),
+            locale.time(it.at),
         ]
     }));
     let table = table.of(&place.title(), place.realm.0);
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
-/// The id of something found, and the address of its page.
-fn address(place: &TenantRealm, found: &Found) -> (String, String) {
-    let realm = place.realm;
-    let (id, part) = match found {
-        Found::Voucher(it) => (it.voucher.id(realm, it.account).to_string(), "vouchers"),
-        Found::Transfer(it) => (it.transfer.id(realm, it.account).to_string(), "transfers"),
-        Found::Case(parked) => (parked.id(realm).to_string(), "cases"),
-    };
-    let page = format!("/console/{part}/{id}");
-    (id, page)
+/// The address of the page of something found.
+fn address(of: &FoundSummary) -> String {
+    format!("/console/{}s/{}", of.kind, of.id)
 }
 
 /// The page of the one transfer or case that an id of the bank names, or of the one voucher that it moved money by.
@@ -221,7 +203,7 @@ fn only(all: &[(&TenantRealm, Vec<Found>)], text: &str) -> Option<String> {
         }
         _ => false,
     };
-    (!own(first) && found.all(belongs)).then(|| address(place, first).1)
+    (!own(first) && found.all(belongs)).then(|| address(&first.summary(place.realm)))
 }
 
 /// Adds accounts in which a text occurs; returns whether all accounts were searched.

@@ -31,7 +31,7 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         SORTED => "accounts by text",
         EVENT => "events",
         WEBHOOK | PROGRESS | DELIVERY => "webhooks",
-        PENDING | ENROLLING | TOTALS | USAGE => "sums and what waits",
+        PENDING | ENROLLING | TOTALS | USAGE | USAGE_OF_TYPE => "sums and what waits",
         0x38..=0x3f => "cases",
         CLOSED_DAY => "closed days",
         0x42 | 0x43 | BOOK_DAY => "marks and days",
