@@ -38,7 +38,7 @@ use crate::time::Timestamp;
 use crate::transfers::{TransferFact, TransferRecord};
 use crate::vouchers::Voucher;
 
-pub use movements::{Movement, within_type_limits};
+pub use movements::Movement;
 pub use shapes::{
     Account, BankAnswer, Context, HOLDERS_MAX, Holder, Identity, Movements, Pending, ProfileOrder,
     Status, Suspension, SuspensionCode, Terms,

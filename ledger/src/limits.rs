@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
 
-pub use levels::{Breach, Level, Levels, TemporaryLimits};
+pub use levels::{Breach, Judged, Level, Levels, TemporaryLimits};
 pub use total::{TotalLimits, TotalLimitsChange, TotalUsage};
 pub use usage::{Counter, Usage};
 
@@ -148,6 +148,21 @@ impl LimitKind {
     /// Whether bodies have the kind where no level sets it, too: the kinds of the interface's `LimitsSnapshot`.
     pub const fn is_always_shown(self) -> bool {
         self.code() <= Self::MaxBalance.code()
+    }
+
+    /// Whether it limits money that goes out.
+    pub fn is_on_outgoing(self) -> bool {
+        self.flow() != Flow::Incoming
+    }
+
+    /// Whether it limits money that comes in and is not the bank's.
+    pub fn is_on_incoming(self) -> bool {
+        self.flow() != Flow::Outgoing
+    }
+
+    /// Whether it limits the balance, which alone decides what the account may get back.
+    pub fn is_on_balance(self) -> bool {
+        self.window() == Window::Balance
     }
 
     /// Whether a voucher type may set it: the limits of a type are on its own vouchers, whatever their direction.

@@ -342,6 +342,11 @@ impl Voucher {
         reverses || self.reference_type == ReferenceType::Transfer
     }
 
+    /// Whether its type had limits when it was posted, so that it counts towards them.
+    pub fn is_of_limited_type(&self) -> bool {
+        self.details.as_ref().is_some_and(|it| it.of_limited_type)
+    }
+
     /// What it changes in an open hold, other than a step.
     pub fn hold_change(&self) -> Option<HoldChange> {
         self.details.as_ref()?.hold_change

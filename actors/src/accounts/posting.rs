@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use caudal_ledger::accounts::{ReversedSoFar, within_type_limits};
+use caudal_ledger::accounts::ReversedSoFar;
 use caudal_ledger::limits::Usage;
 use caudal_ledger::money::Money;
 use caudal_ledger::transfers::{CashIn, Suspense};
@@ -119,16 +119,12 @@ impl AccountState {
         let context = self.context(&settings, self.now());
         let decided = match &order.reversal {
             None => {
-                let decided = self.account.decide_post(order, existing, &context);
-                match (decided, &order.voucher_type.limits) {
-                    (Ok(Outcome::Recorded(vouchers)), Some(limits)) => {
-                        let usage = self.usage_of_type(&order.voucher_type.code)?;
-                        let mut own = vouchers.iter().take(1);
-                        own.try_for_each(|voucher| within_type_limits(limits, &usage, voucher))
-                            .map(|()| Outcome::Recorded(vouchers))
-                    }
-                    (decided, _) => decided,
-                }
+                let of_type = match &order.voucher_type.limits {
+                    Some(_) => self.usage_of_type(&order.voucher_type.code)?,
+                    None => Usage::default(),
+                };
+                self.account
+                    .decide_post(order, existing, &of_type, &context)
             }
             Some(reversal) => {
                 let so_far = self.reversed_so_far(reversal)?;
@@ -202,8 +198,9 @@ impl AccountState {
     fn usage_of_type(&self, code: &TypeCode) -> Result<Usage, StoreError> {
         let Shared { store, realm, .. } = &*self.shared;
         let row = reads::money::usage_of_type(store.as_ref(), *realm, self.account.number, code)?;
-        let unsettled = self.unsettled.iter();
-        let unsettled = unsettled.filter(|it| it.type_code == *code && it.sequence > row.last);
+        let counts = |it: &&Arc<Voucher>| it.is_of_limited_type() && it.type_code == *code;
+        let unsettled = self.unsettled.iter().filter(counts);
+        let unsettled = unsettled.filter(|it| it.sequence > row.last);
         let row = unsettled.fold(row, |row, voucher| row.after(voucher));
         Ok(row.usage)
     }

@@ -7,6 +7,7 @@ use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
 use crate::counterparty::Counterparty;
 use crate::ids::TransferId;
+use crate::limits::LimitKind;
 use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::transfers::{Send, Transfer, TransferStatus};
@@ -98,7 +99,7 @@ impl Account {
 
     fn may_receive(&self, amount: Amount, context: &Context<'_>) -> Result<(), Rejection> {
         match self.may(Movement::Receive) {
-            Ok(_) => self.within_incoming(amount, context),
+            Ok(_) => self.within(LimitKind::is_on_incoming, amount, context),
             Err(Rejection::AccountClosed) => Err(Rejection::DestinationClosed),
             Err(_) => Err(Rejection::DestinationNotFound),
         }

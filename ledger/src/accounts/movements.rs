@@ -16,7 +16,7 @@ use crate::cvu::Cvu;
 use crate::fees::Schedules;
 use crate::holds::{Hold, HoldAmendment, HoldStep, OPEN_HOLDS_MAX, OpenHold};
 use crate::ids::{AccountNo, HoldId};
-use crate::limits::{Levels, Limits, Usage};
+use crate::limits::{Breach, Judged, Levels, LimitKind, Limits, Usage};
 use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
@@ -111,10 +111,33 @@ impl Account {
         self.last_movement_at.map_or(now, |last| last.max(now))
     }
 
-    /// Whether any level sets a limit. Most accounts have none, and then nothing is compared.
-    fn is_limited(&self, context: &Context<'_>) -> bool {
-        let own = self.temporary_limits.is_some() || !self.limits.are_none();
-        own || !context.psp.limits.are_none() || !context.platform.limits.are_none()
+    /// What a movement of an amount is judged by.
+    fn judged<'a>(&self, usage: &'a Usage, amount: Amount, context: &Context<'_>) -> Judged<'a> {
+        Judged {
+            usage,
+            total: self.balance.total(),
+            amount,
+            now: self.instant(context.now),
+        }
+    }
+
+    /// Whether the limits of some kinds allow a movement. Most accounts have none, and then nothing is compared.
+    ///
+    /// # Errors
+    /// The first limit that the amount would exceed.
+    pub(super) fn within(
+        &self,
+        kinds: fn(LimitKind) -> bool,
+        amount: Amount,
+        context: &Context<'_>,
+    ) -> Result<(), Rejection> {
+        let above = [&context.psp.limits, &context.platform.limits];
+        let mut levels = above.into_iter().chain([&self.limits]);
+        if levels.all(Limits::are_none) && self.temporary_limits.is_none() {
+            return Ok(());
+        }
+        let judged = self.judged(&self.usage, amount, context);
+        exceeded(self.levels(context).allow(kinds, &judged))
     }
 
     /// Whether limits let money out of the account. Money left on a closed account can be returned
@@ -127,13 +150,10 @@ impl Account {
         amount: Amount,
         context: &Context<'_>,
     ) -> Result<(), Rejection> {
-        if self.status == Status::Closed || !self.is_limited(context) {
+        if self.status == Status::Closed {
             return Ok(());
         }
-        let levels = self.levels(context);
-        levels
-            .outgoing(&self.usage, amount, self.instant(context.now))
-            .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
+        self.within(LimitKind::is_on_outgoing, amount, context)
     }
 
     /// Whether limits let money out of the account and out of the tenant.
@@ -150,45 +170,12 @@ impl Account {
             return Ok(());
         }
         let now = self.instant(context.now);
-        let total = context.total.outgoing(context.total_usage, amount, now);
-        total.map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
-    }
-
-    /// Whether limits let in money that is not the bank's.
-    ///
-    /// # Errors
-    /// The first limit that the amount would exceed.
-    pub(super) fn within_incoming(
-        &self,
-        amount: Amount,
-        context: &Context<'_>,
-    ) -> Result<(), Rejection> {
-        if !self.is_limited(context) {
-            return Ok(());
-        }
-        let now = self.instant(context.now);
-        self.levels(context)
-            .incoming((&self.usage, self.balance.total()), amount, now)
-            .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
-    }
-
-    /// Whether the limit on the balance lets the account get money back.
-    ///
-    /// # Errors
-    /// That limit, when the amount would exceed it.
-    pub(super) fn within_balance(
-        &self,
-        amount: Amount,
-        context: &Context<'_>,
-    ) -> Result<(), Rejection> {
-        self.levels(context)
-            .refund(self.balance.total(), amount)
-            .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
+        exceeded(context.total.outgoing(context.total_usage, amount, now))
     }
 
     /// Decides an adjustment voucher, with its fee if one is charged. `existing` is the voucher
-    /// that already has the same external id and direction, with its account. Limits of its type are judged apart: see
-    /// [`within_type_limits`].
+    /// that already has the same external id and direction, with its account; `of_type` is what the account's vouchers have
+    /// used of the limits of the type.
     ///
     /// # Errors
     /// When `existing` differs from the order, the type is built in or inactive, or state, limits
@@ -197,6 +184,7 @@ impl Account {
         &self,
         order: &PostAdjustment,
         existing: Option<(AccountNo, &Voucher)>,
+        of_type: &Usage,
         context: &Context<'_>,
     ) -> Result<Outcome<Vec<Voucher>>, Rejection> {
         self.exists()?;
@@ -224,7 +212,7 @@ impl Account {
         match sense {
             Sense::Credit => {
                 self.may(Movement::AdjustIn)?;
-                self.within_incoming(order.amount, context)?;
+                self.within(LimitKind::is_on_incoming, order.amount, context)?;
             }
             Sense::Debit => {
                 self.may(Movement::AdjustOut)?;
@@ -232,7 +220,8 @@ impl Account {
             }
         }
         let mut details = order.details.clone();
-        if voucher_type.limits.is_some() {
+        if let Some(limits) = &voucher_type.limits {
+            exceeded(limits.of_type_allow(&self.judged(of_type, order.amount, context)))?;
             details.get_or_insert_default().of_limited_type = true;
         }
         let mut drafts = self.draft(context)?;
@@ -497,15 +486,6 @@ impl Account {
     }
 }
 
-/// Whether the limits of its type allow a voucher, after what the account's others of the type have used.
-///
-/// # Errors
-/// The first limit that the voucher would exceed.
-pub fn within_type_limits(
-    limits: &Limits,
-    usage: &Usage,
-    voucher: &Voucher,
-) -> Result<(), Rejection> {
-    let judged = limits.of_type(usage, voucher.amount, voucher.at);
+fn exceeded(judged: Result<(), Breach>) -> Result<(), Rejection> {
     judged.map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
 }

@@ -126,8 +126,17 @@ fn seen(voucher: &Voucher) -> Option<(AccountNo, &Voucher)> {
     Some((AccountNo(1), voucher))
 }
 
+/// Decides an adjustment of a type without limits.
+fn posting(
+    account: &Account,
+    order: &PostAdjustment,
+    context: &Context<'_>,
+) -> Result<Outcome<Vec<Voucher>>, Rejection> {
+    account.decide_post(order, None, &Usage::default(), context)
+}
+
 fn post(account: &mut Account, order: &PostAdjustment) -> Result<Voucher, Rejection> {
-    let vouchers = account.decide_post(order, None, &context())?.into_inner();
+    let vouchers = posting(account, order, &context())?.into_inner();
     vouchers.iter().for_each(|v| account.apply_voucher(v));
     Ok(vouchers.into_iter().next().unwrap())
 }
@@ -189,11 +198,12 @@ fn a_retry_gets_the_first_voucher_whatever_happened_since() {
     run(&mut account, &ProfileOrder::Close);
     settle(&mut account, &BankAnswer::Done);
     assert_eq!(account.status, Status::Closed);
-    let again = account.decide_post(&first_order, seen(&first), &context());
+    let again = account.decide_post(&first_order, seen(&first), &Usage::default(), &context());
     assert_eq!(again, Ok(Outcome::Replayed(vec![first.clone()])));
     let other = account.decide_post(
         &order(Direction::Credit, 501, "e"),
         seen(&first),
+        &Usage::default(),
         &context(),
     );
     let Err(Rejection::ExternalIdReused {
@@ -236,7 +246,7 @@ fn the_state_of_an_account_decides_which_postings_pass() {
         }
         assert_eq!(account.status.as_str(), state);
         for (direction, expected) in [(Direction::Credit, credit), (Direction::Debit, debit)] {
-            let found = account.decide_post(&order(direction, 10, "next"), None, &context());
+            let found = posting(&account, &order(direction, 10, "next"), &context());
             let found = found.as_ref().map_or_else(Rejection::code, |_| ok);
             assert_eq!(found, expected, "{state}, enabled {enabled}, {direction}");
         }
@@ -255,10 +265,7 @@ fn types_are_judged_before_money() {
         (inactive, "voucher_type_inactive"),
     ] {
         assert_eq!(
-            account
-                .decide_post(&order, None, &context())
-                .unwrap_err()
-                .code(),
+            posting(&account, &order, &context()).unwrap_err().code(),
             code
         );
     }

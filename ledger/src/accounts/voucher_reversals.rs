@@ -14,6 +14,7 @@ use super::drafts::{Draft, Drafts};
 use super::movements::Movement;
 use super::{Account, Context};
 use crate::ids::AccountNo;
+use crate::limits::LimitKind;
 use crate::money::{Amount, Money};
 use crate::rejection::Rejection;
 use crate::voucher_types::{Origin, Sense, VoucherType};
@@ -120,7 +121,7 @@ impl Account {
             self.within_all_limits(amount, context)?;
         } else {
             self.may(Movement::AdjustIn)?;
-            self.within_balance(amount, context)?;
+            self.within(LimitKind::is_on_balance, amount, context)?;
         }
         let mut drafts = self.draft(context)?;
         let details = order.details.as_deref().cloned();

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Flow, LimitKind, Limits, Quantity, Usage, Window};
+use super::{LimitKind, Limits, Quantity, Usage, Window};
 use crate::money::{Amount, Money};
 use crate::time::Timestamp;
 
@@ -106,116 +106,71 @@ pub struct Breach {
 }
 
 /// What a movement is judged by, besides the limits.
-struct Judged<'a> {
-    usage: &'a Usage,
-    total: Money,
-    amount: Amount,
-    now: Timestamp,
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// What was used so far.
+    pub usage: &'a Usage,
+    /// The total of the balance, in centavos.
+    pub total: Money,
+    /// The amount of the movement, in centavos.
+    pub amount: Amount,
+    /// Its time.
+    pub now: Timestamp,
 }
 
 impl Judged<'_> {
-    /// Whether a limit of a kind allows the movement.
-    fn allows(&self, kind: LimitKind, (maximum, level): (Quantity, Level)) -> Result<(), Breach> {
-        let today = self.now.business_day();
-        let used = match kind.window() {
-            Window::Balance => Quantity::Money(self.total),
-            Window::Transaction | Window::Day | Window::Month | Window::Minute => {
-                self.usage.used_on(kind, today)
+    /// Whether limits, each with the level that sets it, allow the movement.
+    fn within(
+        &self,
+        limits: impl IntoIterator<Item = (LimitKind, Quantity, Level)>,
+    ) -> Result<(), Breach> {
+        let (usage, today) = (self.usage.at(self.now), self.now.business_day());
+        let mut limits = limits.into_iter();
+        limits.try_for_each(|(kind, maximum, level)| {
+            let (used, requested) = (usage.against(kind, self.total), kind.counted(self.amount));
+            if used.plus(requested).is_some_and(|sum| sum <= maximum) {
+                return Ok(());
             }
-        };
-        let requested = kind.counted(self.amount);
-        if used.plus(requested).is_some_and(|sum| sum <= maximum) {
-            return Ok(());
-        }
-        Err(Breach {
-            limit: kind.name(),
-            level,
-            window: kind.window(),
-            maximum,
-            used,
-            requested,
-            remaining: maximum.less(used),
-            resets_at: kind.window().resets_at(today),
+            Err(Breach {
+                limit: kind.name(),
+                level,
+                window: kind.window(),
+                maximum,
+                used,
+                requested,
+                remaining: maximum.less(used),
+                resets_at: kind.window().resets_at(today),
+            })
         })
     }
 }
 
 impl Levels {
-    /// Whether an amount may go out at an instant.
+    /// Whether the limits of some kinds allow a movement.
     ///
     /// # Errors
     /// The first limit that it would exceed, in the order of the table.
-    pub fn outgoing(&self, usage: &Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
-        let judged = Judged {
-            usage,
-            total: Money::ZERO,
-            amount,
-            now,
-        };
-        self.judge(|kind| kind.flow() != Flow::Incoming, &judged)
-    }
-
-    /// Whether an amount that is not the bank's may come in at an instant, where the balance is this total.
-    ///
-    /// # Errors
-    /// As [`Self::outgoing`].
-    pub fn incoming(
-        &self,
-        (usage, total): (&Usage, Money),
-        amount: Amount,
-        now: Timestamp,
-    ) -> Result<(), Breach> {
-        let judged = Judged {
-            usage,
-            total,
-            amount,
-            now,
-        };
-        self.judge(|kind| kind.flow() != Flow::Outgoing, &judged)
-    }
-
-    /// Whether an amount that the account gets back may be added to a total, which only the limit on the balance decides.
-    ///
-    /// # Errors
-    /// That limit, when the amount would exceed it.
-    pub fn refund(&self, total: Money, amount: Amount) -> Result<(), Breach> {
-        let judged = Judged {
-            usage: &Usage::default(),
-            total,
-            amount,
-            now: Timestamp::default(),
-        };
-        self.judge(|kind| kind.window() == Window::Balance, &judged)
-    }
-
-    fn judge(
+    pub fn allow(
         &self,
         concerns: impl Fn(LimitKind) -> bool,
         judged: &Judged<'_>,
     ) -> Result<(), Breach> {
         let kinds = LimitKind::ALL.into_iter();
-        let mut kinds = kinds.filter(|kind| concerns(*kind));
-        kinds.try_for_each(|kind| match self.effective(kind) {
-            (Some(maximum), level) => judged.allows(kind, (maximum, level)),
-            (None, _) => Ok(()),
-        })
+        judged.within(kinds.filter(|kind| concerns(*kind)).filter_map(|kind| {
+            let (limit, level) = self.effective(kind);
+            Some((kind, limit?, level))
+        }))
     }
 }
 
 impl Limits {
-    /// Whether these limits of a voucher type allow a voucher of it, after what the account's others of it have used.
+    /// Whether these limits of a voucher type allow a voucher of it.
     ///
     /// # Errors
-    /// As [`Levels::outgoing`].
-    pub fn of_type(&self, usage: &Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
-        let judged = Judged {
-            usage,
-            total: Money::ZERO,
-            amount,
-            now,
-        };
-        let mut set = self.set().filter(|(kind, _)| kind.is_of_types());
-        set.try_for_each(|(kind, maximum)| judged.allows(kind, (maximum, Level::VoucherType)))
+    /// As [`Levels::allow`].
+    pub fn of_type_allow(&self, judged: &Judged<'_>) -> Result<(), Breach> {
+        let set = self.set().filter(|(kind, _)| kind.is_of_types());
+        judged.within(set.map(|(kind, limit)| (kind, limit, Level::VoucherType)))
     }
 }
 
@@ -276,14 +231,22 @@ mod tests {
             account: Limits::default().with(LimitKind::DailyGross, Money::from_centavos(100)),
             ..Levels::default()
         };
+        let judged = |centavos, now| Judged {
+            usage: &usage,
+            total: Money::ZERO,
+            amount: amount(centavos),
+            now,
+        };
         for (centavos, allowed) in [(20, true), (21, false)] {
-            let out = levels.outgoing(&usage, amount(centavos), now);
-            let inward = levels.incoming((&usage, Money::ZERO), amount(centavos), now);
-            assert_eq!((out.is_ok(), inward.is_ok()), (allowed, allowed));
+            for concerns in [LimitKind::is_on_outgoing, LimitKind::is_on_incoming] {
+                let found = levels.allow(concerns, &judged(centavos, now));
+                assert_eq!(found.is_ok(), allowed);
+            }
         }
-        assert!(levels.refund(Money::ZERO, amount(21)).is_ok());
+        let refund = levels.allow(LimitKind::is_on_balance, &judged(21, now));
         let tomorrow = Timestamp::parse("2026-03-31T12:00:00Z").unwrap();
-        assert!(levels.outgoing(&usage, amount(100), tomorrow).is_ok());
+        let later = levels.allow(LimitKind::is_on_outgoing, &judged(100, tomorrow));
+        assert_eq!((refund, later), (Ok(()), Ok(())));
     }
 
     #[test]
@@ -296,12 +259,21 @@ mod tests {
         let now = Timestamp::parse("2026-03-30T12:00:00Z").unwrap();
         let amount = Amount::from_centavos(100).unwrap();
         let used = Usage::default().with(amount, now);
-        assert_eq!(levels.outgoing(&Usage::default(), amount, now), Ok(()));
-        let breach = levels.outgoing(&used, amount, now).unwrap_err();
+        let judged = |usage| Judged {
+            usage,
+            total: Money::ZERO,
+            amount,
+            now,
+        };
+        let none = Usage::default();
+        let first = levels.allow(LimitKind::is_on_outgoing, &judged(&none));
+        assert_eq!(first, Ok(()));
+        let breach = levels.allow(LimitKind::is_on_outgoing, &judged(&used));
+        let breach = breach.unwrap_err();
         assert_eq!((breach.limit, breach.level), ("dailyAmount", Level::Psp));
         assert_eq!(breach.remaining, Quantity::Money(Money::from_centavos(50)));
         assert_eq!(breach.resets_at, Timestamp::parse("2026-03-31T03:00:00Z"));
-        let of_type = daily.of_type(&used, amount, now).unwrap_err();
+        let of_type = daily.of_type_allow(&judged(&used)).unwrap_err();
         let level = Level::VoucherType;
         assert_eq!(of_type, Breach { level, ..breach });
     }

@@ -3,7 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Flow, LimitKind, PerKind, Quantity, Unit, Window};
+use super::{Flow, LimitKind, PerKind, Quantity, Unit};
 use crate::balance::Direction;
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
@@ -40,18 +40,8 @@ impl Usage {
 
     /// What was used of a kind in the period of the counters.
     pub fn used(&self, kind: LimitKind) -> Quantity {
-        self.sum(kind, |_| true)
-    }
-
-    /// What was used of a kind in its period that a day belongs to.
-    pub fn used_on(&self, kind: LimitKind, day: BusinessDay) -> Quantity {
-        let first = kind.window().first_day(day);
-        self.sum(kind, |counter| Some(counter.since) == first)
-    }
-
-    fn sum(&self, kind: LimitKind, counts: impl Fn(Counter) -> bool) -> Quantity {
         let of = |kind: LimitKind| {
-            let counter = self.counter(kind).filter(|it| counts(*it));
+            let counter = self.counter(kind);
             counter.map_or(Quantity::zero(kind.unit()), |counter| counter.used)
         };
         match kind.sum_of() {
@@ -62,7 +52,7 @@ impl Usage {
 
     /// What a limit of a kind is compared with, where the balance is this total: nothing for a limit on one movement.
     pub fn against(&self, kind: LimitKind, total: Money) -> Quantity {
-        if kind.window() == Window::Balance {
+        if kind.is_on_balance() {
             Quantity::Money(total)
         } else {
             self.used(kind)

@@ -1,8 +1,6 @@
 //! The machine's operations, each done as the actors would do it.
 
-use caudal_ledger::accounts::{
-    Account, BankAnswer, Movements, ProfileOrder, ReversedSoFar, within_type_limits,
-};
+use caudal_ledger::accounts::{Account, BankAnswer, Movements, ProfileOrder, ReversedSoFar};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
@@ -115,21 +113,11 @@ impl FlowMachine {
         let existing = self.existing(index, &order.external_id, order.voucher_type.direction());
         let slot = &self.slots[index];
         let context = self.context(slot.realm);
-        let decided = match slot.account.decide_post(&order, existing, &context) {
-            Ok(Outcome::Recorded(vouchers)) => {
-                let limited = |it: &&Voucher| {
-                    let details = it.details.as_ref();
-                    let counts = details.is_some_and(|it| it.of_limited_type);
-                    counts && it.type_code == order.voucher_type.code
-                };
-                let before = slot.vouchers.iter().filter(limited);
-                let usage = before.fold(Usage::default(), |usage, it| usage.with(it.amount, it.at));
-                let limits = self.types[usize::from(credit)];
-                within_type_limits(&limits, &usage, &vouchers[0])
-                    .map(|()| Outcome::Recorded(vouchers))
-            }
-            other => other,
-        };
+        let code = &order.voucher_type.code;
+        let vouchers = slot.vouchers.iter();
+        let of_type = vouchers.filter(|it| it.is_of_limited_type() && it.type_code == *code);
+        let used = of_type.fold(Usage::default(), |used, it| used.with(it.amount, it.at));
+        let decided = slot.account.decide_post(&order, existing, &used, &context);
         let holder = existing.map(|(number, _)| number);
         self.outcome(index, decided, holder)
     }

@@ -48,9 +48,9 @@ impl Book {
         };
         let done = self
             .may_adjust(index, (credit, false), amount)
+            .and_then(|()| self.type_allows(index, &event))
             .and_then(|()| self.put(index, event).map_err(Answer::Refused))
-            .and_then(|()| self.charge(index))
-            .and_then(|()| self.type_allows(index, mark[index]));
+            .and_then(|()| self.charge(index));
         self.close(&mark, done)
     }
 

@@ -121,21 +121,20 @@ impl Book {
         })
     }
 
-    /// Whether the limits of a type allow the adjustment at a place, after those of the type before it.
-    pub(super) fn type_allows(&self, index: usize, place: usize) -> Result<(), Answer> {
-        let events = &self.purses[index].events;
-        let event = &events[place];
+    /// Whether the limits of a type allow an adjustment, after the account's others of the type.
+    pub(super) fn type_allows(&self, index: usize, event: &Event) -> Result<(), Answer> {
         let limits = &self.types[usize::from(event.way == "credit")];
-        let today = calendar::day(event.at);
+        let at = self.instant(index);
+        let today = calendar::day(at);
         let mut kinds = LimitKind::ALL.into_iter();
         kinds.try_for_each(|kind| {
-            let before = events[..place].iter().filter(|it| {
+            let before = self.purses[index].events.iter().filter(|it| {
                 let counts = it.limited && it.code == event.code;
                 counts && calendar::within(kind.window(), calendar::day(it.at), today)
             });
             let used = before.map(|it| of(kind, it.amount)).sum();
             let limit = limits.get(kind).map(|most| (most, "voucher_type"));
-            judge(kind, limit, (used, event.amount), event.at)
+            judge(kind, limit, (used, event.amount), at)
         })
     }
 

@@ -55,12 +55,16 @@ impl Machine {
             total: TotalLimits::default(),
             total_usage: TotalUsage::default(),
         };
+        let of_type = caudal_ledger::limits::Usage::default();
         // Deciding takes `&self` and changes nothing: the same question twice has the same answer.
-        let decided = slot.account.decide_post(&order, existing, &context);
+        let decided = slot
+            .account
+            .decide_post(&order, existing, &of_type, &context);
         if matches!(posting.description.as_deref(), Some("")) {
             assert_eq!(
                 decided,
-                slot.account.decide_post(&order, existing, &context)
+                slot.account
+                    .decide_post(&order, existing, &of_type, &context)
             );
         }
         match decided {

@@ -33,13 +33,9 @@ impl TypeUsageRow {
         row.map_or_else(|| Ok(Self::default()), decode)
     }
 
-    /// The row after another voucher of the type; one that was posted while the type had no limits changes nothing.
+    /// The row after another voucher that counts.
     #[must_use]
     pub fn after(self, voucher: &Voucher) -> Self {
-        let details = voucher.details.as_ref();
-        if !details.is_some_and(|it| it.of_limited_type) {
-            return self;
-        }
         Self {
             last: voucher.sequence,
             usage: self.usage.with(voucher.amount, voucher.at),
@@ -57,7 +53,7 @@ pub(super) fn posted_of_type(
     voucher: &Voucher,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    if (voucher.details.as_ref()).is_some_and(|it| it.of_limited_type) {
+    if voucher.is_of_limited_type() {
         let key = keys::usage_of_type(realm, account, &voucher.type_code);
         let before = TypeUsageRow::parse(index.get(&key)?.as_deref())?;
         index.put(&key, &encode(&before.after(voucher))?);

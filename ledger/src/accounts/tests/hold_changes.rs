@@ -135,7 +135,7 @@ fn done(account: &mut Account, hold: u64, ask: Ask, now: u64) -> bool {
 fn a_confirmation_never_raises_a_hold_above_the_largest_amount() {
     let largest = Amount::MAX_CENTAVOS;
     let mut account = with_money(largest);
-    let more = account.decide_post(&order(Direction::Credit, 1, "more"), None, &context());
+    let more = posting(&account, &order(Direction::Credit, 1, "more"), &context());
     (more.unwrap().into_inner().iter()).for_each(|voucher| account.apply_voucher(voucher));
     let hold = OpenHold {
         amount: amount(largest),

@@ -313,7 +313,7 @@ fn limits_refuse_what_leaves_and_a_release_gives_back() {
     run(&mut account, &ProfileOrder::ChangeLimits(change));
     let number = hold(&mut account, 400, None);
     let debit = order(Direction::Debit, 200, "d");
-    let refused = account.decide_post(&debit, None, &context()).unwrap_err();
+    let refused = posting(&account, &debit, &context()).unwrap_err();
     assert_eq!(refused.code(), "limit_exceeded");
     assert_eq!(
         account
@@ -327,7 +327,7 @@ fn limits_refuse_what_leaves_and_a_release_gives_back() {
     assert_eq!(daily.map(|kind| account.usage.used(kind).number()), [0, 0]);
     post(&mut account, &debit).unwrap();
     post(&mut account, &order(Direction::Debit, 1, "e")).unwrap();
-    let third = account.decide_post(&order(Direction::Debit, 1, "f"), None, &context());
+    let third = posting(&account, &order(Direction::Debit, 1, "f"), &context());
     assert_eq!(third.unwrap_err().code(), "limit_exceeded");
     // The platform's limit on a balance refuses credits, but not money that the bank brings.
     let platform = Terms {
@@ -338,7 +338,7 @@ fn limits_refuse_what_leaves_and_a_release_gives_back() {
         platform,
         ..context()
     };
-    let credit = account.decide_post(&order(Direction::Credit, 2, "g"), None, &bounded);
+    let credit = posting(&account, &order(Direction::Credit, 2, "g"), &bounded);
     assert_eq!(credit.unwrap_err().code(), "limit_exceeded");
     assert!(account.decide_cash_in(&cash_in(5_000), &bounded).is_ok());
 }
@@ -347,8 +347,7 @@ fn limits_refuse_what_leaves_and_a_release_gives_back() {
 fn fees_post_with_what_they_are_charged_for_or_nothing_does() {
     let mut account = with_money(1_000);
     account.fees = vec![charging("T_debit", 100), charging("TRANSFER_IN", 5_000)];
-    let vouchers = account
-        .decide_post(&order(Direction::Debit, 500, "d"), None, &context())
+    let vouchers = posting(&account, &order(Direction::Debit, 500, "d"), &context())
         .unwrap()
         .into_inner();
     let answer: Vec<_> = vouchers
@@ -356,7 +355,7 @@ fn fees_post_with_what_they_are_charged_for_or_nothing_does() {
         .map(|v| (v.type_code.as_str(), v.amount.centavos()))
         .collect();
     assert_eq!(answer, [("T_DEBIT", 500), ("FEE", 100), ("FEE_TAX", 21)]);
-    let short = account.decide_post(&order(Direction::Debit, 900, "e"), None, &context());
+    let short = posting(&account, &order(Direction::Debit, 900, "e"), &context());
     assert_eq!(short.unwrap_err().code(), "insufficient_funds");
     // Incoming money is never refused because it does not cover its fee.
     let arrived = account.decide_cash_in(&cash_in(100), &context()).unwrap();
@@ -441,13 +440,12 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         Change::Set(Money::from_centavos(900).into()),
     );
     run(&mut account, &ProfileOrder::ChangeLimits(change));
-    let first = account
-        .decide_post(&order(Direction::Debit, 900, "d"), None, &on(20))
+    let first = posting(&account, &order(Direction::Debit, 900, "d"), &on(20))
         .unwrap()
         .into_inner();
     first.iter().for_each(|v| account.apply_voucher(v));
     // The day before, by the clock; but the voucher would carry the later day.
-    let second = account.decide_post(&order(Direction::Debit, 900, "e"), None, &on(19));
+    let second = posting(&account, &order(Direction::Debit, 900, "e"), &on(19));
     assert_eq!(second.unwrap_err().code(), "limit_exceeded");
     let hold = OpenHold {
         amount: amount(1),
@@ -460,8 +458,7 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
     let ended = account.decide_hold(&hold, None, &on(19));
     assert_eq!(ended, Err(Rejection::ExpiryInThePast));
     let mut account = with_money(10_000);
-    let first = account
-        .decide_post(&order(Direction::Credit, 1, "c"), None, &on(20))
+    let first = posting(&account, &order(Direction::Credit, 1, "c"), &on(20))
         .unwrap()
         .into_inner();
     first.iter().for_each(|v| account.apply_voucher(v));

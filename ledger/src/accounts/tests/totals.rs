@@ -16,7 +16,7 @@ fn out(centavos: i64, at: &str) -> Voucher {
         ..context()
     };
     let order = order(Direction::Debit, centavos, "out");
-    let decided = with_money(10_000).decide_post(&order, None, &context);
+    let decided = posting(&with_money(10_000), &order, &context);
     decided.unwrap().into_inner().remove(0)
 }
 
