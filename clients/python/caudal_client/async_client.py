@@ -9,10 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 import anyio
 import httpx
 
-from .calls import NDJSON, Answer, Call, EventReader, Rows, module_of, next_page
+from .calls import NDJSON, Answer, Call, EventReader, Rows, Shared, module_of, next_page
 from .errors import CaudalError, NoAnswerError
-from .generated import Client
-from .nodes import Nodes
 from .operations import AsyncOperations
 from .retries import Retries
 
@@ -32,12 +30,8 @@ class AsyncCaudal(AsyncOperations):
         timeout: float = 30.0,
         transport: httpx.AsyncBaseTransport | None = None,
     ):
-        self._shared = (Nodes(url), retries)
-        self._generated = Client(base_url=self._shared[0].urls[0], raise_on_unexpected_status=True)
-        # Redirects are not followed: the key goes to the given URLs only.
-        self._http = httpx.AsyncClient(
-            headers={"x-api-key": key}, timeout=timeout, transport=transport, follow_redirects=False
-        )
+        self._shared = Shared(url, key, retries, timeout)
+        self._http = httpx.AsyncClient(transport=transport, **self._shared.options)
 
     async def aclose(self) -> None:
         """Closes its connections."""
@@ -108,7 +102,7 @@ class AsyncCaudal(AsyncOperations):
             try:
                 response = await self._http.request(url=call.url, **call.request)
                 if response.is_success:
-                    return call.answer(response, self._generated)
+                    return call.answer(response)
                 failure = CaudalError(response, call.key)
             except httpx.TransportError as why:
                 failure = NoAnswerError(why, call.key)

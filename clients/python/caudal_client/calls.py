@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import httpx
 
 from .errors import CaudalError, NoAnswerError
+from .generated import Client
 from .nodes import Nodes, Route
 from .operations import MODULES
 from .retries import Retries
@@ -47,6 +48,19 @@ def module_of(operation: Any) -> Any:
     return MODULES[name]
 
 
+class Shared:
+    """What the calls of one client share.
+
+    options: What its client of `httpx` is made with.
+    """
+
+    def __init__(self, url: str | Sequence[str], key: str, retries: Retries, timeout: float):
+        self.nodes, self.retries = Nodes(url), retries
+        self.generated = Client(base_url=self.nodes.urls[0], raise_on_unexpected_status=True)
+        # Redirects are not followed: the key goes to the given URLs only.
+        self.options: dict[str, Any] = {"headers": {"x-api-key": key}, "timeout": timeout, "follow_redirects": False}
+
+
 class Call:
     """A request that is sent until it is answered. A POST that takes an `Idempotency-Key` gets one, unless it has one or
     an `id_externo` already, so that it can be sent again."""
@@ -56,7 +70,7 @@ class Call:
         module: Any,
         args: tuple[Any, ...],
         values: dict[str, Any],
-        shared: tuple[Nodes, Retries],
+        shared: Shared,
         accept: str | None = None,
     ):
         named = bool(getattr(values.get("body"), "id_externo", None))
@@ -73,7 +87,7 @@ class Call:
             request.setdefault("headers", {})["Accept"] = accept
 
     @classmethod
-    def to_stream(cls, after: str | None, types: Sequence[str], shared: tuple[Nodes, Retries]) -> Call:
+    def to_stream(cls, after: str | None, types: Sequence[str], shared: Shared) -> Call:
         """The call that opens the stream of events."""
         call = cls.__new__(cls)
         asked = {"after": after, "types": ",".join(types)}
@@ -88,9 +102,9 @@ class Call:
         call.key, call._repeatable = None, True
         return call
 
-    def _begin(self, request: dict[str, Any], shared: tuple[Nodes, Retries]) -> None:
-        nodes, self._retries = shared
-        self._path, self._route = request.pop("url"), Route(nodes)
+    def _begin(self, request: dict[str, Any], shared: Shared) -> None:
+        self._shared = shared
+        self._path, self._route = request.pop("url"), Route(shared.nodes)
         self.request = request
         self._attempt, self._begun = 1, time.monotonic()
 
@@ -103,10 +117,10 @@ class Call:
         """Notes that the URL works."""
         self._route.answered()
 
-    def answer(self, response: httpx.Response, generated: Any) -> Answer[Any]:
+    def answer(self, response: httpx.Response) -> Answer[Any]:
         """The answer in a response that is a success."""
         self.answered()
-        data = self._module._parse_response(client=generated, response=response)
+        data = self._module._parse_response(client=self._shared.generated, response=response)
         replayed = response.headers.get("Idempotent-Replayed") == "true"
         return Answer(data, response.status_code, response.headers, replayed)
 
@@ -114,7 +128,7 @@ class Call:
         """How long to wait before it is sent again after a failure. Raises the failure if it is not."""
         further = self._route.goes_on(failure)
         elapsed = time.monotonic() - self._begun
-        pause = self._retries.before(failure, self._repeatable, self._attempt, elapsed, further)
+        pause = self._shared.retries.before(failure, self._repeatable, self._attempt, elapsed, further)
         if pause is None:
             raise failure
         self._attempt += 0 if further else 1

@@ -9,10 +9,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import httpx
 
-from .calls import NDJSON, Answer, Call, EventReader, Rows, module_of, next_page
+from .calls import NDJSON, Answer, Call, EventReader, Rows, Shared, module_of, next_page
 from .errors import CaudalError, NoAnswerError
-from .generated import Client
-from .nodes import Nodes
 from .operations import Operations
 from .retries import Retries
 
@@ -42,12 +40,8 @@ class Caudal(Operations):
         timeout: float = 30.0,
         transport: httpx.BaseTransport | None = None,
     ):
-        self._shared = (Nodes(url), retries)
-        self._generated = Client(base_url=self._shared[0].urls[0], raise_on_unexpected_status=True)
-        # Redirects are not followed: the key goes to the given URLs only.
-        self._http = httpx.Client(
-            headers={"x-api-key": key}, timeout=timeout, transport=transport, follow_redirects=False
-        )
+        self._shared = Shared(url, key, retries, timeout)
+        self._http = httpx.Client(transport=transport, **self._shared.options)
 
     def close(self) -> None:
         """Closes its connections."""
@@ -120,7 +114,7 @@ class Caudal(Operations):
             try:
                 response = self._http.request(url=call.url, **call.request)
                 if response.is_success:
-                    return call.answer(response, self._generated)
+                    return call.answer(response)
                 failure = CaudalError(response, call.key)
             except httpx.TransportError as why:
                 failure = NoAnswerError(why, call.key)

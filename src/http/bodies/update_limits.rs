@@ -101,10 +101,6 @@ impl ToSchema for UpdateTypeLimits {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("UpdateTypeLimitsDto")
     }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        into.push((MoneyDto::name().into_owned(), MoneyDto::schema()));
-    }
 }
 
 /// A change of an account's own limits, or the limits that go before them until they end.
