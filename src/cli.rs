@@ -2,7 +2,8 @@
 //!
 //! Exit codes: 0 done; 1 it failed (a supervisor may try again), or a verification found
 //! differences; 2 wrong usage or settings; 3 the store refuses to open, and trying again will not
-//! help (the message says what to do); 4 another process took the log.
+//! help (the message says what to do); 4 another process took the log; 5 (of `caudal status`) a person is needed on the next
+//! working day.
 
 mod admin;
 mod approvals;

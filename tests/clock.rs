@@ -10,6 +10,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_sandbox::NOTICE_SECRET;
 
 use crate::bank_failures::letters;
+use crate::problems::codes;
 use crate::support::client::fresh;
 use crate::support::{Setup, TestService, Value, cuit, json};
 
@@ -130,6 +131,7 @@ impl Rig {
             (&json!(true), &json!(cause))
         );
         assert_eq!(shown["machineSays"], self.hands.says());
+        assert_eq!(codes(&self.service).await, ["clock_in_doubt"]);
         let metrics = self.service.admin("GET", "/metrics", &Value::Null).await;
         assert!(
             metrics.text.contains("\ncaudal_clock_in_doubt 1\n"),

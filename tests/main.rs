@@ -106,6 +106,8 @@ mod portable;
 #[cfg(test)]
 mod postgres;
 #[cfg(test)]
+mod problems;
+#[cfg(test)]
 mod reconciliation;
 #[cfg(test)]
 mod refilled;

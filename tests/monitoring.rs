@@ -116,7 +116,7 @@ fn the_rules_ring_when_they_should_and_not_otherwise() {
 }
 
 /// The value in one line of `/metrics`.
-fn figure(page: &str, name: &str, labels: &[&str]) -> Option<u64> {
+pub fn figure(page: &str, name: &str, labels: &[&str]) -> Option<u64> {
     let mut lines = page.lines().filter_map(|line| line.strip_prefix(name));
     let line = lines.find(|line| labels.iter().all(|label| line.contains(label)))?;
     line.rsplit(' ').next()?.parse().ok()

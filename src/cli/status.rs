@@ -7,8 +7,9 @@ use super::Exit;
 use super::remote::{Remote, WhichService, shown};
 use super::terminal::{say, wait};
 
-/// Show how a running service is: version, whether it is ready and why not, realms, journal, memory, open cases, treasury,
-/// webhooks. Exit code 1 when it is not ready, when clients' money is missing, or when a bank is not reachable.
+/// Show how a running service is: version, whether it is ready and why not, realms, journal, disk, memory, open cases,
+/// treasury, webhooks, and what needs a person. Exit code 1 when a person is needed now, 5 when the next working day is soon
+/// enough.
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
     #[command(flatten)]
@@ -55,61 +56,107 @@ pub(super) fn run(args: StatusArgs) -> Result<(), Exit> {
     all.into_iter().try_for_each(|it| sound(&it?))
 }
 
-/// An error if a service is not ready, if clients' money is missing, or if a bank is not reachable.
+/// The exit code when a person is needed, and the next working day is soon enough.
+const NEEDS_SOMEBODY: u8 = 5;
+
+/// What needs a person.
+fn problems(status: &Value) -> impl Iterator<Item = &Value> {
+    let all = status.get("problems").and_then(Value::as_array);
+    all.into_iter().flatten()
+}
+
+/// An error if a service needs a person.
 fn sound(status: &Value) -> Result<(), Exit> {
-    let count = |name| {
-        let count = status.pointer(name).and_then(Value::as_u64);
-        count.filter(|count| *count > 0)
+    let of = |severity: &str| {
+        let all = problems(status).filter(|it| shown(it, "severity") == severity);
+        let mut codes: Vec<_> = all.map(|it| shown(it, "code")).collect();
+        codes.dedup();
+        codes.join(", ")
     };
-    if status.get("ready") != Some(&Value::Bool(true)) {
-        let why = format!("not ready: {}", shown(status, "reason"));
-        Err(Exit::failed(why))
-    } else if let Some(count) = count("/treasury/uncovered") {
-        let why = format!("clients' money is missing; collector accounts: {count}");
-        Err(Exit::failed(why))
-    } else if let Some(count) = count("/treasury/unreachable") {
-        let why = format!("the bank is not reachable; collector accounts: {count}");
-        Err(Exit::failed(why))
-    } else {
-        Ok(())
+    match (of("page"), of("ticket")) {
+        (now, _) if !now.is_empty() => Err(Exit::failed(format!("needs a person now: {now}"))),
+        (_, later) if !later.is_empty() => Err(Exit {
+            code: NEEDS_SOMEBODY,
+            message: format!("needs a person on the next working day: {later}"),
+        }),
+        (_, _) => Ok(()),
     }
 }
 
-/// The collector accounts, with a line for each where money is missing and for each whose bank is not reachable.
+/// A line for each problem, with what it is about and the page that says what to do.
+fn needs(status: &Value) -> String {
+    let line = |it: &Value| {
+        let realms = it.get("realms").and_then(Value::as_array);
+        let realms = realms.into_iter().flatten();
+        let realms = realms.map(|it| format!("{} ({})", shown(it, "tenant"), shown(it, "mode")));
+        let known = |name| {
+            it.get(name)
+                .filter(|it| !it.is_null())
+                .map(|_| shown(it, name))
+        };
+        let about = realms
+            .chain(known("subject"))
+            .chain(known("count"))
+            .chain(known("amount").map(|amount| format!("{amount} pesos")))
+            .chain(known("at"));
+        format!(
+            "\n          {:<6} {:<16} {}; see {}",
+            shown(it, "severity"),
+            shown(it, "code"),
+            about.collect::<Vec<_>>().join(", "),
+            shown(it, "runbook")
+        )
+    };
+    let lines: String = problems(status).map(line).collect();
+    if lines.is_empty() {
+        "problems  none".to_owned()
+    } else {
+        format!("problems{lines}")
+    }
+}
+
+/// The collector accounts.
 fn treasury(status: &Value) -> String {
     let treasury = status.get("treasury").unwrap_or(&Value::Null);
     let of = |name| shown(treasury, name);
-    let mut lines = vec![format!(
+    format!(
         "treasury  {} collector accounts, {} checked, {} uncovered, {} with an unreachable bank",
         of("collectors"),
         of("checked"),
         of("uncovered"),
         of("unreachable")
-    )];
-    let items = treasury.get("items").and_then(Value::as_array);
-    for item in items.into_iter().flatten() {
-        let realms = item.get("realms").and_then(Value::as_array);
-        let realms = realms.into_iter().flatten();
-        let realms = realms.map(|it| format!("{} ({})", shown(it, "tenant"), shown(it, "mode")));
-        let realms = realms.collect::<Vec<_>>().join(", ");
-        let is = |name| item.get(name).is_some_and(|it| !it.is_null());
-        if is("uncoveredSince") {
-            lines.push(format!(
-                "          {realms}: {} pesos of clients' money missing since {}",
-                shown(item, "missing"),
-                shown(item, "uncoveredSince")
-            ));
-        }
-        if is("bankUnreachableSince") {
-            lines.push(format!(
-                "          {realms}: bank not reachable since {}, {} transfers of {} pesos waiting",
-                shown(item, "bankUnreachableSince"),
-                shown(item, "waitingTransfers"),
-                shown(item, "waitingAmount")
-            ));
-        }
-    }
-    lines.join("\n")
+    )
+}
+
+/// The webhooks.
+fn webhooks(status: &Value) -> String {
+    let webhooks = status.get("webhooks").unwrap_or(&Value::Null);
+    let of = |name| shown(webhooks, name);
+    format!(
+        "webhooks  {}, {} behind by {} events, {} failing, {} stopped",
+        of("count"),
+        of("behind"),
+        of("eventsBehind"),
+        of("failing"),
+        of("stopped")
+    )
+}
+
+/// The room on the disk.
+fn disk(status: &Value) -> String {
+    let disk = status.get("disk").unwrap_or(&Value::Null);
+    let mib = |name| {
+        disk.get(name)
+            .and_then(Value::as_u64)
+            .map_or(0, |bytes| bytes >> 20)
+    };
+    let days = disk.get("daysLeft").and_then(Value::as_u64);
+    format!(
+        "disk      {} MiB free, writes are refused below {} MiB{}",
+        mib("freeBytes"),
+        mib("floorBytes"),
+        days.map_or_else(String::new, |days| format!(", {days} days left"))
+    )
 }
 
 fn backup(status: &Value) -> String {
@@ -167,7 +214,7 @@ fn page(status: &Value) -> String {
     let of = |part: &str, name| shown(status.get(part).unwrap_or(&Value::Null), name);
     let is = |name| status.get(name) == Some(&Value::Bool(true));
     let either = |name, yes: &'static str, no| if is(name) { yes } else { no };
-    let (journal, cases, webhooks) = ("journal", "cases", "webhooks");
+    let (journal, cases) = ("journal", "cases");
     let ready = if is("ready") {
         "ready".to_owned()
     } else {
@@ -200,6 +247,7 @@ fn page(status: &Value) -> String {
             of(journal, "diskBytes")
         ),
         backup(status),
+        disk(status),
         format!(
             "memory    {} bytes of {}, {} accounts",
             of("memory", "takenBytes"),
@@ -212,14 +260,7 @@ fn page(status: &Value) -> String {
             of(cases, "oldestSince")
         ),
         treasury(status),
-        format!(
-            "webhooks  {}, {} behind by {} events, {} failing, {} stopped",
-            of(webhooks, "count"),
-            of(webhooks, "behind"),
-            of(webhooks, "eventsBehind"),
-            of(webhooks, "failing"),
-            of(webhooks, "stopped")
-        ),
+        webhooks(status),
         format!(
             "outgoing  {}",
             either("outgoingHeld", "held: see /admin/outgoing", "free")
@@ -230,6 +271,7 @@ fn page(status: &Value) -> String {
         ),
     ]
     .into_iter()
+    .chain([needs(status)])
     .chain(status.get("restored").filter(|it| !it.is_null()).map(since))
     .collect::<Vec<_>>()
     .join("\n")

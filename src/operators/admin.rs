@@ -17,7 +17,7 @@ pub(crate) mod cases;
 pub(crate) mod changes;
 mod clock;
 mod collector_rules;
-mod coverage;
+pub(crate) mod disk;
 mod document;
 mod evidence;
 mod fees;
@@ -29,8 +29,10 @@ pub(crate) mod log;
 pub(crate) mod looks;
 mod memory;
 pub(crate) mod node;
+pub(crate) mod observed;
 mod outgoing;
 pub(crate) mod people;
+pub(crate) mod problems;
 mod proposals;
 mod reasons;
 mod redeliveries;
@@ -72,7 +74,7 @@ pub use keys::{IssueKey, issue as issue_key};
 pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
 pub use tenants::new_id as new_tenant_id;
-pub(crate) use webhooks::{all as all_webhooks, host};
+pub(crate) use webhooks::{Row as WebhookRow, all as all_webhooks, host};
 
 /// The header that carries the admin key.
 pub const ADMIN_KEY: HeaderName = HeaderName::from_static("x-admin-key");
@@ -117,6 +119,8 @@ pub struct AdminState {
     /// When the state was created: by the service's clock, and by the monotonic one.
     started_at: Timestamp,
     started: Instant,
+    /// The bytes of journal and index at that time.
+    disk_at_start: u64,
 }
 
 impl AdminState {
@@ -125,6 +129,7 @@ impl AdminState {
         Arc::new(Self {
             started_at: app.engine.now(),
             started: Instant::now(),
+            disk_at_start: app.engine.operators().stats().disk_bytes(),
             app,
             backup,
             outgoing,

@@ -25,6 +25,7 @@ mod approvals;
 mod assets;
 mod audit;
 mod backups;
+mod banks;
 mod books;
 mod cases;
 mod cells;
@@ -42,6 +43,7 @@ mod node;
 mod overview;
 mod page_context;
 mod places;
+mod problems;
 mod realms;
 mod reconciliation;
 mod requests;
@@ -127,6 +129,7 @@ impl Console {
             .service(get("/cases").get(cases::list))
             .service(get("/cases/{id}").get(cases::one).post(cases::decide))
             .service(get("/treasury").get(treasury::page))
+            .service(get("/banks").get(banks::page))
             .service(get("/reconciliation").get(reconciliation::choose))
             .service(get("/webhooks").get(webhooks::list))
             .service(get("/webhooks/{id}").get(webhooks::one))

@@ -442,6 +442,8 @@ impl Store for DurableStore {
             queued: u64_of(self.shared.queue.commits()),
             last_flush_us: c.last_flush_us.load(Ordering::Relaxed),
             flush_us: c.flush_us.load(Ordering::Relaxed),
+            disk_free_bytes: c.disk_free_bytes.load(Ordering::Relaxed),
+            disk_floor_bytes: self.shared.options.free_space_floor,
             witness_commit: witness.commit,
             witness_chain: witness.chain,
             index_rebuilt: self.shared.index_rebuilt,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::{at, command, journal, restored, seen, shipped, text, verified, worked};
+use crate::problems::codes;
 use crate::support::client::fresh;
 use crate::support::service::{Setup, TestClock, opening};
 use crate::support::{TestService, Value, cuit, json};
@@ -93,6 +94,7 @@ async fn outgoing_calls_of_a_new_history_wait_for_an_operator() {
     restored(&to, &new, service.data(), &["--new-history"]);
     service.moves(new);
     service.begin().await;
+    assert!(codes(&service).await.contains(&"outgoing_held".to_owned()));
     let told = service
         .admin_get("/admin/outgoing")
         .await

@@ -4,12 +4,13 @@ use super::browser::{Browser, credential, order, token};
 use crate::support::{TestService, json};
 
 /// Every page that can be opened by itself.
-pub const PAGES: [&str; 12] = [
+pub const PAGES: [&str; 13] = [
     "/console/",
     "/console/search",
     "/console/tenants",
     "/console/cases",
     "/console/treasury",
+    "/console/banks",
     "/console/reconciliation",
     "/console/webhooks",
     "/console/backups",

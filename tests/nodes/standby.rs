@@ -148,6 +148,37 @@ async fn a_standby_hears_no_bank_and_a_hand_over_ends_its_streams() {
 }
 
 #[actix_web::test]
+async fn a_node_that_died_and_a_log_with_one_copy_are_problems_of_the_owner() {
+    let Some(mut nodes) = Cluster::start(2).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let name = nodes.name(1 - owner);
+    nodes.kill(1 - owner).await;
+    let found = wait_until("the node is missed", SOON, async || {
+        let status = nodes.admin(owner, "GET", "/admin/status", None).await.1;
+        let all = status["problems"].as_array().unwrap().clone();
+        all.iter()
+            .any(|it| it["code"] == "node_absent")
+            .then_some(all)
+    })
+    .await;
+    let shown = found
+        .iter()
+        .map(|it| json!([it["code"], it["severity"], it["subject"]]));
+    let right = [
+        json!(["one_copy", "page", null]),
+        json!(["node_absent", "ticket", name]),
+    ];
+    assert_eq!(shown.collect::<Vec<_>>(), right);
+    let absent = nodes
+        .measured(owner, "caudal_problems{code=\"node_absent\"}")
+        .await;
+    assert_eq!(absent, "1");
+    nodes.stop().await;
+}
+
+#[actix_web::test]
 async fn only_the_owner_checks_collector_accounts_and_the_next_one_repeats_no_event() {
     let checking = |options: ServiceOptions| ServiceOptions {
         coverage_check: Some(Duration::from_millis(100)),

@@ -66,7 +66,7 @@ async fn has_metric(service: &TestService, name: &str, value: &str) {
 /// command that shows it.
 async fn status(service: &TestService) -> (Value, Option<i32>, String) {
     let body = service.admin_get("/admin/status").await.is(200).json;
-    let mut items = body["treasury"]["items"].as_array().unwrap().iter();
+    let mut items = body["problems"].as_array().unwrap().iter();
     let own = json!([{"tenant": TENANT, "mode": "test"}]);
     let own = items.find(|it| it["realms"] == own).cloned();
     let admin = service.admin_client().url;
@@ -76,14 +76,14 @@ async fn status(service: &TestService) -> (Value, Option<i32>, String) {
     (own.unwrap_or_default(), code, page)
 }
 
-/// The overview in both languages, from its heading to its live figures.
+/// The first block of the overview in both languages.
 async fn overview(service: &TestService) -> [String; 2] {
     let mut pages = [String::new(), String::new()];
     for (page, language) in pages.iter_mut().zip(["es", "en"]) {
         let mut browser = Browser::entered(service).await.reads(language);
         let shown = browser.get("/console/").await.is(200).text;
         let (_, shown) = shown.split_once("</h1>").unwrap();
-        let (first, _) = shown.split_once("<section class=\"live\"").unwrap();
+        let (first, _) = shown.split_once("<div hx-get=").unwrap();
         *page = first.to_owned();
     }
     pages
@@ -93,40 +93,44 @@ async fn overview(service: &TestService) -> [String; 2] {
 async fn is_short(service: &TestService) {
     has_metric(service, "uncovered", "1").await;
     let (item, code, page) = status(service).await;
-    assert_eq!(item["missing"], "30.00", "{item}");
-    assert_eq!(item["collectorCbu"], sandbox::COLLECTOR);
-    assert!(item["uncoveredSince"].is_string() && item["bankUnreachableSince"].is_null());
+    assert_eq!(item["amount"], "30.00", "{item}");
+    assert_eq!(item["subject"], sandbox::COLLECTOR);
+    let right = json!(["money_missing", "page", "/docs/alerts#caudaluncovered"]);
+    assert_eq!(
+        json!([item["code"], item["severity"], item["runbook"]]),
+        right
+    );
+    assert!(item["at"].is_string());
     assert_eq!(code, Some(1));
-    let line = "tnt_first (test): 30.00 pesos of clients' money missing since ";
+    let line = "page   money_missing    tnt_first (test), 3220001805007351350083, 30.00 pesos, ";
     assert!(
         page.contains(line) && page.contains(", 1 uncovered, 0 with"),
         "{page}"
     );
     let [spanish, english] = overview(service).await;
-    for (page, text) in [
+    for (page, texts) in [
         (
             &spanish,
-            "Tenant tnt_first · test: falta dinero de clientes: 30,00 pesos, desde ",
+            [
+                "Necesita a una persona",
+                "Falta dinero de clientes",
+                "30,00",
+            ],
         ),
         (
             &english,
-            "Tenant tnt_first · test: client money is missing: 30.00 pesos, since ",
+            ["Needs a person", "Client money is missing", "30.00"],
         ),
     ] {
-        // It is the first thing on the page.
-        let first = page.trim_start();
-        let start = "<p class=\"note bad\" role=\"alert\"><a href=\"";
-        assert!(first.starts_with(start) && first.contains(text), "{page}");
+        for text in texts {
+            assert!(page.contains(text), "{text} is not in {page}");
+        }
+        assert!(page.contains("Tenant tnt_first · test · 3220001805007351350083"));
+        assert!(page.contains("href=\"/docs/alerts#caudaluncovered\""));
     }
-    let (_, link) = english.split_once("href=\"").unwrap();
-    let link = link.split('"').next().unwrap().replace("&#38;", "&");
-    assert_eq!(link, "/console/treasury?tenant=tnt_first&mode=test");
-    let treasury = Browser::entered(service)
-        .await
-        .get(&link)
-        .await
-        .is(200)
-        .text;
+    let link = "/console/treasury?tenant=tnt_first&mode=test";
+    assert!(english.contains(&link.replace('&', "&#38;")), "{english}");
+    let treasury = Browser::entered(service).await.get(link).await.is(200).text;
     assert_eq!(treasury.matches("<h2>Cuenta recaudadora ").count(), 1);
     assert!(treasury.contains(sandbox::COLLECTOR), "{treasury}");
 }
@@ -211,10 +215,8 @@ async fn missing_money_is_told_once_everywhere_over_restarts_until_it_is_there()
     let (item, code, page) = status(&service).await;
     assert_eq!((item, code), (Value::Null, Some(0)), "{page}");
     let notes = overview(&service).await;
-    assert!(
-        notes.iter().all(|page| !page.contains("note bad")),
-        "{notes:?}"
-    );
+    let nothing = |page: &String| page.contains("class=\"note good\"");
+    assert!(notes.iter().all(nothing), "{notes:?}");
     // No other realm has an event.
     assert_eq!(
         (told(&service.b).await, told(&service.live).await),
@@ -249,35 +251,22 @@ async fn a_bank_that_is_not_reachable_is_told_with_what_waits_for_it() {
     has_metric(&service, "bank_balance_pesos", "100.00").await;
     let (item, code, page) = status(&service).await;
     assert_eq!(
-        (
-            &item["waitingTransfers"],
-            &item["waitingAmount"],
-            &item["missing"]
-        ),
-        (&json!(1), &json!("40.00"), &Value::Null)
+        (&item["code"], &item["count"], &item["amount"]),
+        (&json!("bank_unreachable"), &json!(1), &json!("40.00"))
     );
     assert_eq!(code, Some(1));
-    let line = "tnt_first (test): bank not reachable since ";
+    let line = "page   bank_unreachable tnt_first (test), 3220001805007351350083, 1, 40.00 pesos, ";
     assert!(page.contains(line), "{page}");
-    assert!(
-        page.contains(", 1 transfers of 40.00 pesos waiting"),
-        "{page}"
-    );
     let [spanish, english] = overview(&service).await;
-    let start = "Tenant tnt_first · test: el banco no responde desde ";
-    assert!(spanish.contains(start), "{spanish}");
-    assert!(
-        spanish.contains(", 1 transferencias por 40,00 pesos esperan<"),
-        "{spanish}"
-    );
-    assert!(
-        english.contains("test: bank not reachable since "),
-        "{english}"
-    );
-    assert!(
-        english.contains(", 1 transfers of 40.00 pesos waiting<"),
-        "{english}"
-    );
+    let text = "El banco no responde y hay transferencias en espera";
+    assert!(spanish.contains(text), "{spanish}");
+    let text = "The bank does not respond, and transfers wait for it";
+    assert!(english.contains(text), "{english}");
+    let mut browser = Browser::entered(&service).await.reads("en");
+    let banks = browser.get("/console/banks").await.is(200).text;
+    for text in ["Does not respond", "Tenant tnt_first · test", "40.00"] {
+        assert!(banks.contains(text), "{text} is not in {banks}");
+    }
     service.bank.behave(away("ok")).await;
     has_metric(&service, "bank_unreachable_since_timestamp_seconds", "0").await;
     wait_until("the command says so", SOON, async || {
@@ -322,9 +311,9 @@ async fn each_realm_on_a_shared_account_is_told_and_sees_no_amounts_of_the_other
         assert_eq!((kind.as_str(), data), ("treasury.uncovered", &right));
     }
     let body = service.admin_get("/admin/status").await.is(200).json;
-    let items = body["treasury"]["items"].as_array().unwrap();
+    let items = body["problems"].as_array().unwrap();
     assert_eq!(items.len(), 1, "{body}");
-    assert_eq!(items[0]["missing"], "5.00");
+    assert_eq!(items[0]["amount"], "5.00");
     let realms = json!([{"tenant": TENANT, "mode": "test"}, {"tenant": OTHER, "mode": "test"}]);
     assert_eq!(items[0]["realms"], realms);
     service.verified().await;

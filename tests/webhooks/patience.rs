@@ -7,6 +7,7 @@ use caudal_http::webhooks::AllowedAddresses;
 use super::deliveries::{account, came, ids, say};
 use super::hook::{Hook, feed, quick};
 use super::inbox::{Fate, Inbox};
+use crate::problems::codes;
 use crate::support::{SOON, Setup, TestClock, TestService, Value, json, wait_until};
 
 /// The start of a service whose clock stands still, and some later instants.
@@ -110,6 +111,11 @@ async fn a_webhook_that_fails_for_three_days_is_stopped_and_can_be_enabled_again
     hook.lists("status=failing", 1).await;
     clock.set(THREE_DAYS_LATER);
     let parked = hook.reaches("parked").await;
+    let stopped = codes(&service).await;
+    assert!(
+        stopped.contains(&"webhook_stopped".to_owned()),
+        "{stopped:?}"
+    );
     assert_eq!(
         (&parked["active"], &parked["progress"]["parked"]),
         (&json!(true), &json!(0))

@@ -21,6 +21,7 @@ use super::read_slots::ReadCost;
 use super::{Operators, Queries, Requester, value};
 use crate::accounts::DecideTransfer;
 use crate::failure::Failure;
+use crate::platform::realms;
 use crate::realms::{
     ClassifyMovement, CreditSuspense, DismissUnbooked, RealmOrder, ReturnSuspense, Target,
 };
@@ -55,6 +56,19 @@ pub struct CaseFigures {
     pub oldest_collector: Option<Timestamp>,
     /// The sum in suspense.
     pub amount: Sum,
+}
+
+impl CaseFigures {
+    /// Since when the oldest case waits.
+    pub fn oldest(&self) -> Option<Timestamp> {
+        let since = [
+            self.oldest_transfer,
+            self.oldest_suspense,
+            self.oldest_unbooked,
+            self.oldest_collector,
+        ];
+        since.into_iter().flatten().min()
+    }
 }
 
 /// A case with its realm.
@@ -241,6 +255,19 @@ impl Operators<'_> {
         self.suspense_case(id)?;
         let requester = Requester::uncounted(request_id);
         value(self.0.order(id.realm, order, requester).await)
+    }
+
+    /// How many cases wait for a person, of all realms.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn open_cases(self) -> Result<u64, Failure> {
+        let platform = self.0.platform();
+        let counts = realms(&platform).map(|(tenant, mode)| {
+            let counts = reads::cases::counts(self.0.store.as_ref(), tenant.realm(mode))?;
+            Ok::<_, Failure>(counts.all())
+        });
+        counts.sum()
     }
 
     /// The figures of a realm's business that waits for a person.

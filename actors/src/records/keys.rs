@@ -413,7 +413,8 @@ pub fn open_transfers_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(OPEN_TRANSFER, realm, &[&account.0.to_be_bytes()])
 }
 
-/// Realm, account, number → present while the transfer waits for the bank.
+/// Realm, account, number → when the transfer was requested (milliseconds, big-endian), while it waits for the bank; empty
+/// while it waits for a person.
 pub fn open_transfer(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
     numbered(OPEN_TRANSFER, realm, account, number)
 }

@@ -37,6 +37,7 @@ pub use days::DayRow;
 pub use events::{EventRow, SubjectNote, known as known_rules};
 pub use landed::Landed;
 pub use lines::InternalLine;
+pub(super) use money::requested_at;
 pub use money::{ReversedRow, origin_place};
 pub use profile::{Listed, listed};
 pub use totals::Added;
@@ -128,7 +129,7 @@ impl Projection for ServiceProjection {
 
 impl Projection for ProjectionUnder {
     fn version(&self) -> u32 {
-        22
+        23
     }
 
     fn scoped(&self) -> &[u8] {

@@ -12,11 +12,7 @@ use std::fmt::{Display, Write as _};
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::DownRealm;
-use caudal_actors::engine::cases::CaseFigures;
-use caudal_actors::failure::Failure;
-use caudal_actors::platform::realms;
 use caudal_actors::realms::RealmReport;
-use caudal_http::AppState;
 use caudal_http::errors::ApiError;
 use caudal_http::respond::{self, json};
 use caudal_ledger::tenants::Platform;
@@ -27,7 +23,9 @@ use serde::Serialize;
 use super::actors::{RealmFigures, reports};
 use super::backup::BackupBody;
 use super::memory::MemoryBody;
-use super::{AdminState, webhooks};
+use super::observed::{Observed, RealmCases, fit};
+use super::problems::ProblemKind;
+use super::{AdminState, problems, webhooks};
 
 /// The most tenants with labels of their own: the oldest. The figures of all others are under [`OTHER`].
 const TENANTS_MAX: usize = 200;
@@ -54,17 +52,6 @@ pub(super) async fn readyz(admin_state: web::Data<AdminState>) -> Result<HttpRes
         return Ok(respond::ready());
     }
     Ok(json(StatusCode::OK, &Limping::of(&down)))
-}
-
-/// Whether this process does its part: it takes requests, or follows their owner.
-///
-/// # Errors
-/// The reason why it does not.
-pub(super) fn fit(app: &AppState) -> Result<(), ApiError> {
-    if !app.gate.is_open() {
-        return Err(Failure::ShuttingDown.into());
-    }
-    app.ready().map_err(ApiError::not_ready)
 }
 
 /// The response while a realm's supervisor is down: the other realms are served.
@@ -118,20 +105,21 @@ pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse 
         // The store's figures matter most when the actors cannot answer.
         Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
     }
-    match webhooks::all(&admin_state).await {
-        Ok(found) => hooks(&mut page, &found, &named),
+    let (engine, observed) = (&admin_state.app.engine, Observed::now(&admin_state).await);
+    match &observed.webhooks {
+        Ok(found) => hooks(&mut page, found, &named),
         Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
     }
-    let engine = &admin_state.app.engine;
-    match engine.operators().watched_collectors().await {
-        Ok(found) => coverage::figures(&mut page, &found, (&engine.platform(), &named)),
+    match &observed.collectors {
+        Ok(found) => coverage::figures(&mut page, found, (&engine.platform(), &named)),
         Err(why) => tracing::warn!(%why, "metrics without the collector accounts"),
     }
     days::figures(&mut page, engine, &named);
-    match figures(&admin_state) {
-        Ok(found) => cases(&mut page, (&found, admin_state.app.engine.now()), &named),
+    match &observed.cases {
+        Ok(found) => cases(&mut page, (found, engine.now()), &named),
         Err(why) => tracing::warn!(%why, "metrics without the cases"),
     }
+    problems(&mut page, &admin_state, &observed);
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
         .body(page.0 + &admin_state.app.measures.text())
@@ -336,7 +324,7 @@ const HOOK_FIGURES: [WebhookFigure; 5] = [
         "webhook_stopped",
         "gauge",
         "1 while a webhook is parked or gone.",
-        |row| u64::from(matches!(row.status, "parked" | "gone")),
+        |row| u64::from(row.is_stopped()),
     ),
     (
         "webhook_delivered_total",
@@ -368,17 +356,16 @@ fn hooks(page: &mut Page, found: &[webhooks::Row], named: &LabelledTenants) {
     }
 }
 
-/// The cases that wait for a person in a realm.
-pub(super) type RealmCases = (String, &'static str, CaseFigures);
-
-pub(super) fn figures(admin_state: &AdminState) -> Result<Vec<RealmCases>, Failure> {
-    let engine = &admin_state.app.engine;
-    let platform = engine.platform();
-    let all = realms(&platform).map(|(tenant, mode)| {
-        let found = engine.operators().case_figures(tenant.realm(mode))?;
-        Ok((tenant.id.clone(), mode.as_str(), found))
+/// How many problems there are of each kind.
+fn problems(page: &mut Page, admin_state: &AdminState, observed: &Observed) {
+    let found = problems::problems(admin_state, observed);
+    let counted = ProblemKind::ALL.map(|kind| {
+        let labels = format!("{{code=\"{}\"}}", kind.code());
+        let of_kind = found.iter().filter(|it| it.kind == kind);
+        (labels, size(of_kind.count()))
     });
-    all.collect()
+    let help = "What needs a person, by its code; see docs/alerts.md.";
+    page.sums("problems", "gauge", help, counted);
 }
 
 fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &LabelledTenants) {
@@ -386,8 +373,8 @@ fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Labe
         let millis = since.map_or(0, |since| now.millis().saturating_sub(since.millis()));
         millis.checked_div(1000).unwrap_or(0)
     };
-    let kinds = |(tenant, mode, it): &RealmCases| {
-        let tenant = named.label(tenant).to_owned();
+    let kinds = |of: &RealmCases| {
+        let (tenant, mode, it) = (named.label(&of.tenant).to_owned(), of.mode, &of.figures);
         let labelled = |(kind, count, since)| {
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
             (labels, count, since)
@@ -416,11 +403,11 @@ fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Labe
     }
     let help = "Money that arrived and that no account could take, in ARS.";
     page.family("suspense_pesos", "gauge", help);
-    let sums = found.iter().map(|(tenant, mode, it)| {
-        let tenant = named.label(tenant);
+    let sums = found.iter().map(|of| {
+        let (tenant, mode) = (named.label(&of.tenant), of.mode);
         (
             format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}"),
-            it.amount,
+            of.figures.amount,
         )
     });
     for (labels, sum) in combined(sums, Sum::plus) {

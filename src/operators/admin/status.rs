@@ -6,15 +6,16 @@ use caudal_actors::platform::realms;
 use caudal_backup::since::Since;
 use caudal_http::errors::ApiError;
 use caudal_http::respond::json;
-use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::AdminState;
 use super::backup::BackupBody;
-use super::coverage::CoverageFigures;
+use super::disk::DiskFigures;
 use super::memory::MemoryBody;
-use super::{health, webhooks};
+use super::observed::{CollectorCounts, Observed, RealmCases, fit};
+use super::problems::{ProblemBody, problems};
+use super::webhooks;
 
 /// How the service is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -45,11 +46,15 @@ struct StatusBody {
     journal: JournalFigures,
     /// Null when the journal is kept nowhere besides.
     backup: Option<BackupFigures>,
+    disk: DiskFigures,
     memory: MemoryFigures,
     cases: CasesFigures,
     /// Nothing on a node that does not own the log.
-    treasury: CoverageFigures,
+    treasury: CollectorCounts,
     webhooks: WebhooksFigures,
+    /// What needs a person, the most urgent first; at most 50 of each kind. A node that does not own the log names what
+    /// concerns itself.
+    problems: Vec<ProblemBody>,
 }
 
 /// Realms of all tenants.
@@ -120,27 +125,31 @@ struct WebhooksFigures {
     stopped: usize,
 }
 
-fn cases(admin_state: &AdminState) -> Result<CasesFigures, ApiError> {
-    let (mut open, mut oldest): (u64, Option<Timestamp>) = (0, None);
-    for (_, _, found) in health::figures(admin_state)? {
-        let counts = &found.counts;
-        open += counts.transfers + counts.suspense + counts.unbooked + counts.collector;
-        let since = [
-            found.oldest_transfer,
-            found.oldest_suspense,
-            found.oldest_unbooked,
-            found.oldest_collector,
-        ];
-        oldest = since.into_iter().flatten().chain(oldest).min();
+impl CasesFigures {
+    fn of(found: &[RealmCases]) -> Self {
+        let oldest = found.iter().filter_map(|it| it.figures.oldest()).min();
+        Self {
+            open: found.iter().map(|it| it.figures.counts.all()).sum(),
+            oldest_since: oldest.map(|at| at.to_string()),
+        }
     }
-    Ok(CasesFigures {
-        open,
-        oldest_since: oldest.map(|at| at.to_string()),
-    })
 }
 
-/// Shows how the service is: version, whether it is ready and why not, realms, journal, memory, open cases, collector
-/// accounts, webhooks.
+impl WebhooksFigures {
+    fn of(all: &[webhooks::Row]) -> Self {
+        let behind = all.iter().filter(|row| row.progress.behind > 0);
+        Self {
+            count: all.len(),
+            behind: behind.clone().count(),
+            events_behind: behind.map(|row| row.progress.behind).sum(),
+            failing: all.iter().filter(|row| row.progress.retrying > 0).count(),
+            stopped: all.iter().filter(|row| row.is_stopped()).count(),
+        }
+    }
+}
+
+/// Shows how the service is: version, whether it is ready and why not, realms, journal, disk, memory, open cases, collector
+/// accounts, webhooks, and what needs a person.
 #[utoipa::path(
     get,
     path = "/admin/status",
@@ -152,12 +161,11 @@ pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpRespo
     let engine = &admin_state.app.engine;
     let stats = engine.operators().stats();
     let platform = engine.platform();
-    let hooks = webhooks::all(&admin_state).await?;
-    let behind = hooks.iter().filter(|row| row.progress.behind > 0);
-    let stopped = |row: &&webhooks::Row| matches!(row.status, "parked" | "gone");
+    let observed = Observed::now(&admin_state).await;
+    let problems = problems(&admin_state, &observed);
     let memory = MemoryBody::now(&admin_state);
     let backup = BackupBody::now(&admin_state);
-    let ready = health::fit(&admin_state.app);
+    let ready = fit(&admin_state.app);
     let body = StatusBody {
         version: env!("CARGO_PKG_VERSION"),
         shard: admin_state.app.keyring.shard().number(),
@@ -188,15 +196,14 @@ pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpRespo
             limit_bytes: memory.limit_bytes,
             accounts: memory.accounts,
         },
-        cases: cases(&admin_state)?,
-        treasury: CoverageFigures::now(engine).await?,
-        webhooks: WebhooksFigures {
-            count: hooks.len(),
-            behind: behind.clone().count(),
-            events_behind: behind.map(|row| row.progress.behind).sum(),
-            failing: hooks.iter().filter(|row| row.progress.retrying > 0).count(),
-            stopped: hooks.iter().filter(stopped).count(),
-        },
+        disk: DiskFigures::now(&admin_state),
+        cases: CasesFigures::of(&observed.cases?),
+        treasury: CollectorCounts::of(&observed.collectors?),
+        webhooks: WebhooksFigures::of(&observed.webhooks?),
+        problems: problems
+            .iter()
+            .map(|it| ProblemBody::of(&platform, it))
+            .collect(),
     };
     Ok(json(StatusCode::OK, &body))
 }

@@ -40,6 +40,21 @@ pub(crate) struct Row {
     updated_at: Instant,
 }
 
+impl Row {
+    /// Whether it takes no events until somebody switches it on again.
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self.status, "parked" | "gone")
+    }
+
+    /// Its status as operators see it: an active one whose last event was not taken is failing.
+    pub(crate) fn shown_status(&self) -> &'static str {
+        match self.status {
+            "active" if self.progress.retrying > 0 => "failing",
+            status => status,
+        }
+    }
+}
+
 /// The host of a URL, with the port if the URL names one.
 pub(crate) fn host(url: &str) -> String {
     let parsed = Url::parse(url).ok();

@@ -25,7 +25,7 @@ const ACTION: &str = "openPage";
 /// The action of the entries of files.
 const DOWNLOAD: &str = "downloadList";
 /// The pages that show no person: those about the service, its tenants and their webhooks, and sums.
-const NO_PERSONS: [&str; 15] = [
+const NO_PERSONS: [&str; 16] = [
     "/console/",
     "/console/live",
     "/console/parts/equation",
@@ -35,6 +35,7 @@ const NO_PERSONS: [&str; 15] = [
     "/console/tenants/{tenant}/{mode}/days",
     "/console/tenants/{tenant}/{mode}/days/{date}",
     "/console/treasury",
+    "/console/banks",
     "/console/reconciliation",
     "/console/webhooks",
     "/console/webhooks/{id}",

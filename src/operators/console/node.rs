@@ -3,24 +3,25 @@
 use actix_web::HttpResponse;
 
 use super::page_context::PageContext;
+use super::problems::needed;
 use super::view::{Block, Cell, Page, Part, Table, Tone};
 use super::words::Word;
 use crate::admin::node::{NodesBody, SeenBody};
+use crate::admin::observed::Observed;
 
 /// Shows the nodes.
 pub(super) async fn page(context: PageContext) -> HttpResponse {
     context
-        .answer((), async |context: &PageContext, ()| Ok(made(context)))
+        .answer((), async |context: &PageContext, ()| {
+            let observed = Observed::now(&context.admin_state).await;
+            Ok(made(context, &observed))
+        })
         .await
 }
 
-fn made(context: &PageContext) -> Page {
+fn made(context: &PageContext, observed: &Observed) -> Page {
     let (locale, found) = (context.locale(), NodesBody::now(&context.admin_state));
-    let mut blocks = Vec::new();
-    if let Some(why) = &found.error {
-        let text = format!("{}: {why}", context.say(Word::NotReady));
-        blocks.push(Block::Note(Tone::Bad, text));
-    }
+    let mut blocks = vec![needed(context, observed)];
     let Some(name) = &found.node else {
         let note = context.say(Word::NoNodes).to_owned();
         blocks.push(Block::Note(Tone::Quiet, note));

@@ -12,7 +12,7 @@ use caudal_ledger::time::Timestamp;
 use super::assets::address;
 use super::downloads::{DOWNLOAD, LIST, OF_PAGES};
 use super::page_context::{DisplayPreferences, PageContext};
-use super::view::{Block, CellKind, Page, Part, Table, Takes, Tile, Tone};
+use super::view::{Block, CellKind, Page, Part, PartEntry, Table, Takes, Tile, Tone};
 use super::words::Word;
 
 /// The policy for a page of the console: it may load files of this service, nothing inline, and send forms to the
@@ -62,8 +62,25 @@ impl Frame {
 #[template(path = "page.html")]
 struct Whole<'a> {
     frame: Frame,
-    parts: Vec<(&'static str, &'static str, bool)>,
+    groups: Vec<PartGroup>,
     page: &'a Page,
+}
+
+/// A group of the navigation.
+struct PartGroup {
+    /// Its name, if it has one.
+    name: Option<&'static str>,
+    parts: Vec<PartLink>,
+}
+
+/// A link of the navigation.
+struct PartLink {
+    place: &'static str,
+    name: &'static str,
+    /// Whether the page is in this part.
+    is_here: bool,
+    /// How many items wait there for a person; empty if none do.
+    waiting: String,
 }
 
 #[derive(Template)]
@@ -156,15 +173,51 @@ impl PageContext {
     /// A page with a status.
     pub(super) fn show_as(&self, status: StatusCode, page: &Page) -> HttpResponse {
         let alone = self.admin_state.app.node.is_none();
-        let parts = Part::ALL.into_iter();
-        let parts = parts.filter(|(part, ..)| !(alone && *part == Part::Node));
-        let parts = parts.map(|(part, place, word)| (place, self.say(word), part == page.part));
+        let link = |(part, place, word): &PartEntry| PartLink {
+            place,
+            name: self.say(*word),
+            is_here: *part == page.part,
+            waiting: self.waiting(*part),
+        };
+        let group = |(name, parts): (Option<Word>, &[PartEntry])| {
+            let there = parts.iter();
+            let there = there.filter(|(part, ..)| !(alone && *part == Part::Node));
+            PartGroup {
+                name: name.map(|name| self.say(name)),
+                parts: there.map(link).collect(),
+            }
+        };
         let whole = Whole {
             frame: self.frame(&page.title, Some(page.at)),
-            parts: parts.collect(),
+            groups: Part::GROUPS.into_iter().map(group).collect(),
             page,
         };
         written(status, &whole)
+    }
+
+    /// How many items of a part wait for a person, for the navigation: empty if none do, or if they cannot be counted now.
+    fn waiting(&self, part: Part) -> String {
+        let engine = self.engine();
+        let count = match part {
+            Part::Cases => engine.operators().open_cases().ok(),
+            Part::Approvals => {
+                let (approvals, now) = (engine.operators().staff().approvals, engine.now());
+                let waiting = approvals.all().filter(|it| it.waits_at(now)).count();
+                u64::try_from(waiting).ok()
+            }
+            Part::Overview
+            | Part::Search
+            | Part::Treasury
+            | Part::Banks
+            | Part::Reconciliation
+            | Part::Tenants
+            | Part::Webhooks
+            | Part::Node
+            | Part::Backups
+            | Part::Audit => None,
+        };
+        let count = count.filter(|count| *count > 0);
+        count.map_or_else(String::new, |count| self.locale().count(count).text)
     }
 
     /// A part of a page that is fetched by itself; a failure is shown in its place.

@@ -220,8 +220,6 @@ pub(super) enum Block {
     Live(Live),
     /// A sentence that matters.
     Note(Tone, String),
-    /// The same, as a link to the page about it.
-    LinkedNote(Tone, String, String),
     /// Names and values.
     Facts(String, Vec<(&'static str, Cell)>),
     /// Figures that stand alone.
@@ -260,6 +258,8 @@ pub(super) enum Part {
     Approvals,
     /// The collector accounts.
     Treasury,
+    /// Whether the banks respond, and what waits for them.
+    Banks,
     /// The bank next to the ledger.
     Reconciliation,
     /// Webhooks of all tenants.
@@ -272,24 +272,53 @@ pub(super) enum Part {
     Audit,
 }
 
+/// An entry of the navigation: the part, its address and its name.
+pub(super) type PartEntry = (Part, &'static str, Word);
+
 impl Part {
-    /// Every part with its address and its name.
-    pub(super) const ALL: [(Self, &'static str, Word); 11] = [
-        (Self::Overview, "/console/", Word::Overview),
-        (Self::Search, "/console/search", Word::Search),
-        (Self::Tenants, "/console/tenants", Word::Tenants),
-        (Self::Cases, "/console/cases", Word::Cases),
-        (Self::Approvals, "/console/approvals", Word::Approvals),
-        (Self::Treasury, "/console/treasury", Word::Treasury),
+    /// The groups of the navigation, each with its name and its parts; the first group needs no name.
+    pub(super) const GROUPS: [(Option<Word>, &'static [PartEntry]); 5] = [
         (
-            Self::Reconciliation,
-            "/console/reconciliation",
-            Word::Reconciliation,
+            None,
+            &[
+                (Self::Overview, "/console/", Word::Overview),
+                (Self::Search, "/console/search", Word::Search),
+            ],
         ),
-        (Self::Webhooks, "/console/webhooks", Word::Webhooks),
-        (Self::Node, "/console/node", Word::Nodes),
-        (Self::Backups, "/console/backups", Word::Backups),
-        (Self::Audit, "/console/audit", Word::Audit),
+        (
+            Some(Word::GroupMoney),
+            &[
+                (Self::Treasury, "/console/treasury", Word::Treasury),
+                (Self::Banks, "/console/banks", Word::Banks),
+                (
+                    Self::Reconciliation,
+                    "/console/reconciliation",
+                    Word::Reconciliation,
+                ),
+                (Self::Cases, "/console/cases", Word::Cases),
+            ],
+        ),
+        (
+            Some(Word::GroupTenants),
+            &[
+                (Self::Tenants, "/console/tenants", Word::Tenants),
+                (Self::Webhooks, "/console/webhooks", Word::Webhooks),
+            ],
+        ),
+        (
+            Some(Word::GroupSystem),
+            &[
+                (Self::Node, "/console/node", Word::Nodes),
+                (Self::Backups, "/console/backups", Word::Backups),
+            ],
+        ),
+        (
+            Some(Word::GroupPeople),
+            &[
+                (Self::Approvals, "/console/approvals", Word::Approvals),
+                (Self::Audit, "/console/audit", Word::Audit),
+            ],
+        ),
     ];
 }
 

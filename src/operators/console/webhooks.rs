@@ -50,11 +50,11 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
     let (all, note, next) = cut(context, all_webhooks(&context.admin_state).await?);
     let rows = all.into_iter().map(|row| {
         vec![
-            Cell::text(row.tenant_id),
+            Cell::text(&row.tenant_id),
             Cell::text(row.mode),
             Cell::code(&row.id).to(format!("/console/webhooks/{}", row.id)),
-            Cell::text(row.host),
-            locale.state(row.status),
+            Cell::text(&row.host),
+            locale.state(row.shown_status()),
             locale.count(row.progress.behind),
             locale.count(row.progress.retrying),
             locale.count(row.progress.delivered),

@@ -35,6 +35,10 @@ macro_rules! texts {
 
 texts! {
     // The frame.
+    GroupMoney = "Dinero", "Money";
+    GroupTenants = "PSP y cuentas", "Tenants and accounts";
+    GroupSystem = "Sistema", "System";
+    GroupPeople = "Personas", "People";
     SkipToContent = "Ir al contenido", "Skip to the content";
     Parts = "Secciones", "Sections";
     Above = "Ubicación", "Where you are";
@@ -105,17 +109,37 @@ texts! {
     AtMost = "Máximo", "At most";
     JournalOnDisk = "Diario en disco", "Journal on disk";
     IndexOnDisk = "Índice en disco", "Index on disk";
-    ClockInDoubt = "El reloj de la máquina está en duda: no se toman órdenes hasta que se corrija o se confirme.",
-        "The machine's clock is in doubt: no orders are taken until it is right or confirmed.";
-    OutgoingHeld = "Las transferencias y los webhooks están retenidos desde una restauración, hasta que se liberen.",
-        "Transfers and webhooks are held since a restore, until they are released.";
-    MoneyMissing = "falta dinero de clientes:", "client money is missing:";
-    PesosSince = "pesos, desde", "pesos, since";
-    BankUnreachableSince = "el banco no responde desde", "bank not reachable since";
-    TransfersOf = "transferencias por", "transfers of";
-    PesosWaiting = "pesos esperan", "pesos waiting";
-    RealmsDown = "Entornos caídos", "Realms down";
-    DamageFound = "La revisión encontró daños", "The check found damage";
+    ClockInDoubt = "El reloj de la máquina está en duda: no se toman órdenes",
+        "The machine's clock is in doubt: no orders are taken";
+    NeedsSomebody = "Necesita a una persona", "Needs a person";
+    NothingWrong = "Nada necesita a una persona.", "Nothing needs a person.";
+    Urgency = "Urgencia", "Urgency";
+    UrgentNow = "Ahora", "Now";
+    NextWorkingDay = "Próximo día hábil", "Next working day";
+    Problem = "Problema", "Problem";
+    Items = "Cantidad", "Items";
+    WhatToDo = "Qué hacer", "What to do";
+    OutgoingHeld = "Transferencias y webhooks retenidos desde una restauración",
+        "Transfers and webhooks held since a restore";
+    MoneyMissing = "Falta dinero de clientes", "Client money is missing";
+    BankUnreachable = "El banco no responde y hay transferencias en espera",
+        "The bank does not respond, and transfers wait for it";
+    CoverageUnknown = "El banco no informa el saldo", "The bank does not report the balance";
+    RealmDown = "Entorno caído", "Realm down";
+    DamageFound = "La revisión encontró daños en el disco", "The check found damage on the disk";
+    NoOwner = "Ningún nodo atiende", "No node serves requests";
+    OneCopy = "El registro está en un solo servidor", "The log is on one server only";
+    NodeAbsent = "Un nodo no responde", "A node does not respond";
+    DiskNearlyFull = "El disco está casi lleno", "The disk is nearly full";
+    DiskLow = "Queda poco espacio en disco", "The disk is getting full";
+    BackupBehind = "La copia de seguridad está atrasada", "The backup is behind";
+    CaseOld = "Un caso espera hace más de una hora", "A case has waited for more than an hour";
+    TransferOld = "Una transferencia espera al banco hace más de una hora",
+        "A transfer has waited for the bank for more than an hour";
+    DayNotClosed = "Un día no se pudo cerrar", "A day could not be closed";
+    WebhookStopped = "Un webhook se detuvo", "A webhook has stopped";
+    KeyEnds = "Una clave de API está por vencer", "An API key expires soon";
+    DocumentedSteps = "Ver pasos", "Steps";
     WaitsForPeople = "Espera una decisión", "Waits for a decision";
     NothingWaits = "Nada espera una decisión.", "Nothing waits for a decision.";
     OldestSince = "El más antiguo desde", "Oldest since";
@@ -333,6 +357,17 @@ texts! {
     Force = "Decidir aunque el banco todavía pueda responder", "Decide though the bank may still answer";
     Forced = "Forzada", "Forced";
     CreditTo = "CVU que recibe (solo al acreditar)", "CVU that receives (for a credit alone)";
+
+    // Banks.
+    Banks = "Bancos", "Banks";
+    Responds = "Responde", "Responds";
+    NotResponding = "No responde", "Does not respond";
+    NotAskedYet = "Sin consultar", "Not asked yet";
+    UnreachableSince = "Sin respuesta desde", "No response since";
+    BalanceReported = "Último saldo informado", "Balance last reported";
+    TransfersWaiting = "Transferencias en espera", "Transfers waiting";
+    PesosInTransfers = "Pesos en espera", "Pesos waiting";
+    OldestRequested = "La más antigua", "Oldest";
 
     // Treasury and reconciliation.
     Treasury = "Tesorería", "Treasury";

@@ -19,6 +19,10 @@ pub struct Stats {
     pub journal_disk_bytes: u64,
     /// Bytes of the index on disk.
     pub index_disk_bytes: u64,
+    /// Bytes that are free for the store on the volume of its folder; 0 for engines without one.
+    pub disk_free_bytes: u64,
+    /// Below this many free bytes the store refuses writes; 0 if it never does for that reason.
+    pub disk_floor_bytes: u64,
     /// How many runs the index has.
     pub index_runs: u64,
     /// Blocks of the index that were read from its files since the start of this process.
@@ -56,6 +60,11 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Bytes of journal and index on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.journal_disk_bytes + self.index_disk_bytes
+    }
+
     /// How many durable commits the index on disk does not hold yet.
     pub fn index_lag(&self) -> u64 {
         // The two values are not read at the same instant.

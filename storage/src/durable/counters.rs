@@ -14,6 +14,7 @@ pub(super) struct Counters {
     pub(super) last_commit: AtomicU64,
     pub(super) last_flush_us: AtomicU64,
     pub(super) flush_us: AtomicU64,
+    pub(super) disk_free_bytes: AtomicU64,
 }
 
 impl Counters {

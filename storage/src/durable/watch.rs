@@ -57,19 +57,22 @@ impl Watch {
     }
 }
 
-/// Checks the free space once and sets whether writes are accepted.
+/// Checks the free space once, keeps it for the figures, and sets whether writes are accepted.
 pub(crate) fn look_at_space(shared: &Shared) {
     let floor = shared.options.free_space_floor;
-    if floor == 0 {
-        return;
-    }
     match shared.held.folder().free_space() {
-        Ok(free) if free >= floor => shared.health.set_full(None),
-        Ok(free) => shared.health.set_full(Some(format!(
-            "{} MiB are free, {} MiB are kept back",
-            free >> 20,
-            floor >> 20
-        ))),
+        Ok(free) => {
+            let kept = &shared.counters.disk_free_bytes;
+            kept.store(free, Ordering::Relaxed);
+            let why = || {
+                format!(
+                    "{} MiB are free, {} MiB are kept back",
+                    free >> 20,
+                    floor >> 20
+                )
+            };
+            shared.health.set_full((free < floor).then(why));
+        }
         Err(e) => tracing::warn!(error = %e, "cannot ask for free space"),
     }
 }

@@ -33,6 +33,11 @@ pub struct CaseCounts {
 }
 
 impl CaseCounts {
+    /// The count of all kinds together.
+    pub const fn all(&self) -> u64 {
+        self.transfers + self.suspense + self.unbooked + self.collector
+    }
+
     /// The count of a kind.
     pub const fn of(&mut self, kind: CaseKind) -> &mut u64 {
         match kind {

@@ -192,6 +192,13 @@ fn hold(
     publish(&hold, index)
 }
 
+/// When a transfer that waits for the bank was requested, from the row that is there meanwhile; `None` if it waits for a
+/// person.
+pub(crate) fn requested_at(row: &[u8]) -> Option<Timestamp> {
+    let millis = row.try_into().ok().map(u64::from_be_bytes);
+    millis.map(Timestamp::from_millis)
+}
+
 /// The rows that a fact of a transfer adds.
 pub(super) fn transfer(
     (sets, realm): (RuleSets, RealmId),
@@ -228,8 +235,10 @@ pub(super) fn transfer(
         before.is_some_and(TransferStatus::is_open),
         transfer.status.is_open(),
     );
-    if waits {
+    if transfer.status == TransferStatus::Audit {
         index.put(&open, &[]);
+    } else if waits {
+        index.put(&open, &transfer.created_at.millis().to_be_bytes());
     } else {
         index.delete(&open);
     }

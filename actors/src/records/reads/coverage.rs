@@ -2,10 +2,12 @@
 
 use caudal_ledger::coverage::CoverageFact;
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::{totals, under};
+use crate::records::projection::requested_at;
 use crate::records::{COVERAGE, decode, keys, realm_stream};
 
 /// Transfers that wait for the bank's answer: it may not have them yet, or has not said how they ended.
@@ -15,15 +17,18 @@ pub struct WaitingTransfers {
     pub count: usize,
     /// Their sum, in centavos: of all of them.
     pub amount: Sum,
+    /// When the oldest of those that are counted and that no person has to decide was requested.
+    pub oldest: Option<Timestamp>,
 }
 
 impl WaitingTransfers {
     /// Those of two realms together.
     #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             count: self.count + other.count,
             amount: self.amount.plus(other.amount),
+            oldest: self.oldest.into_iter().chain(other.oldest).min(),
         }
     }
 }
@@ -51,8 +56,10 @@ pub fn waiting(
         SortOrder::Ascending,
         most,
     )?;
+    let requested = open.iter().filter_map(|(_, row)| requested_at(row));
     Ok(WaitingTransfers {
         count: open.len(),
         amount,
+        oldest: requested.min(),
     })
 }

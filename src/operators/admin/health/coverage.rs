@@ -53,6 +53,13 @@ pub(super) fn figures(
         .map(waiting)
         .map(|(labels, it)| (labels, it.amount));
     family(page, (name, help), sums, Sum::plus);
+    let name = "treasury_waiting_oldest_timestamp_seconds";
+    let help = "When the oldest of them that no person has to decide was requested, in seconds since 1970.";
+    let oldest = all.iter().filter_map(|(labels, it)| {
+        let oldest = it.waiting.oldest?;
+        Some((labels.clone(), oldest.millis() / 1000))
+    });
+    family(page, (name, help), oldest, Ord::min);
 }
 
 /// Both sides as of the bank's last answer, and whether money is missing.

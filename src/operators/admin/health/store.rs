@@ -71,7 +71,7 @@ const JOURNAL: [StoreFigure; 8] = [
     ),
 ];
 
-const ON_DISK: [StoreFigure; 9] = [
+const ON_DISK: [StoreFigure; 11] = [
     (
         "index_rebuilt",
         "gauge",
@@ -83,6 +83,18 @@ const ON_DISK: [StoreFigure; 9] = [
         "gauge",
         "Bytes of the journal on disk.",
         |it, _| it.journal_disk_bytes,
+    ),
+    (
+        "disk_free_bytes",
+        "gauge",
+        "Bytes that are free for the service on the volume of its data folder.",
+        |it, _| it.disk_free_bytes,
+    ),
+    (
+        "disk_floor_bytes",
+        "gauge",
+        "Below this many free bytes writes are refused; 0 if they never are for that reason.",
+        |it, _| it.disk_floor_bytes,
     ),
     (
         "index_lag_commits",

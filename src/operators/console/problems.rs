@@ -1,0 +1,116 @@
+//! What needs a person, as a table: the overview begins with it, and so does the page of the nodes.
+
+use caudal_actors::platform::realms;
+use caudal_ledger::tenants::Mode;
+
+use super::page_context::{PageContext, TenantRealm};
+use super::view::{Block, Cell, CellKind, Table, Tone};
+use super::words::Word;
+use crate::admin::observed::Observed;
+use crate::admin::problems::{Problem, ProblemKind, Severity, problems};
+
+/// The table of everything that needs a person now, or the note that nothing does.
+pub(super) fn needed(context: &PageContext, observed: &Observed) -> Block {
+    let found = problems(&context.admin_state, observed);
+    if found.is_empty() {
+        let text = context.say(Word::NothingWrong).to_owned();
+        return Block::Note(Tone::Good, text);
+    }
+    let columns = [
+        (Word::Urgency, false),
+        (Word::Problem, false),
+        (Word::About, false),
+        (Word::Since, false),
+        (Word::Items, true),
+        (Word::Amount, true),
+        (Word::WhatToDo, false),
+    ];
+    let locale = context.locale();
+    let table = Table::new(locale, Word::NeedsSomebody, Word::NothingWrong, &columns);
+    Block::Table(table.with(found.iter().map(|it| row(context, it))))
+}
+
+fn row(context: &PageContext, it: &Problem) -> Vec<Cell> {
+    let locale = context.locale();
+    let platform = context.engine().platform();
+    let on_it = realms(&platform).filter(|(tenant, mode)| it.realms.contains(&tenant.realm(*mode)));
+    let places: Vec<_> = on_it
+        .map(|(tenant, mode)| TenantRealm::of(tenant, mode))
+        .collect();
+    let titles = places.iter().map(TenantRealm::title);
+    let about: Vec<_> = titles.chain(it.subject.clone()).collect();
+    let urgency = match it.kind.severity() {
+        Severity::Now => (Tone::Bad, Word::UrgentNow),
+        Severity::NextDay => (Tone::Warn, Word::NextWorkingDay),
+    };
+    let runbook = it.kind.runbook();
+    let place = place(it, places.first()).unwrap_or_else(|| runbook.clone());
+    vec![
+        Cell::of(CellKind::State(urgency.0), context.say(urgency.1)),
+        Cell::text(context.say(name(it.kind))).to(place),
+        Cell::text(about.join(" · ")),
+        locale.maybe_time(it.at),
+        locale.maybe_count(it.count),
+        locale.maybe_money(it.amount),
+        Cell::text(context.say(Word::DocumentedSteps)).to(runbook),
+    ]
+}
+
+/// The page about a problem, if the console has one.
+fn place(it: &Problem, realm: Option<&TenantRealm>) -> Option<String> {
+    match it.kind {
+        ProblemKind::MoneyMissing => realm.map(TenantRealm::treasury),
+        ProblemKind::BankUnreachable | ProblemKind::CoverageUnknown => {
+            Some("/console/banks".to_owned())
+        }
+        ProblemKind::NoOwner | ProblemKind::OneCopy | ProblemKind::NodeAbsent => {
+            Some("/console/node".to_owned())
+        }
+        ProblemKind::BackupBehind => Some("/console/backups".to_owned()),
+        ProblemKind::CaseOld => realm.map(|realm| {
+            let (tenant, mode) = (&realm.tenant, Mode::as_str(realm.mode));
+            format!("/console/cases?tenant={tenant}&mode={mode}")
+        }),
+        ProblemKind::TransferOld => {
+            realm.map(|realm| realm.address("transfers?status=in_progress"))
+        }
+        ProblemKind::DayNotClosed => realm.map(|realm| realm.address("days")),
+        ProblemKind::WebhookStopped => {
+            let id = it.subject.as_ref()?;
+            Some(format!("/console/webhooks/{id}"))
+        }
+        ProblemKind::KeyEnds => realm.map(|realm| format!("/console/tenants/{}", realm.tenant)),
+        ProblemKind::NotReady
+        | ProblemKind::ClockInDoubt
+        | ProblemKind::DamageFound
+        | ProblemKind::RealmDown
+        | ProblemKind::DiskNearlyFull
+        | ProblemKind::DiskLow
+        | ProblemKind::OutgoingHeld => None,
+    }
+}
+
+/// The name of a kind of problem.
+const fn name(kind: ProblemKind) -> Word {
+    match kind {
+        ProblemKind::NotReady => Word::NotReady,
+        ProblemKind::NoOwner => Word::NoOwner,
+        ProblemKind::ClockInDoubt => Word::ClockInDoubt,
+        ProblemKind::DamageFound => Word::DamageFound,
+        ProblemKind::MoneyMissing => Word::MoneyMissing,
+        ProblemKind::RealmDown => Word::RealmDown,
+        ProblemKind::OneCopy => Word::OneCopy,
+        ProblemKind::DiskNearlyFull => Word::DiskNearlyFull,
+        ProblemKind::BankUnreachable => Word::BankUnreachable,
+        ProblemKind::BackupBehind => Word::BackupBehind,
+        ProblemKind::NodeAbsent => Word::NodeAbsent,
+        ProblemKind::DiskLow => Word::DiskLow,
+        ProblemKind::CoverageUnknown => Word::CoverageUnknown,
+        ProblemKind::OutgoingHeld => Word::OutgoingHeld,
+        ProblemKind::CaseOld => Word::CaseOld,
+        ProblemKind::TransferOld => Word::TransferOld,
+        ProblemKind::DayNotClosed => Word::DayNotClosed,
+        ProblemKind::WebhookStopped => Word::WebhookStopped,
+        ProblemKind::KeyEnds => Word::KeyEnds,
+    }
+}
