@@ -238,19 +238,13 @@ fn operations(config: &mut web::ServiceConfig) {
                 .get(tenants::platform)
                 .patch(tenants::settings),
         )
-        .service(at("/actors", "GET").get(actors::list))
-        .service(at("/actors/{cvu}", "GET").get(actors::read))
-        .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
-        .service(at("/accounts/{cvu}/fee-schedule", "PUT").put(fees::set))
-        .service(at("/accounts/{cvu}/suspend", "POST").post(accounts::suspend))
-        .service(at("/accounts/{cvu}/reactivate", "POST").post(accounts::reactivate))
-        .service(at("/accounts/{cvu}/verify", "POST").post(accounts::verify))
         .service(at("/cases", "GET").get(cases::list))
         .service(at("/cases/{id}", "GET").get(cases::one))
         .service(at("/cases/{id}/decide", "POST").post(cases::deciding::decide))
         .service(at("/transfers/{id}/decide", "POST").post(cases::deciding::decide_transfer))
         .service(at("/find", "GET").get(find::find))
         .service(at("/webhooks", "GET").get(webhooks::list))
+        .service(at("/webhooks/{id}/resume", "POST").post(webhooks::resume))
         .service(at("/webhooks/{id}/redeliver", "POST").post(redeliveries::range))
         .service(at("/webhooks/deliveries/{id}/redeliver", "POST").post(redeliveries::one))
         .service(at("/treasury", "GET").get(treasury::list))
@@ -270,10 +264,27 @@ fn operations(config: &mut web::ServiceConfig) {
         .service(at("/outgoing", "GET").get(outgoing::show))
         .service(at("/outgoing/release", "POST").post(outgoing::release))
         .service(at("/verify", "POST").post(storage::verify))
+        .configure(of_accounts)
         .configure(of_people)
         .default_service(web::to(not_found))
         .wrap(from_fn(access::authorize));
     config.service(admin);
+}
+
+/// The routes about accounts and their actors.
+fn of_accounts(config: &mut web::ServiceConfig) {
+    config
+        .service(at("/actors", "GET").get(actors::list))
+        .service(at("/actors/{cvu}", "GET").get(actors::read))
+        .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
+        .service(
+            at("/accounts/{cvu}/fee-schedule", "GET, PUT")
+                .get(fees::read)
+                .put(fees::set),
+        )
+        .service(at("/accounts/{cvu}/suspend", "POST").post(accounts::suspend))
+        .service(at("/accounts/{cvu}/reactivate", "POST").post(accounts::reactivate))
+        .service(at("/accounts/{cvu}/verify", "POST").post(accounts::verify));
 }
 
 /// The routes about people, their approvals and the audit log.

@@ -116,6 +116,7 @@ operations! {
     GET "/actors" listActors: Read, Reads;
     GET "/actors/{cvu}" readActor: Read, Looks;
     POST "/actors/{cvu}/passivate" passivateActor: Act, Acts;
+    GET "/accounts/{cvu}/fee-schedule" readFeeSchedule: Read, Looks;
     PUT "/accounts/{cvu}/fee-schedule" setFeeSchedule: Act, Acts;
     POST "/accounts/{cvu}/suspend" suspendAccountByOperator: Act, Acts;
     POST "/accounts/{cvu}/reactivate" reactivateAccountByOperator: Act, Acts;
@@ -126,6 +127,7 @@ operations! {
     POST "/transfers/{id}/decide" decideTransfer: Act, Acts;
     GET "/find" find: Read, Looks;
     GET "/webhooks" listAllWebhooks: Read, Reads;
+    POST "/webhooks/{id}/resume" resumeWebhook: Act, Acts;
     POST "/webhooks/{id}/redeliver" redeliverRangeByOperator: Act, Acts;
     POST "/webhooks/deliveries/{id}/redeliver" redeliverByOperator: Act, Acts;
     GET "/treasury" listCollectors: Read, Reads;

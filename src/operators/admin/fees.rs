@@ -54,6 +54,30 @@ pub(super) async fn can_be_charged(
     }
 }
 
+/// Reads the fee schedule of an account; what it does not have is as its tenant's schedule says.
+#[utoipa::path(
+    get,
+    path = "/admin/accounts/{cvu}/fee-schedule",
+    operation_id = "readFeeSchedule",
+    tag = "Tenants",
+    params(CvuInPath),
+    responses((status = 200, body = ScheduleBody))
+)]
+pub(super) async fn read(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let cvu = CvuInPath::read(&path)?;
+    let engine = &admin_state.app.engine;
+    let (realm, account) = engine.operators().locate(cvu).await?;
+    let view = engine
+        .queries()
+        .view(realm, Target::Account(account))
+        .await?;
+    let body = ScheduleBody::of(cvu, &view.account.fees);
+    Ok(json(StatusCode::OK, &body))
+}
+
 /// Sets the whole fee schedule of an account.
 #[utoipa::path(
     put,

@@ -20,6 +20,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
 use super::AdminState;
+use super::webhooks::WebhookInPath;
 
 /// The longest id of an event, in characters.
 const ID_MAX: usize = 64;
@@ -57,9 +58,6 @@ declared! {
     /// The id of a delivery, `dlv_…`
     DeliveryInPath = Path "id" as String
         => DeliveryId: id(DeliveryId::parse, Rejection::DeliveryNotFound);
-    /// The id of a webhook, `whk_…`
-    WebhookInPath = Path "id" as String
-        => WebhookId: id(WebhookId::parse, Rejection::WebhookNotFound);
 }
 
 /// Sends one event to its webhook once more, next to the others.

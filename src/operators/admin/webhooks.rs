@@ -4,19 +4,24 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::engine::Requester;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_http::bodies::webhooks::{ProgressBody, WebhookBody, webhook};
-use caudal_http::errors::ApiError;
+use caudal_http::current;
+use caudal_http::declared::{declared, id};
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
+use caudal_ledger::webhooks::{WebhookId, WebhookOrder};
 use reqwest::Url;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
 use super::shapes::List;
+use super::{AdminState, changes};
 use caudal_http::bodies::texts::Instant;
 
 /// A webhook as operators see it.
@@ -102,4 +107,60 @@ pub(crate) async fn all(admin_state: &AdminState) -> Result<Vec<Row>, Failure> {
 pub(super) async fn list(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
     let rows = all(&admin_state).await?;
     Ok(json(StatusCode::OK, &List::of(rows)))
+}
+
+declared! {
+    /// The id of a webhook, `whk_…`
+    WebhookInPath = Path "id" as String
+        => WebhookId: id(WebhookId::parse, Rejection::WebhookNotFound);
+}
+
+/// A webhook, and the tenant that it belongs to.
+async fn one(admin_state: &AdminState, id: WebhookId) -> Result<Row, ApiError> {
+    let engine = &admin_state.app.engine;
+    let platform = engine.platform();
+    let mut all = realms(&platform);
+    let owner = all.find(|(tenant, mode)| tenant.realm(*mode) == id.realm);
+    let (tenant, mode) = owner.ok_or(Rejection::WebhookNotFound)?;
+    let view = engine.queries().webhook(id.realm, id.number).await?;
+    Ok(row(tenant.id.clone(), mode, webhook(id.realm, &view)))
+}
+
+/// Lets a webhook go on where it stopped: one that took nothing for 3 days, that answered 410, or that was paused.
+#[utoipa::path(
+    post,
+    path = "/admin/webhooks/{id}/resume",
+    operation_id = "resumeWebhook",
+    tag = "Operation",
+    params(WebhookInPath),
+    responses((status = 200, body = Row))
+)]
+pub(super) async fn resume(
+    admin_state: web::Data<AdminState>,
+    path: web::Path<String>,
+) -> HandlerResult {
+    let id = WebhookInPath::read(&path)?;
+    let status = |row: &Row| serde_json::json!({"status": row.status});
+    // No other change may come in between: the audit log has the states before and after.
+    let _alone = admin_state.changes.lock().await;
+    let before = status(&one(&admin_state, id).await?);
+    let requester = Requester {
+        keyed: None,
+        request_id: current::request().id,
+        admitted: None,
+    };
+    let order = WebhookOrder::Change {
+        url: None,
+        types: None,
+        description: None,
+        format: None,
+        active: Some(true),
+    };
+    let operators = admin_state.app.engine.operators();
+    operators
+        .order_webhook(id.realm, id.number, order, requester)
+        .await?;
+    let row = one(&admin_state, id).await?;
+    let (answer, after) = (json(StatusCode::OK, &row), status(&row));
+    Ok(changes::attach(answer, &before, &after))
 }

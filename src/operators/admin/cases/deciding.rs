@@ -200,9 +200,9 @@ async fn of_collector_by(
 }
 
 /// A decision on a case of any kind, as the document shows it.
-struct Decision;
+struct CaseDecision;
 
-impl PartialSchema for Decision {
+impl PartialSchema for CaseDecision {
     fn schema() -> RefOr<Schema> {
         OneOfBuilder::new()
             .item(Ref::from_schema_name(DecideTransfer::name()))
@@ -213,7 +213,7 @@ impl PartialSchema for Decision {
     }
 }
 
-impl ToSchema for Decision {
+impl ToSchema for CaseDecision {
     fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
         into.push((DecideTransfer::name().into(), DecideTransfer::schema()));
         into.push((DecideSuspense::name().into(), DecideSuspense::schema()));
@@ -229,7 +229,7 @@ impl ToSchema for Decision {
     operation_id = "decideCase",
     tag = "Cases",
     params(CaseInPath),
-    request_body(content = Decision),
+    request_body(content = CaseDecision),
     responses((status = 200, body = CaseBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(crate) async fn decide(
