@@ -5,17 +5,13 @@
 //! help (the message says what to do); 4 another process took the log; 5 (of `caudal status`) a person is needed on the next
 //! working day.
 
-mod admin;
-mod approvals;
+mod audit;
 mod backup;
 mod dev;
 mod evidence;
-mod find;
 mod health;
 mod listen;
-mod log;
-mod node;
-mod people;
+mod operations;
 mod process;
 mod progress;
 mod realm;
@@ -60,26 +56,10 @@ enum Command {
     Dev(dev::DevArgs),
     Serve(serve::ServeArgs),
     SandboxBank(sandbox_bank::SandboxArgs),
-    /// Create and list tenants of a running service
-    #[command(subcommand)]
-    Tenant(admin::TenantCommand),
-    /// Issue, list, rotate and revoke API keys of a running service
-    #[command(subcommand)]
-    Key(admin::KeyCommand),
-    /// Show the nodes of a running service's log, and hand it from one to another
-    #[command(subcommand)]
-    Node(node::NodeCommand),
-    /// Manage the people who may run a service, and their roles
-    #[command(subcommand)]
-    Admin(people::AdminCommand),
-    /// List, approve and refuse what waits for a second person
-    #[command(subcommand)]
-    Approvals(approvals::ApprovalsCommand),
-    Audit(Box<people::AuditArgs>),
-    /// Show how much a running service logs, and change it for a while
-    #[command(subcommand)]
-    Log(log::LogCommand),
-    Find(Box<find::FindArgs>),
+    /// A command of the table of operations
+    #[command(flatten)]
+    Operation(Box<operations::Given>),
+    Audit(Box<audit::AuditArgs>),
     Status(status::StatusArgs),
     Health(health::HealthArgs),
     Statement(statement::StatementArgs),
@@ -171,14 +151,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Dev(args) => dev::run(args),
         Command::Serve(args) => serve::run(&args),
         Command::SandboxBank(args) => sandbox_bank::run(args),
-        Command::Tenant(command) => admin::tenant(command),
-        Command::Key(command) => admin::key(command),
-        Command::Node(command) => node::run(command),
-        Command::Admin(command) => people::admin(command),
-        Command::Approvals(command) => approvals::run(command),
-        Command::Log(command) => log::run(command),
-        Command::Audit(args) => people::audit(*args),
-        Command::Find(args) => find::run(*args),
+        Command::Operation(given) => operations::run(*given),
+        Command::Audit(args) => audit::run(*args),
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
         Command::Statement(args) => statement::run(&args),

@@ -12,7 +12,7 @@ use caudal_ledger::cvu::Cvu;
 use crate::support::{Answer, SOON, TestService, Value, json, wait_until};
 
 /// A service that hears the bank, with an open and a closed account.
-async fn start() -> (TestService, String, String) {
+pub async fn start() -> (TestService, String, String) {
     let service = TestService::start().await;
     service.hear().await;
     service.a.in_and_out().await;
@@ -38,7 +38,7 @@ impl TestService {
 
     /// Has money arrive from that account that no account can take; waits for its case and returns
     /// it.
-    async fn parked(&self, cvu: &str, amount: &str, digit: u8) -> Value {
+    pub async fn parked(&self, cvu: &str, amount: &str, digit: u8) -> Value {
         let from = self.elsewhere(digit).await;
         let rail = self.bank.cash_in_from(cvu, amount, &from).await;
         wait_until("the money waits", SOON, async || {

@@ -2,6 +2,7 @@
 
 mod cuts;
 mod documents;
+mod operations;
 mod people;
 mod shell;
 

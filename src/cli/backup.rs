@@ -15,9 +15,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Exit;
+use super::operations::{Shown, shown_as};
 use super::process;
 use super::progress::ProgressLine;
-use super::remote::{WhichService, shown};
+use super::remote::{Asking, WhichService, shown};
 use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
 
@@ -45,6 +46,11 @@ pub(super) struct BackupArgs {
 
 #[derive(Debug, Subcommand)]
 enum BackupCheck {
+    /// Show where a running service ships its journal to, and how far that is behind
+    Show {
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// Verify a backup without restoring it: follow the chain of hashes from the first record to the last
     ///
     /// Exit code 1 when an object is damaged or missing, the newest ones included; the message names it, and where in its
@@ -87,6 +93,7 @@ impl From<BackupError> for Exit {
 /// Runs the command.
 pub(super) fn run(args: BackupArgs) -> Result<(), Exit> {
     match (args.check, args.data, args.to) {
+        (Some(BackupCheck::Show { asking }), _, _) => show(asking),
         (Some(BackupCheck::Verify(args)), _, _) => {
             terminal::log(caudal_http::log::LogFormat::Text, "warn")?;
             wait(check(args))
@@ -99,6 +106,18 @@ pub(super) fn run(args: BackupArgs) -> Result<(), Exit> {
         }
         (None, _, _) => running(args.which, args.json),
     }
+}
+
+fn show(asking: Asking) -> Result<(), Exit> {
+    let as_json = asking.json;
+    let backup = wait(asking.find()?.ask(Method::GET, "/admin/backup", None))?;
+    say(&if as_json {
+        serde_json::to_string_pretty(&backup).map_err(Exit::failed)?
+    } else if backup.get("to").is_none_or(Value::is_null) {
+        "Nothing is shipped: set backup.to in the settings of the service.".to_owned()
+    } else {
+        shown_as(&Shown::Page(""), &backup)
+    })
 }
 
 fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {

@@ -19,8 +19,8 @@ use url::form_urlencoded::Serializer;
 use zip::ZipArchive;
 
 use super::Exit;
-use super::admin::Mode;
 use super::process;
+use super::realm::RealmMode;
 use super::remote::WhichService;
 use super::terminal::{say, wait};
 
@@ -56,7 +56,7 @@ pub(super) struct EvidenceArgs {
     tenant: String,
     /// The realm of the tenant
     #[arg(long, default_value = "live")]
-    mode: Mode,
+    mode: RealmMode,
     /// The folder, which must not exist yet
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,

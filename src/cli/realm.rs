@@ -24,13 +24,30 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::admin;
 use super::process;
 use super::progress::ProgressLine;
 use super::remote::shown;
 use super::restore::until;
 use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
+
+/// Live or test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(super) enum RealmMode {
+    /// Real money
+    Live,
+    /// The sandbox bank
+    Test,
+}
+
+impl From<RealmMode> for Mode {
+    fn from(mode: RealmMode) -> Self {
+        match mode {
+            RealmMode::Live => Self::Live,
+            RealmMode::Test => Self::Test,
+        }
+    }
+}
 
 /// Export, check and import one tenant's realm; open and close it
 #[derive(Debug, Subcommand)]
@@ -73,7 +90,7 @@ pub(super) struct ExportArgs {
     tenant: String,
     /// Which of its realms
     #[arg(long)]
-    mode: admin::Mode,
+    mode: RealmMode,
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
@@ -106,7 +123,7 @@ pub(super) struct WhichRealm {
     tenant: String,
     /// Which of its realms
     #[arg(long)]
-    mode: admin::Mode,
+    mode: RealmMode,
 }
 
 /// Runs the command.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use caudal_http::catalogue;
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -35,6 +36,19 @@ pub(super) struct WhichService {
     admin_key: Option<SecretString>,
 }
 
+/// Which service, why, and how its answer is shown.
+#[derive(Debug, clap::Args)]
+pub(super) struct Asking {
+    #[command(flatten)]
+    which: WhichService,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Why you do it, for the audit log; needed by whatever changes something, as soon as there are people
+    #[arg(long, value_name = "TEXT", env = "CAUDAL_REASON")]
+    reason: Option<String>,
+}
+
 /// A connection to a service's admin API.
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
@@ -42,6 +56,26 @@ pub(super) struct Remote {
     key: SecretString,
     client: Client,
     reason: Option<String>,
+}
+
+/// What a service returned for a request that it did not refuse.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// The body; null if there is none.
+    pub json: Value,
+}
+
+impl Asking {
+    /// The service to call.
+    pub(super) fn find(self) -> Result<Remote, Exit> {
+        let remote = self.which.find()?;
+        Ok(Remote {
+            reason: self.reason,
+            ..remote
+        })
+    }
 }
 
 impl WhichService {
@@ -107,11 +141,6 @@ impl Remote {
         Self::of(url.parse::<Url>().map_err(wrong)?, self.key.clone())
     }
 
-    /// The same connection, with a reason for every call.
-    pub(super) fn because(self, reason: Option<String>) -> Self {
-        Self { reason, ..self }
-    }
-
     /// Sends a request with `body` as JSON. Returns the answer's JSON, or null if it has none.
     pub(super) async fn ask(
         &self,
@@ -130,15 +159,37 @@ impl Remote {
         body: Option<Value>,
         timeout: Option<Duration>,
     ) -> Result<Value, Exit> {
+        let reply = self.reply(method, path, body, timeout).await?;
+        Ok(reply.json)
+    }
+
+    /// Sends a request, and returns the status with the answer.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Reply, Exit> {
+        self.reply(method, path, body, Some(TIMEOUT)).await
+    }
+
+    async fn reply(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        timeout: Option<Duration>,
+    ) -> Result<Reply, Exit> {
         let answer = self.answer(method, path, body, timeout).await?;
         let status = answer.status();
         let text = answer.text().await.map_err(|why| self.away(&why))?;
         if status.is_success() && text.is_empty() {
-            return Ok(Value::Null);
+            let json = Value::Null;
+            return Ok(Reply { status, json });
         }
         let json: Option<Value> = serde_json::from_str(&text).ok();
         match json {
-            Some(json) if status.is_success() => Ok(json),
+            Some(json) if status.is_success() => Ok(Reply { status, json }),
             Some(json) => Err(Exit::failed(refusal(&json))),
             None => Err(Exit::failed(format!(
                 "{} answered {status} and no JSON: is it the admin API of Caudal?",
@@ -220,18 +271,25 @@ fn too_fast(answer: &Response) -> Option<Duration> {
     (answer.status() == StatusCode::TOO_MANY_REQUESTS && wait <= MINUTE).then_some(wait)
 }
 
-/// The message of an error body.
+/// The message of an error body, and what the catalogue of errors says about its code.
 pub(super) fn refusal(body: &Value) -> String {
     let message = body
         .get("message")
         .and_then(Value::as_str)
         .unwrap_or("refused");
+    let code = body.get("code").and_then(Value::as_str);
     let errors = body.get("errors").and_then(Value::as_array);
     let errors = errors.map(Vec::as_slice).unwrap_or_default();
     let mut text = message.to_owned();
     for error in errors.iter().filter(|_| errors.len() > 1) {
         let part = |name| error.get(name).and_then(Value::as_str).unwrap_or_default();
         text.push_str(&format!("\n  {} {}", part("field"), part("message")));
+    }
+    // The fields that are wrong say it better than the catalogue.
+    let entries = catalogue::errors();
+    let mut entries = entries.iter().filter(|_| errors.is_empty());
+    if let Some(entry) = entries.find(|it| Some(it.code) == code) {
+        text.push_str(&format!("\n{}: {}", entry.code, entry.then));
     }
     text
 }

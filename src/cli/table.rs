@@ -2,22 +2,29 @@
 
 /// Rows under their header, without an end of line behind the last one. A control character, such as the end of a line
 /// in a reason, becomes a space.
-pub(super) fn aligned<const N: usize>(
-    header: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
+pub(super) fn aligned<R: AsRef<[String]>>(
+    header: &[&str],
+    rows: impl IntoIterator<Item = R>,
 ) -> String {
-    let plain = |row: [String; N]| row.map(|cell| cell.replace(char::is_control, " "));
-    let rows: Vec<_> = rows.into_iter().map(plain).collect();
-    let header = header.map(str::to_owned);
-    let widths: [usize; N] = std::array::from_fn(|place| {
-        let cells = rows.iter().chain([&header]);
-        let cells = cells.filter_map(|row| row.get(place));
+    let plain = |row: R| -> Vec<String> {
+        let cells = row.as_ref().iter();
+        let cells = cells.map(|cell| cell.replace(char::is_control, " "));
+        cells.collect()
+    };
+    let header: Vec<_> = header.iter().map(|name| (*name).to_owned()).collect();
+    let mut lines = vec![header.clone(), Vec::new()];
+    lines.extend(rows.into_iter().map(plain));
+    let width = |place: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(place));
         let lengths = cells.map(|cell| cell.chars().count());
         lengths.fold(0, usize::max)
-    });
-    let rule = widths.map(|width| "-".repeat(width));
-    let lines = [&header, &rule].into_iter().chain(&rows).map(|row| {
-        let cells = row.iter().zip(widths);
+    };
+    let widths: Vec<_> = (0..header.len()).map(width).collect();
+    if let Some(rule) = lines.get_mut(1) {
+        rule.extend(widths.iter().map(|width| "-".repeat(*width)));
+    }
+    let lines = lines.iter().map(|line| {
+        let cells = line.iter().zip(&widths);
         let cells = cells.map(|(cell, width)| format!("{cell:<width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     });
@@ -32,7 +39,10 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [["ñandú", ""], ["a\n", "yes"]].map(|row| row.map(str::to_owned));
         let right = "name   x\n-----  ---\nñandú\na      yes";
-        assert_eq!(aligned(["name", "x"], rows), right);
-        assert_eq!(aligned(["name", "x"], []), "name  x\n----  -");
+        assert_eq!(aligned(&["name", "x"], rows), right);
+        assert_eq!(
+            aligned::<[String; 2]>(&["name", "x"], []),
+            "name  x\n----  -"
+        );
     }
 }

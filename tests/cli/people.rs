@@ -95,7 +95,7 @@ async fn a_second_person_approves_from_the_command_line() {
     }
     let waiting = done(eva, &["approvals", "list"]);
     assert_eq!(waiting.matches("waiting").count(), 2, "{waiting}");
-    assert!(done(eva, &["approvals", "show", "1"]).contains("99000.00"));
+    assert!(done(eva, &["approvals", "show", "1"]).contains("99,000.00"));
     // The configured key belongs to nobody, so it cannot be the second person.
     let (code, _, err) = run(TEST_ADMIN_KEY, &["approvals", "approve", "1"]);
     assert!(code == Some(1) && err.contains("approver"), "{err}");
@@ -106,7 +106,7 @@ async fn a_second_person_approves_from_the_command_line() {
     // A live key waits, too; the approver gets it.
     let issue = ["key", "issue", "tnt_first", "--mode", "live"];
     let asked = done(TEST_ADMIN_KEY, &issue);
-    assert!(asked.contains("Approval 3 waits") && !asked.contains("cdl_"));
+    assert!(asked.contains("approval 3 waits") && !asked.contains("cdl_"));
     let approved = done(eva, &["approvals", "approve", "3"]);
     assert!(approved.contains("cdl_live_"), "{approved}");
     // The audit log has both the former and the new role.

@@ -72,7 +72,7 @@ impl Cluster {
             ]
         });
         let header = ["", "pid", "API", "admin API", "folder"];
-        aligned(header, nodes.chain(servers))
+        aligned(&header, nodes.chain(servers))
     }
 
     /// Prints the addresses and things to try.
