@@ -263,11 +263,11 @@ fn page(status: &Value) -> String {
         webhooks(status),
         format!(
             "outgoing  {}",
-            either("outgoingHeld", "held: see /admin/outgoing", "free")
+            either("outgoingHeld", "held: see caudal outgoing show", "free")
         ),
         format!(
             "clock     {}",
-            either("clockInDoubt", "in doubt: see /admin/clock", "believed")
+            either("clockInDoubt", "in doubt: see caudal clock show", "believed")
         ),
     ]
     .into_iter()
