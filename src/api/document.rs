@@ -6,13 +6,12 @@
 
 mod answers;
 mod events;
-mod examples;
 mod parameters;
 mod types;
 
 use actix_web::http::Method;
 use caudal_http::bodies::words;
-use caudal_http::document::{numbers, walk};
+use caudal_http::document::{examples, numbers, walk};
 use caudal_http::scopes;
 use caudal_ledger::tenants::scopes::Scope;
 use utoipa::OpenApi as _;
@@ -109,7 +108,7 @@ pub fn finish(document: &mut OpenApi) {
     answers::share(document);
     scopes(document);
     events::publish(document);
-    examples::show(document);
+    examples::show(document, include_str!("document/examples.json"));
     types::sharpen(document);
     numbers::format(document);
     order(document);

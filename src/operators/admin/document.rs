@@ -1,7 +1,7 @@
 //! The OpenAPI document of the admin API: its operations, and the errors that they share, each written once.
 
 use caudal_http::catalogue::{Audience, ErrorCode, codes_for};
-use caudal_http::document::{numbers, parameters, texts};
+use caudal_http::document::{examples, numbers, parameters, texts};
 use caudal_http::errors::ErrorBody;
 use caudal_http::shapes::DayOrInstant;
 use caudal_http::words::FieldError;
@@ -232,6 +232,8 @@ pub fn openapi() -> OpenApi {
             }
         }
     }
+    let shown = include_str!("document/examples.json");
+    examples::show(&mut document, shown);
     texts::write_out(&mut document);
     numbers::format(&mut document);
     document

@@ -1,13 +1,12 @@
 //! Examples of bodies: real requests and answers, by the id of the operation.
 
-use caudal_http::document::walk;
-use serde::Deserialize;
 use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use utoipa::openapi::content::Content;
 use utoipa::openapi::{OpenApi, RefOr};
 
-/// The examples, kept in a file of their own.
-const EXAMPLES: &str = include_str!("examples.json");
+use super::walk;
 
 /// The media type of the examples; an answer may come in others, too.
 const JSON: &str = "application/json";
@@ -19,14 +18,17 @@ struct Example {
     answer: Option<serde_json::Value>,
 }
 
-/// Puts each example next to its schema.
+/// Puts each example of a file next to its schema.
+///
+/// # Panics
+/// When the file is not one of ours.
 #[expect(
     clippy::expect_used,
     reason = "the file is compiled in, and a test reads it"
 )]
-pub(super) fn show(document: &mut OpenApi) {
+pub fn show(document: &mut OpenApi, examples: &str) {
     let mut known: BTreeMap<String, Example> =
-        serde_json::from_str(EXAMPLES).expect("examples that can be read");
+        serde_json::from_str(examples).expect("examples that can be read");
     for item in document.paths.paths.values_mut() {
         for operation in walk::operations_mut(item) {
             let id = operation.operation_id.as_ref();
