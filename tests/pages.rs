@@ -1,5 +1,5 @@
-//! The pages under `/docs`: everything that they link to exists, comes from the service itself, and is sent
-//! compressed and only once.
+//! The pages under `/docs`: everything that they link to exists, comes from the service itself, is sent compressed and
+//! only once, and is found by the search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,10 +38,13 @@ impl Leads {
     }
 }
 
-/// Every address that the pages of a listener link to, from the first one on.
+/// The index of the search.
+const INDEX: &str = "/docs/search-index.js";
+
+/// Every address that the pages of a listener link to, from the first one on, and the index of the search.
 async fn crawl(client: &Client) -> BTreeMap<String, Answer> {
     let mut found = BTreeMap::new();
-    let mut next = vec!["/docs/".to_owned()];
+    let mut next = vec!["/docs/".to_owned(), INDEX.to_owned()];
     while let Some(path) = next.pop() {
         if found.contains_key(&path) {
             continue;
@@ -127,29 +130,76 @@ fn operations_are_full(page: &str, document: &Value) {
         }
     }
     assert!(count > 40, "{count}");
-    assert_eq!(page.matches("curl -sS ").count(), count);
+    let samples = |language: &str| {
+        let summary = format!("<summary>{language}</summary>");
+        page.matches(&summary).count()
+    };
+    assert_eq!(samples("curl"), count);
+    // The clients are for tenants; what the bank calls is not for them.
+    let of_clients = if page.contains("x-api-key") {
+        count - 1
+    } else {
+        0
+    };
+    assert_eq!(samples("Python"), of_clients);
+    assert_eq!(samples("TypeScript"), of_clients);
     for name in object("/components/schemas").keys() {
         assert!(page.contains(&format!("<h3 id=\"type-{name}\">")), "{name}");
     }
 }
 
+/// Checks that the list for language models has every page, and that the Markdown that it names is there.
+async fn the_list_is_full(client: &Client, found: &BTreeMap<String, Answer>) {
+    let list = &found["/llms.txt"];
+    assert_eq!(list.header("content-type"), "text/plain; charset=utf-8");
+    assert!(list.text.starts_with("# Caudal"), "{}", list.text);
+    let links = list.text.split("](").skip(1);
+    let links = links.filter_map(|rest| rest.split(')').next());
+    let mut listed: BTreeSet<&str> = BTreeSet::from(["/docs/"]);
+    for link in links {
+        let page = link.strip_suffix(".md").unwrap_or(link);
+        assert!(found.contains_key(page), "{link}");
+        if page != link {
+            let text = client.get(link).await.is(200);
+            assert_eq!(text.header("content-type"), "text/markdown; charset=utf-8");
+            assert!(text.text.starts_with("# "), "{link}");
+        }
+        listed.insert(page);
+    }
+    for (path, answer) in found {
+        let html = answer.header("content-type").starts_with("text/html");
+        assert!(!html || listed.contains(&**path), "{path}");
+    }
+}
+
+/// Checks that the index of the search has each heading of each page, and no other.
+fn the_search_finds_every_heading(found: &BTreeMap<String, Answer>) {
+    let index = found[INDEX].text.strip_prefix("export default ");
+    let index = index.and_then(|text| text.strip_suffix(";\n")).unwrap();
+    let index: Vec<Value> = serde_json::from_str(index).unwrap();
+    let mut indexed = BTreeSet::new();
+    for page in &index {
+        for section in page["sections"].as_array().unwrap() {
+            let place = (page["path"].as_str().unwrap(), section[0].as_str().unwrap());
+            assert!(!section[1].as_str().unwrap().is_empty(), "{place:?}");
+            indexed.insert(place);
+        }
+    }
+    let mut headed = BTreeSet::new();
+    for (path, answer) in found {
+        let html = answer.header("content-type").starts_with("text/html");
+        for level in ["<h1 id=\"", "<h2 id=\"", "<h3 id=\"", "<h4 id=\""] {
+            let anchors = answer.text.split(level).skip(1).filter(|_| html);
+            headed.extend(anchors.map(|rest| (&**path, rest.split('"').next().unwrap())));
+        }
+    }
+    assert!(headed.len() > 300, "{}", headed.len());
+    assert_eq!(indexed, headed);
+}
+
 async fn all_is_there(client: &Client, name: &str) {
     let found = crawl(client).await;
-    for path in [
-        "api",
-        "guide",
-        "events",
-        "errors",
-        "operations",
-        "operating",
-        "walletentidad",
-        "cases",
-        "alerts",
-        "evidence",
-        "glossary",
-    ] {
-        assert!(found.contains_key(&format!("/docs/{path}")), "{path}");
-    }
+    the_list_is_full(client, &found).await;
     assert!(found.contains_key("/openapi.json"));
     catalogues_are_full(&found["/docs/errors"].text, &found["/docs/events"].text);
     for (path, answer) in &found {
@@ -187,6 +237,7 @@ async fn all_is_there(client: &Client, name: &str) {
         assert!(length < answer.text.len(), "{path}: {length}");
     }
     operations_are_full(&found["/docs/api"].text, &found["/openapi.json"].json);
+    the_search_finds_every_heading(&found);
     client
         .get("/docs/files/AAAAAAAAAAAAAAAAAAAAAA/style.css")
         .await
@@ -214,4 +265,45 @@ async fn the_root_leads_people_to_the_pages_and_shows_programs_what_there_is() {
         let link = shown.json[link].as_str().unwrap();
         client.get(link).await.is(200);
     }
+}
+
+#[actix_web::test]
+async fn an_unknown_address_is_a_page_to_a_browser_and_an_error_to_a_program() {
+    let service = TestService::start().await;
+    let (tenant, operator) = (service.a.with_key(None), service.admin_client());
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for (client, path) in [
+        (&tenant, "/nothing"),
+        (&tenant, "/v1/nothing"),
+        (&tenant, "/docs/nothing"),
+        (&operator, "/nothing"),
+        (&operator, "/docs/nothing"),
+    ] {
+        let page = client.get(path).header("accept", browser).await.is(404);
+        assert_eq!(
+            page.header("content-type"),
+            "text/html; charset=utf-8",
+            "{path}"
+        );
+        for part in [
+            "<h1 id=\"not-found\">",
+            "href=\"/docs/\"",
+            "href=\"/docs/api\"",
+        ] {
+            assert!(page.text.contains(part), "{path}: {part}");
+        }
+        assert!(!page.text.contains("{{"), "{path}");
+        for accept in [
+            "*/*",
+            "application/json",
+            "application/json, text/html;q=0.9",
+        ] {
+            let answer = client.get(path).header("accept", accept).await;
+            answer.refused(404, "route_not_found");
+        }
+    }
+    let answer = tenant
+        .post("/v1/days", &Value::Null)
+        .header("accept", browser);
+    answer.await.refused(405, "method_not_allowed");
 }

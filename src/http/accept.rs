@@ -56,6 +56,12 @@ pub fn preferred<T: Copy>(request: &HttpRequest, forms: &[(&'static str, T)]) ->
     chosen(&accepted(request), forms)
 }
 
+/// Whether the client wants a page rather than JSON, as browsers do.
+pub fn prefers_html(request: &HttpRequest) -> bool {
+    let forms = [("application/json", false), ("text/html", true)];
+    preferred(request, &forms) == Some(true)
+}
+
 fn chosen<T: Copy>(accept: &str, forms: &[(&'static str, T)]) -> Option<T> {
     let ranges: Vec<_> = accept.split(',').filter_map(range).collect();
     let mut best: Option<(Quality, T)> = None;

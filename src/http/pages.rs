@@ -8,74 +8,41 @@
 
 pub mod cached;
 pub mod catalogue;
+mod documents;
 mod markdown;
 mod operations;
+mod search;
 
 use std::sync::{LazyLock, OnceLock};
 
-use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::body::BoxBody;
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use utoipa::openapi::OpenApi;
 
-use crate::errors::ApiError;
+use crate::accept;
+use crate::errors::{ApiError, HandlerResult};
 use crate::respond;
 use crate::words::Refusal;
 use cached::{CachedBody, Lasting, hash};
-use markdown::Rendered;
+pub use documents::{DocumentPage, documents};
+use markdown::{Rendered, Section};
+use search::SearchIndex;
 
 /// The path of the document.
 const DOCUMENT: &str = "/openapi.json";
 /// The path under which the pages are.
 const DOCS: &str = "/docs/";
+/// The path of the index of all pages for language models.
+const LLMS: &str = "/llms.txt";
 const HTML: &str = "text/html; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const FRAME: &str = include_str!("pages/frame.html");
 
-/// The documents: their address below [`DOCS`], their names, and their texts.
-const DOCUMENTS: [(&str, &str, &str); 13] = [
-    ("guide", "Guide", include_str!("../../docs/guide.md")),
-    ("events", "Events", include_str!("../../docs/events.md")),
-    ("errors", "Errors", include_str!("../../docs/errors.md")),
-    ("scopes", "Scopes", include_str!("../../docs/scopes.md")),
-    (
-        "operations",
-        "Operations",
-        include_str!("../../docs/operations.md"),
-    ),
-    (
-        "operating",
-        "Several nodes",
-        include_str!("../../docs/operating.md"),
-    ),
-    (
-        "walletentidad",
-        "Moving here",
-        include_str!("../../docs/walletentidad.md"),
-    ),
-    ("cases", "Cases", include_str!("../../docs/cases.md")),
-    (
-        "sealed-days",
-        "Sealed days",
-        include_str!("../../docs/sealed-days.md"),
-    ),
-    ("alerts", "Alerts", include_str!("../../docs/alerts.md")),
-    (
-        "auditors",
-        "For auditors",
-        include_str!("../../docs/auditors.md"),
-    ),
-    (
-        "evidence",
-        "Evidence",
-        include_str!("../../docs/evidence.md"),
-    ),
-    (
-        "glossary",
-        "Glossary",
-        include_str!("../../docs/glossary.md"),
-    ),
-];
 /// A file that a browser saves: its own policy would keep the page among them from running here.
 const SAVED: &str = "application/octet-stream";
 /// The files to which the documents link: address below [`DOCS`], media type, text.
@@ -105,24 +72,26 @@ const LINKED: [(&str, &str, &str); 4] = [
 const EVENT_TYPES: &str =
     "\n## Types\n\n`data` has the schema of that name in the OpenAPI document.\n\n";
 /// Files of our own: name, media type, text.
-const OWN: [(&str, &str, &str); 2] = [
+const OWN: [(&str, &str, &str); 3] = [
     (
         "style.css",
         "text/css; charset=utf-8",
         include_str!("pages/style.css"),
     ),
-    (
-        "copy.js",
-        "text/javascript; charset=utf-8",
-        include_str!("pages/copy.js"),
-    ),
+    ("copy.js", JAVASCRIPT, include_str!("pages/copy.js")),
+    ("search.js", JAVASCRIPT, include_str!("pages/search.js")),
 ];
+/// The place in the text of a first page where the list of all pages is put.
+const PAGES: &str = "{{pages}}";
+/// The page at an address that does not exist.
+const MISSING: &str = "# Not found\n\nThere is no page at this address. The [documentation](/docs/) lists all pages, and the \
+[API reference](/docs/api) all operations.";
 /// The contents of a listener's pages.
 #[derive(Debug)]
 pub struct ListenerPages {
     /// The name on the pages.
     pub name: &'static str,
-    /// The first page, in Markdown.
+    /// The first page, in Markdown, with the place of the list of pages.
     pub home: &'static str,
     /// The document of its operations.
     pub document: fn() -> OpenApi,
@@ -149,8 +118,13 @@ struct PageEntry {
 enum PageSource {
     Document,
     Home,
+    /// The list of pages for language models.
+    Llms,
     Operations,
-    Text(&'static str, &'static str),
+    SearchIndex,
+    Text(&'static DocumentPage),
+    /// A document as it is written.
+    Markdown(&'static DocumentPage),
     Linked(&'static str, &'static str),
     Own(&'static str, &'static str),
 }
@@ -170,12 +144,17 @@ impl Site {
         let mut entries = vec![
             (DOCUMENT.to_owned(), PageSource::Document),
             (DOCS.to_owned(), PageSource::Home),
+            (LLMS.to_owned(), PageSource::Llms),
             (format!("{DOCS}api"), PageSource::Operations),
+            (format!("{DOCS}{}", search::PATH), PageSource::SearchIndex),
         ];
-        entries.extend(
-            DOCUMENTS
-                .map(|(path, name, text)| (format!("{DOCS}{path}"), PageSource::Text(name, text))),
-        );
+        entries.extend(documents().flat_map(|it| {
+            let path = format!("{DOCS}{}", it.path);
+            [
+                (format!("{path}.md"), PageSource::Markdown(it)),
+                (path, PageSource::Text(it)),
+            ]
+        }));
         entries.extend(
             LINKED.map(|(path, kind, text)| {
                 (format!("{DOCS}{path}"), PageSource::Linked(kind, text))
@@ -195,33 +174,57 @@ impl Site {
     }
 
     fn make(&self, entry: &PageEntry) -> CachedBody {
-        let page = |title, text: &str| self.page(entry, title, &markdown::render(text));
+        let page = |title, body: &Rendered| {
+            CachedBody::new(HTML, self.framed(&entry.path, title, body).into_bytes())
+        };
         match entry.source {
             PageSource::Document => document((self.about.document)()),
-            PageSource::Home => page("Documentation", self.about.home),
-            // The table of types, which comes from the service itself, stands below the document.
-            PageSource::Text("Events", text) => page(
-                "Events",
-                &[text, EVENT_TYPES, &catalogue::events()].concat(),
-            ),
-            PageSource::Text(name, text) => page(name, text),
-            PageSource::Operations => {
-                let document = value((self.about.document)());
-                self.page(entry, "API", &operations::render(&document))
-            }
+            PageSource::Home => page("Documentation", &markdown::render(&self.home())),
+            PageSource::Llms => CachedBody::new(PLAIN, self.llms().into_bytes()),
+            PageSource::Operations => page("API", &self.operations()),
+            PageSource::SearchIndex => CachedBody::new(JAVASCRIPT, self.search_index().script()),
+            PageSource::Text(it) => page(it.name, &markdown::render(&text(it))),
+            PageSource::Markdown(it) => CachedBody::new(MARKDOWN, text(it).into_bytes()),
             PageSource::Linked(kind, text) | PageSource::Own(kind, text) => {
                 CachedBody::new(kind, text.into())
             }
         }
     }
 
+    /// The first page, in Markdown.
+    fn home(&self) -> String {
+        self.about.home.replace(PAGES, &documents::list())
+    }
+
+    /// The list of pages, in the form of llmstxt.org.
+    fn llms(&self) -> String {
+        let lead = self.about.home.split(PAGES).next();
+        [lead.map_or("", |lead| lead), &documents::list()].concat()
+    }
+
+    fn operations(&self) -> Rendered {
+        operations::render(&value((self.about.document)()))
+    }
+
+    /// The index of the sections of all pages.
+    fn search_index(&self) -> SearchIndex {
+        let mut index = SearchIndex::default();
+        index.add("Documentation", DOCS, markdown::render(&self.home()));
+        index.add("API", &format!("{DOCS}api"), self.operations());
+        for it in documents() {
+            let path = format!("{DOCS}{}", it.path);
+            index.add(it.name, &path, markdown::render(&text(it)));
+        }
+        index
+    }
+
     /// A page in the frame that all share.
-    fn page(&self, entry: &PageEntry, title: &str, body: &Rendered) -> CachedBody {
+    fn framed(&self, here: &str, title: &str, body: &Rendered) -> String {
         let pages = [("api", "API")].into_iter();
-        let pages = pages.chain(DOCUMENTS.iter().map(|(path, name, _)| (*path, *name)));
+        let pages = pages.chain(documents().map(|it| (it.path, it.name)));
         let links = pages.map(|(path, name)| {
             let path = format!("{DOCS}{path}");
-            let here = if path == entry.path {
+            let here = if path == here {
                 " aria-current=\"page\""
             } else {
                 ""
@@ -234,27 +237,41 @@ impl Site {
             .replace("{{name}}", self.about.name)
             .replace("{{title}}", title)
             .replace("{{version}}", env!("CARGO_PKG_VERSION"))
+            .replace("{{index}}", &format!("{DOCS}{}", search::PATH))
             .replace("{{links}}", &links);
         for (name, ..) in OWN {
             html = html.replace(&format!("{{{{{name}}}}}"), &file(name));
         }
-        html = html
-            .replace("{{contents}}", &contents(&body.sections))
-            .replace("{{body}}", &body.html);
-        CachedBody::new(HTML, html.into_bytes())
+        html.replace("{{contents}}", &contents(&body.sections))
+            .replace("{{body}}", &body.html)
+    }
+
+    /// The response to a request for what does not exist: a page for a browser, and the error for a program.
+    ///
+    /// # Errors
+    /// The error, for a program.
+    pub fn missing(&self, request: &HttpRequest, why: Refusal) -> HandlerResult {
+        let why = ApiError::from(why);
+        if !accept::prefers_html(request) {
+            return Err(why);
+        }
+        let page = self.framed(request.path(), "Not found", &markdown::render(MISSING));
+        let mut response = why.error_response().map_body(|_, _| BoxBody::new(page));
+        let kind = HeaderValue::from_static(HTML);
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        Ok(response)
     }
 
     /// Answers with the page or file at a path.
-    async fn answer(&'static self, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+    async fn answer(&'static self, request: &HttpRequest) -> HandlerResult {
         let entry = self.entries.iter().find(|it| it.path == request.path());
-        let entry = entry.ok_or(Refusal::NoPage)?;
-        let lasting = match entry.source {
-            PageSource::Own(..) => Lasting::Forever,
-            PageSource::Document
-            | PageSource::Home
-            | PageSource::Operations
-            | PageSource::Text(..)
-            | PageSource::Linked(..) => Lasting::Asked,
+        let Some(entry) = entry else {
+            return self.missing(request, Refusal::NoPage);
+        };
+        let lasting = if matches!(entry.source, PageSource::Own(..)) {
+            Lasting::Forever
+        } else {
+            Lasting::Asked
         };
         if let Some(kept) = entry.kept.get() {
             return Ok(kept.answer(request, lasting));
@@ -274,9 +291,7 @@ impl Site {
 
     /// The root: leads a browser to the pages, and shows a program the addresses.
     fn root(&self, request: &HttpRequest) -> HttpResponse {
-        let taken = request.headers().get_all(header::ACCEPT);
-        let mut taken = taken.filter_map(|value| value.to_str().ok());
-        if taken.any(|value| value.contains("text/html")) {
+        if accept::prefers_html(request) {
             return to(DOCS);
         }
         let mut answer = respond::json(
@@ -290,7 +305,7 @@ impl Site {
                 "ready": "/readyz",
             }),
         );
-        let vary = header::HeaderValue::from_static("accept");
+        let vary = HeaderValue::from_static("accept");
         answer.headers_mut().insert(header::VARY, vary);
         answer
     }
@@ -302,6 +317,7 @@ impl Site {
         config
             .service(web::resource("/").get(root))
             .service(web::resource(DOCUMENT).get(page))
+            .service(web::resource(LLMS).get(page))
             .service(web::resource("/docs").get(|| async { to(DOCS) }))
             .service(web::resource("/docs/{file:.*}").get(page));
     }
@@ -324,16 +340,25 @@ fn value(document: OpenApi) -> Value {
     serde_json::to_value(&document).expect("a document that can be written")
 }
 
-/// The links to the sections of a page; empty for fewer than three.
-fn contents(sections: &[(String, String)]) -> String {
-    if sections.len() < 3 {
+/// The text of a document. The table of event types, which comes from the service itself, stands below its document.
+fn text(it: &DocumentPage) -> String {
+    if it.path == "events" {
+        return [it.text, EVENT_TYPES, &catalogue::events()].concat();
+    }
+    it.text.to_owned()
+}
+
+/// The links to the main sections of a page; empty for fewer than three.
+fn contents(sections: &[Section]) -> String {
+    let main: Vec<_> = sections.iter().filter(|it| it.is_main).collect();
+    if main.len() < 3 {
         return String::new();
     }
-    let item = |(anchor, heading): &(String, String)| {
-        let heading = heading.replace('&', "&amp;").replace('<', "&lt;");
-        format!("<li><a href=\"#{anchor}\">{heading}</a></li>\n")
+    let item = |it: &&Section| {
+        let heading = it.heading.replace('&', "&amp;").replace('<', "&lt;");
+        format!("<li><a href=\"#{}\">{heading}</a></li>\n", it.anchor)
     };
-    let items: String = sections.iter().map(item).collect();
+    let items: String = main.iter().map(item).collect();
     format!(
         "<nav class=\"contents\" aria-label=\"On this page\"><p>On this page</p><ul>\n{items}</ul></nav>"
     )

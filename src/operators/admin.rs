@@ -54,7 +54,7 @@ use std::time::{Duration, Instant};
 use actix_web::dev::{ServerHandle, ServiceRequest};
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::from_fn;
-use actix_web::{App, HttpResponse, Resource, web};
+use actix_web::{App, HttpRequest, HttpResponse, Resource, web};
 use caudal_backup::outgoing::Outgoing;
 use caudal_backup::run::Backup;
 use caudal_http::errors::ApiError;
@@ -324,6 +324,6 @@ fn refuse_unknown(call: &ServiceRequest) -> Result<(), ApiError> {
     query::refuse_unknown(call.request(), known)
 }
 
-async fn not_found() -> Result<HttpResponse, ApiError> {
-    Err(Refusal::NoAdminRoute.into())
+async fn not_found(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    PAGES.missing(&request, Refusal::NoAdminRoute)
 }

@@ -138,10 +138,10 @@ fn batch_by_post_alone(config: &mut web::ServiceConfig) {
 }
 
 async fn unknown(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    Err(match PATHS.methods(request.path()) {
-        Some(methods) => Refusal::NoMethod { methods }.into(),
-        None => Refusal::NoRoute.into(),
-    })
+    match PATHS.methods(request.path()) {
+        Some(methods) => Err(Refusal::NoMethod { methods }.into()),
+        None => PAGES.missing(&request, Refusal::NoRoute),
+    }
 }
 
 #[cfg(test)]

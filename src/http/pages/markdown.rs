@@ -3,74 +3,116 @@
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 /// A document rendered for a page.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Rendered {
     /// The body.
     pub html: String,
-    /// Its sections: anchor and heading, in order.
-    pub sections: Vec<(String, String)>,
+    /// Its sections, in order.
+    pub sections: Vec<Section>,
+}
+
+/// A heading with the text below it, up to the next heading.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    /// The address within the page.
+    pub anchor: String,
+    /// The words of the heading.
+    pub heading: String,
+    /// Whether it is one of the main sections, which the page lists.
+    pub is_main: bool,
+    /// The text below it, without marks.
+    pub text: String,
 }
 
 /// Renders a document.
 pub(super) fn render(text: &str) -> Rendered {
-    let mut sections = Vec::new();
-    let mut events: Vec<Event<'_>> = Vec::new();
-    // The place in `events` where the current heading began.
-    let mut heading = None;
+    let mut writer = Writer::default();
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        writer.take(event);
+    }
+    let mut body = String::with_capacity(text.len() * 2);
+    html::push_html(&mut body, writer.events.into_iter());
+    // This way code that is wider than the page can be scrolled with the keyboard, too.
+    let body = body.replace("<pre>", r#"<pre tabindex="0">"#);
+    Rendered {
+        html: body,
+        sections: writer.sections,
+    }
+}
+
+/// The events of a document on their way to HTML, and the sections found so far.
+#[derive(Default)]
+struct Writer<'a> {
+    events: Vec<Event<'a>>,
+    sections: Vec<Section>,
+    /// The place in `events` where the current heading began.
+    heading: Option<usize>,
+}
+
+impl<'a> Writer<'a> {
+    fn take(&mut self, event: Event<'a>) {
+        self.collect(&event);
         match event {
             Event::Start(Tag::Heading { .. }) => {
-                heading = Some(events.len());
-                events.push(event);
+                self.heading = Some(self.events.len());
+                self.events.push(event);
             }
             Event::End(TagEnd::Heading(level)) => {
-                let words: String = events
-                    .iter()
-                    .skip(heading.take().map_or(events.len(), |start| start + 1))
-                    .filter_map(word)
-                    .collect();
-                let anchor = slug(&words);
-                let opened = events.iter_mut().rev().find_map(|event| match event {
-                    Event::Start(Tag::Heading { id, .. }) => Some(id),
-                    _ => None,
-                });
-                if let Some(id) = opened {
-                    *id = Some(anchor.clone().into());
-                }
-                if level == pulldown_cmark::HeadingLevel::H2 {
-                    sections.push((anchor, words));
-                }
-                events.push(event);
+                self.head(level == pulldown_cmark::HeadingLevel::H2);
+                self.events.push(event);
             }
             Event::Start(Tag::Link {
                 link_type,
                 dest_url,
                 title,
                 id,
-            }) => events.push(Event::Start(Tag::Link {
+            }) => self.events.push(Event::Start(Tag::Link {
                 link_type,
                 dest_url: page(dest_url),
                 title,
                 id,
             })),
             Event::Start(Tag::Table(_)) => {
-                events.push(Event::Html(r#"<div class="wide" tabindex="0">"#.into()));
-                events.push(event);
+                let scrolls = Event::Html(r#"<div class="wide" tabindex="0">"#.into());
+                self.events.extend([scrolls, event]);
             }
             Event::End(TagEnd::Table) => {
-                events.push(event);
-                events.push(Event::Html("</div>".into()));
+                self.events.extend([event, Event::Html("</div>".into())]);
             }
-            other => events.push(other),
+            other => self.events.push(other),
         }
     }
-    let mut body = String::with_capacity(text.len() * 2);
-    html::push_html(&mut body, events.into_iter());
-    // This way code that is wider than the page can be scrolled with the keyboard, too.
-    let body = body.replace("<pre>", r#"<pre tabindex="0">"#);
-    Rendered {
-        html: body,
-        sections,
+
+    /// Adds what an event says to the text of its section.
+    fn collect(&mut self, event: &Event<'a>) {
+        let Some(section) = self.sections.last_mut().filter(|_| self.heading.is_none()) else {
+            return;
+        };
+        section.text.push_str(match event {
+            Event::Text(text) | Event::Code(text) => text,
+            Event::SoftBreak
+            | Event::HardBreak
+            | Event::End(
+                TagEnd::Paragraph | TagEnd::CodeBlock | TagEnd::Item | TagEnd::TableCell,
+            ) => " ",
+            _ => "",
+        });
+    }
+
+    /// Ends a heading: it gets its anchor, and begins a section.
+    fn head(&mut self, is_main: bool) {
+        let start = self.heading.take().map_or(self.events.len(), |start| start);
+        let words: String = self.events.iter().skip(start).filter_map(word).collect();
+        let anchor = slug(&words);
+        if let Some(Event::Start(Tag::Heading { id, .. })) = self.events.get_mut(start) {
+            *id = Some(anchor.clone().into());
+        }
+        self.sections.push(Section {
+            anchor,
+            heading: words,
+            is_main,
+            text: String::new(),
+        });
     }
 }
 
@@ -92,13 +134,17 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// Turns a link to another document into one to its page.
+/// Turns a link to another document into one to its page. The README of a folder is the page of that name.
 fn page(link: CowStr<'_>) -> CowStr<'_> {
     let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
-    match path.strip_suffix(".md") {
-        Some(name) if !path.contains('/') && anchor.is_empty() => name.to_owned().into(),
-        Some(name) if !path.contains('/') => format!("{name}#{anchor}").into(),
-        _ => link,
+    let name = path
+        .strip_suffix("/README.md")
+        .or_else(|| path.strip_suffix(".md"));
+    let beside = |name: &&str| !name.strip_prefix("/docs/").unwrap_or(name).contains('/');
+    match name.filter(beside) {
+        Some(name) if anchor.is_empty() => name.to_owned().into(),
+        Some(name) => format!("{name}#{anchor}").into(),
+        None => link,
     }
 }
 
@@ -108,18 +154,31 @@ mod tests {
 
     #[test]
     fn headings_links_and_tables_become_those_of_a_page() {
-        let text = "# A `b`\n\n## What: the rest!\n\n[x](events.md#the-feed) [y](https://a.example/b.md)\n\n\
+        let text = "# A `b`\n\nOne *two*\nthree.\n\n## What: the rest!\n\n[x](events.md#the-feed) \
+                    [y](https://a.example/b.md) [z](python/README.md) [home](/docs/guide.md)\n\n\
                     | a | b |\n| --- | --- |\n| 1 | <2> |\n\n```sh\necho 1 > x\n```\n";
         let made = render(text);
+        let sections = made.sections.iter();
+        let sections = sections.map(|it| (&*it.anchor, &*it.heading, it.is_main, it.text.trim()));
         assert_eq!(
-            made.sections,
-            [("what-the-rest".to_owned(), "What: the rest!".to_owned())]
+            sections.collect::<Vec<_>>(),
+            [
+                ("a-b", "A b", false, "One two three."),
+                (
+                    "what-the-rest",
+                    "What: the rest!",
+                    true,
+                    "x y z home a b 1 <2> echo 1 > x"
+                )
+            ]
         );
         for part in [
             r#"<h1 id="a-b">A <code>b</code></h1>"#,
             r#"<h2 id="what-the-rest">"#,
             r#"href="events#the-feed""#,
             r#"href="https://a.example/b.md""#,
+            r#"href="python""#,
+            r#"href="/docs/guide""#,
             r#"<div class="wide" tabindex="0"><table>"#,
             r#"<pre tabindex="0"><code class="language-sh">echo 1 &gt; x"#,
         ] {

@@ -1,25 +1,32 @@
 //! The page of operations: made of the OpenAPI document, so that it cannot differ from it.
 //!
-//! **Shape.** A section for each tag with its operations, then one for the types of bodies. Types are written once, and
-//! whatever uses one links to it. Nothing is folded, so that the browser's search finds everything, and no script is
-//! needed.
+//! **Shape.** A section for each tag with its operations, then one for the errors that they share, and one for the types
+//! of bodies. Errors and types are described once, and whatever has one links to it. Of the samples one is open at a time;
+//! no script is needed.
 
+mod curl;
 mod html;
-mod sample;
+mod literal;
+mod samples;
 mod types;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::markdown::{self, Rendered};
+use super::markdown::{self, Rendered, Section};
 use html::{anchor, entries, escaped, required, text};
 
 /// The text before the operations.
-const INTRODUCTION: &str = "Search this page with your browser. The [OpenAPI document](/openapi.json), from which it is \
-made, is for generators of clients and for other tools.\n\n\
-In the samples `$API` is the address of this service, and other variables are for you to set: your key, and the parts \
-of a path.";
+const INTRODUCTION: &str = "The [OpenAPI document](/openapi.json), from which this page is made, is for generators of \
+clients and for other tools.\n\n\
+In the samples for curl `$API` is the address of this service; you set the other variables: your key, and the parts of a \
+path.";
+/// The text about the samples for the clients.
+const CLIENTS: &str = "In Python and TypeScript `api` is [our client](/docs/clients): `Caudal(url, key)` or \
+`new Caudal({ url, key })`. Python samples need `from caudal_client.generated import models`.";
+/// The text before the errors that operations share.
+const ERRORS: &str = "The body of every error has a stable `code`: [Errors](/docs/errors) lists each with what to do.";
 /// The methods of operations, in the order in which a path shows them.
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -27,8 +34,7 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 pub(super) fn render(document: &Value) -> Rendered {
     let mut page = Page {
         document,
-        html: String::new(),
-        sections: Vec::new(),
+        body: Rendered::default(),
     };
     page.begin();
     let all = page.operations();
@@ -36,18 +42,15 @@ pub(super) fn render(document: &Value) -> Rendered {
         let of_tag = all.iter().filter(|it| it.tag() == tag);
         page.section(&tag, &about, &of_tag.collect::<Vec<_>>());
     }
+    page.errors();
     page.types();
-    Rendered {
-        html: page.html,
-        sections: page.sections,
-    }
+    page.body
 }
 
 /// A page that is being written.
 struct Page<'a> {
     document: &'a Value,
-    html: String,
-    sections: Vec<(String, String)>,
+    body: Rendered,
 }
 
 /// An operation, or a request that the service sends.
@@ -77,10 +80,16 @@ impl<'a> Operation<'a> {
 
 impl<'a> Page<'a> {
     fn begin(&mut self) {
-        self.html.push_str("<h1>API</h1>\n");
-        self.markdown(INTRODUCTION);
         let about = self.document.get("info");
-        self.markdown(about.map_or("", |info| text(info, "description")));
+        let about = about.map_or("", |info| text(info, "description"));
+        self.push("<h1 id=\"api\">API</h1>\n");
+        self.begins("api".to_owned(), "API", about);
+        self.markdown(INTRODUCTION);
+        let mut schemes = entries(self.document.pointer("/components/securitySchemes"));
+        if schemes.any(|(_, scheme)| text(scheme, "name") == samples::CLIENT_KEY) {
+            self.markdown(CLIENTS);
+        }
+        self.markdown(about);
     }
 
     /// All operations, and the requests that the service sends.
@@ -118,12 +127,32 @@ impl<'a> Page<'a> {
             .collect()
     }
 
-    fn section(&mut self, tag: &str, about: &str, operations: &[&Operation<'a>]) {
-        let id = anchor(&["tag", tag].join(" "));
-        self.push(&format!("<h2 id=\"{id}\">{}</h2>\n", escaped(tag)));
-        self.sections.push((id, tag.to_owned()));
+    /// Notes the section that begins here.
+    fn begins(&mut self, anchor: String, heading: &str, text: &str) {
+        self.body.sections.push(Section {
+            anchor,
+            heading: heading.to_owned(),
+            is_main: false,
+            text: text.replace('`', ""),
+        });
+    }
+
+    /// Begins a main section.
+    fn begins_main(&mut self, anchor: &str, heading: &str, about: &str) {
+        let shown = escaped(heading);
+        self.push(&format!("<h2 id=\"{anchor}\">{shown}</h2>\n"));
         self.markdown(about);
-        self.html.push_str("<ul class=\"index\">\n");
+        self.body.sections.push(Section {
+            anchor: anchor.to_owned(),
+            heading: heading.to_owned(),
+            is_main: true,
+            text: about.to_owned(),
+        });
+    }
+
+    fn section(&mut self, tag: &str, about: &str, operations: &[&Operation<'a>]) {
+        self.begins_main(&anchor(&["tag", tag].join(" ")), tag, about);
+        self.push("<ul class=\"index\">\n");
         for it in operations {
             let head = head(it);
             let summary = escaped(text(it.content, "summary"));
@@ -132,7 +161,7 @@ impl<'a> Page<'a> {
                 "<li><a href=\"#{id}\">{head}</a> {summary}</li>\n"
             ));
         }
-        self.html.push_str("</ul>\n");
+        self.push("</ul>\n");
         for it in operations {
             self.operation(it);
         }
@@ -141,10 +170,16 @@ impl<'a> Page<'a> {
     fn operation(&mut self, it: &Operation<'a>) {
         let (head, id) = (head(it), it.id());
         self.push(&format!("<article>\n<h3 id=\"{id}\">{head}</h3>\n"));
-        if !it.is_sent {
-            self.markdown(text(it.content, "summary"));
-        }
-        self.markdown(text(it.content, "description"));
+        let (summary, about) = (text(it.content, "summary"), text(it.content, "description"));
+        let heading = if it.is_sent {
+            it.path.to_owned()
+        } else {
+            self.markdown(summary);
+            [&it.method.to_ascii_uppercase(), it.path].join(" ")
+        };
+        self.markdown(about);
+        let words = [text(it.content, "operationId"), summary, about].join(" ");
+        self.begins(id, &heading, &words);
         if let Some(scope) = it.content.get("x-scope").and_then(Value::as_str) {
             let scope = escaped(scope);
             self.push(&format!(
@@ -152,24 +187,49 @@ impl<'a> Page<'a> {
             ));
         }
         self.parameters(it);
-        let body = it.content.get("requestBody").map(|body| self.found(body));
-        if let Some(body) = body {
-            let optional = match body.get("required") {
-                Some(Value::Bool(true)) => "",
-                _ => ", optional",
-            };
-            let types = self.contents(body);
-            self.push(&format!("<h4>Body</h4>\n<p>{types}{optional}</p>\n"));
-            self.markdown(text(body, "description"));
-        }
+        self.request_body(it);
         self.responses(it);
         if !it.is_sent {
-            let sample = escaped(&self.sample(it)).into_owned();
+            self.samples(it);
+        }
+        self.push("</article>\n");
+    }
+
+    fn request_body(&mut self, it: &Operation<'a>) {
+        let Some(body) = it.content.get("requestBody").map(|body| self.found(body)) else {
+            return;
+        };
+        let optional = match body.get("required") {
+            Some(Value::Bool(true)) => "",
+            _ => ", optional",
+        };
+        let types = self.contents(body);
+        self.push(&format!("<h4>Body</h4>\n<p>{types}{optional}</p>\n"));
+        self.markdown(text(body, "description"));
+        for (_, content) in entries(body.get("content")) {
+            let schema = content.get("schema").map(|schema| self.found(schema));
+            self.fields(schema.map_or(&Value::Null, |schema| schema));
+        }
+    }
+
+    /// The fields of a type.
+    fn fields(&mut self, schema: &Value) {
+        let fields = types::fields(schema);
+        let rows: Vec<_> = fields.iter().map(types::Field::row).collect();
+        self.table("", ["field", "type", "description"], &rows);
+    }
+
+    /// The samples of an operation, one of which is open at a time.
+    fn samples(&mut self, it: &Operation<'a>) {
+        self.push("<h4>Samples</h4>\n");
+        for (place, (language, sample)) in self.all_samples(it).into_iter().enumerate() {
+            let open = if place == 0 { " open" } else { "" };
+            let (name, sample) = (it.id(), escaped(&sample).into_owned());
             self.push(&format!(
-                "<h4>Sample</h4>\n<pre tabindex=\"0\"><code>{sample}</code></pre>\n"
+                "<details name=\"{name}\"{open}><summary>{language}</summary>\n\
+                 <pre tabindex=\"0\"><code>{sample}</code></pre></details>\n"
             ));
         }
-        self.html.push_str("</article>\n");
     }
 
     /// The parameters of an operation.
@@ -189,35 +249,62 @@ impl<'a> Page<'a> {
             [format!("<code>{name}</code>{required}"), place, kind, about]
         });
         let rows: Vec<_> = rows.collect();
-        self.table("Parameters", ["name", "in", "type", ""], &rows);
+        self.table("Parameters", ["name", "in", "type", "description"], &rows);
     }
 
+    /// The responses of an operation. An error that several operations share is described once.
     fn responses(&mut self, it: &Operation<'a>) {
         let mut example = None;
-        let mut rows = Vec::new();
+        let (mut rows, mut errors) = (Vec::new(), Vec::new());
         for (status, response) in entries(it.content.get("responses")) {
-            let response = self.found(response);
+            if let Some(name) = shared(response) {
+                let id = error_anchor(name);
+                errors.push(format!("<a href=\"#{id}\">{}</a>", escaped(status)));
+                continue;
+            }
             if status.starts_with('2') {
                 let found = response.pointer("/content/application~1json/example");
                 example = found.filter(|it| !it.is_null()).or(example);
             }
-            let headers = entries(response.get("headers"));
-            let headers = headers.filter(|(name, _)| !name.eq_ignore_ascii_case("x-request-id"));
-            let headers = headers.map(|(name, _)| format!("<code>{}</code>", escaped(name)));
-            let about = markdown::render(text(response, "description")).html;
-            rows.push([
-                format!("<code>{}</code>", escaped(status)),
-                about,
-                self.contents(response),
-                headers.collect::<Vec<_>>().join("<br>"),
-            ]);
+            rows.push(self.response(status, response));
         }
-        self.table("Responses", ["status", "", "body", "headers"], &rows);
+        self.table("Responses", ["status", "meaning", "body", "headers"], &rows);
         if let Some(example) = example {
             let example = escaped(&format!("{example:#}")).into_owned();
             self.push(&format!(
                 "<pre tabindex=\"0\"><code>{example}</code></pre>\n"
             ));
+        }
+        if !errors.is_empty() {
+            let errors = errors.join(", ");
+            self.push(&format!("<p>Errors: {errors}</p>\n"));
+        }
+    }
+
+    /// The row of a response.
+    fn response(&self, status: &str, response: &Value) -> [String; 4] {
+        let headers = entries(response.get("headers"));
+        let headers = headers.filter(|(name, _)| !name.eq_ignore_ascii_case("x-request-id"));
+        let headers = headers.map(|(name, _)| format!("<code>{}</code>", escaped(name)));
+        [
+            format!("<code>{}</code>", escaped(status)),
+            markdown::render(text(response, "description")).html,
+            self.contents(response),
+            headers.collect::<Vec<_>>().join("<br>"),
+        ]
+    }
+
+    /// The section of the errors that operations share.
+    fn errors(&mut self) {
+        self.begins_main("errors", "Errors", ERRORS);
+        for (name, response) in entries(self.document.pointer("/components/responses")) {
+            let (id, about) = (error_anchor(name), text(response, "description"));
+            let shown = escaped(name);
+            self.push(&format!("<h3 id=\"{id}\">{shown}</h3>\n"));
+            self.begins(id, name, about);
+            self.markdown(about);
+            let types = self.contents(response);
+            self.push(&format!("<p>{types}</p>\n"));
         }
     }
 
@@ -233,21 +320,19 @@ impl<'a> Page<'a> {
 
     /// The section of types.
     fn types(&mut self) {
-        let id = "types";
-        self.push(&format!("<h2 id=\"{id}\">Types</h2>\n"));
-        self.sections.push((id.to_owned(), "Types".to_owned()));
+        self.begins_main("types", "Types", "");
         for (name, schema) in entries(self.document.pointer("/components/schemas")) {
             let (id, shown) = (types::anchor_of(name), escaped(name));
+            let about = text(schema, "description");
             self.push(&format!("<article>\n<h3 id=\"{id}\">{shown}</h3>\n"));
-            self.markdown(text(schema, "description"));
-            let fields = types::fields(schema);
-            if fields.is_empty() {
+            self.begins(id, name, about);
+            self.markdown(about);
+            if types::fields(schema).is_empty() {
                 let kind = types::kind(schema);
                 self.push(&format!("<p>{kind}</p>\n"));
             }
-            let rows: Vec<_> = fields.iter().map(types::Field::row).collect();
-            self.table("", ["field", "type", ""], &rows);
-            self.html.push_str("</article>\n");
+            self.fields(schema);
+            self.push("</article>\n");
         }
     }
 
@@ -280,12 +365,23 @@ impl<'a> Page<'a> {
     }
 
     fn markdown(&mut self, text: &str) {
-        self.html.push_str(&markdown::render(text).html);
+        self.body.html.push_str(&markdown::render(text).html);
     }
 
     fn push(&mut self, html: &str) {
-        self.html.push_str(html);
+        self.body.html.push_str(html);
     }
+}
+
+/// The name of the shared response to which one refers.
+fn shared(response: &Value) -> Option<&str> {
+    let place = response.get("$ref").and_then(Value::as_str)?;
+    place.strip_prefix("#/components/responses/")
+}
+
+/// The address of a shared error within the page.
+fn error_anchor(name: &str) -> String {
+    anchor(&["error", name].join(" "))
 }
 
 /// The method and path of an operation.

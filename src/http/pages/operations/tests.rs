@@ -52,12 +52,15 @@ fn document() -> Value {
 #[test]
 fn a_page_has_every_operation_with_what_it_takes_and_returns() {
     let page = render(&document());
-    let sections: Vec<_> = page
-        .sections
-        .iter()
-        .map(|(_, name)| name.as_str())
-        .collect();
-    assert_eq!(sections, ["Holds", "Other things", "Types"]);
+    let main = page.sections.iter().filter(|it| it.is_main);
+    let main: Vec<_> = main.map(|it| it.heading.as_str()).collect();
+    assert_eq!(main, ["Holds", "Other things", "Errors", "Types"]);
+    let found = |heading: &str| page.sections.iter().find(|it| it.heading == heading);
+    let made = found("POST /v1/accounts/{cvu}/holds").unwrap();
+    assert_eq!(
+        (&*made.anchor, made.text.trim()),
+        ("createHold", "createHold Set apart")
+    );
     for part in [
         "<p>About <em>it</em>.</p>",
         "<h2 id=\"tag-Holds\">Holds</h2>",
@@ -71,7 +74,10 @@ fn a_page_has_every_operation_with_what_it_takes_and_returns() {
         "<td><code>dryRun</code></td><td>query</td><td>boolean</td>",
         "<a href=\"#type-Hold\">Hold</a> <code>application/json</code></p>",
         "<td>array of <a href=\"#type-Hold\">Hold</a> <code>application/json</code></td><td><code>ETag</code></td>",
-        "<td><code>404</code></td><td><p>There is none.</p>\n</td>",
+        "<p>Errors: <a href=\"#error-Gone\">404</a></p>",
+        "<h3 id=\"error-Gone\">Gone</h3>\n<p>There is none.</p>",
+        "<details name=\"createHold\" open><summary>curl</summary>",
+        "<details name=\"createHold\"><summary>Python</summary>",
         "&quot;id&quot;: &quot;hld_1&quot;",
         "<h3 id=\"type-Hold\">Hold</h3>",
         "<td><code>note</code> <em>required</em></td><td>string or null, characters at most <code>9</code></td>",
@@ -87,8 +93,7 @@ fn a_sample_is_a_command_for_a_shell() {
     let document = document();
     let page = Page {
         document: &document,
-        html: String::new(),
-        sections: Vec::new(),
+        body: Rendered::default(),
     };
     let all = page.operations();
     let [list, hold, sent] = all.as_slice() else {
@@ -96,7 +101,7 @@ fn a_sample_is_a_command_for_a_shell() {
     };
     assert!(sent.is_sent);
     assert_eq!(
-        page.sample(hold),
+        page.curl(hold),
         r#"curl -sS "$API/v1/accounts/${CVU}/holds" \
   -H "x-api-key: $KEY" \
   -H "idempotency-key: $IDEMPOTENCY_KEY" \
@@ -104,7 +109,47 @@ fn a_sample_is_a_command_for_a_shell() {
   -d '{"note":"it'\''s"}'"#
     );
     assert_eq!(
-        page.sample(list),
+        page.curl(list),
         "curl -sS \"$API/v1/accounts/${CVU}/holds\" \\\n  -H \"x-api-key: $KEY\""
+    );
+}
+
+#[test]
+fn a_sample_of_a_client_is_a_call_of_its_method() {
+    let mut document = document();
+    let parts = json!([null, 1.5, "a".repeat(60)]);
+    let long = json!({"dry": true, "note": "it's", "parts": parts, "to": {"cvu": "0001001800000212856644"}});
+    let post = &mut document["paths"]["/v1/accounts/{cvu}/holds"]["post"];
+    post["requestBody"]["content"]["application/json"]["example"] = long;
+    let page = Page {
+        document: &document,
+        body: Rendered::default(),
+    };
+    let all = page.operations();
+    let samples = page.all_samples(&all[1]);
+    let (a, [_, python, typescript]) = ("a".repeat(60), samples.as_slice()) else {
+        panic!("{samples:?}")
+    };
+    assert_eq!(
+        python.1,
+        format!(
+            r#"api.create_hold(cvu, idempotency_key=idempotency_key, body=models.Hold.from_dict({{
+  "dry": True,
+  "note": "it's",
+  "parts": [None, 1.5, "{a}"],
+  "to": {{"cvu": "0001001800000212856644"}},
+}}))"#
+        )
+    );
+    assert_eq!(
+        typescript.1,
+        format!(
+            r#"await api.createHold({{ cvu, idempotencyKey, body: {{
+  dry: true,
+  note: "it's",
+  parts: [null, 1.5, "{a}"],
+  to: {{ cvu: "0001001800000212856644" }},
+}} }});"#
+        )
     );
 }

@@ -3,17 +3,16 @@
 use serde_json::Value;
 
 use super::html::{entries, text};
+use super::literal::LINE_MAX;
 use super::{Operation, Page};
 
-/// How long a body may be to stay on one line, in characters.
-const LINE_MAX: usize = 80;
 /// The headers of keys, and the variables that the documents use for them.
 const KEYS: [(&str, &str); 2] = [("x-api-key", "KEY"), ("x-admin-key", "ADMIN_KEY")];
 const JSON: &str = "application/json";
 
 impl<'a> Page<'a> {
     /// The sample of an operation: what it requires, and its example of a body.
-    pub(super) fn sample(&self, it: &Operation<'a>) -> String {
+    pub(super) fn curl(&self, it: &Operation<'a>) -> String {
         let mut url = format!("$API{}", variables(it.path));
         let body = it.content.get("requestBody").map(|body| self.found(body));
         let mut parts = Vec::new();
@@ -60,7 +59,7 @@ impl<'a> Page<'a> {
     }
 
     /// The headers of the credentials that an operation needs.
-    fn credentials(&self, it: &Operation<'a>) -> Vec<&'a str> {
+    pub(super) fn credentials(&self, it: &Operation<'a>) -> Vec<&'a str> {
         let own = it.content.get("security");
         let needed = own.or_else(|| self.document.get("security"));
         // Any one of them is enough.
@@ -83,7 +82,7 @@ fn variables(path: &str) -> String {
 }
 
 /// The variable of a parameter: `holdId` is `HOLD_ID`.
-fn variable(name: &str) -> String {
+pub(super) fn variable(name: &str) -> String {
     let mut variable = String::with_capacity(name.len() + 4);
     let mut after_small = false;
     for c in name.chars() {
