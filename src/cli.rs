@@ -1,16 +1,13 @@
 //! The command line: one binary for the service, its sandbox bank, and the operator's commands.
-//!
-//! Exit codes: 0 done; 1 it failed (a supervisor may try again), or a verification found
-//! differences; 2 wrong usage or settings; 3 the store refuses to open, and trying again will not
-//! help (the message says what to do); 4 another process took the log; 5 (of `caudal status`) a person is needed on the next
-//! working day.
 
 mod audit;
 mod backup;
 mod dev;
 mod evidence;
+mod exit_codes;
 mod health;
 mod listen;
+mod manual;
 mod operations;
 mod process;
 mod progress;
@@ -83,7 +80,10 @@ enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Write the manual pages, one for each command
+    /// Print the exit codes of all commands, what each means, and what to do
+    #[command(long_about = exit_codes::help())]
+    ExitCodes,
+    /// Write the manual pages: one for each command, and the documents for operators
     Man {
         /// The folder that gets them
         #[arg(value_name = "DIR")]
@@ -165,7 +165,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Realm(command) => realm::run(*command),
         Command::Openapi { catalogue } => openapi(catalogue),
         Command::Completions { shell } => shell::completions(shell),
-        Command::Man { folder } => shell::manual(&folder),
+        Command::ExitCodes => terminal::say(&exit_codes::list()),
+        Command::Man { folder } => shell::write_manual(&folder),
         Command::Bench(args) => bench(&args),
     };
     let code = match done {

@@ -5,11 +5,15 @@
 use std::fs;
 use std::path::Path;
 
+use caudal_http::pages::documents;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::terminal::say;
-use super::{Cli, Exit};
+use super::{Cli, Exit, manual};
+
+/// The documents that are pages of the manual.
+const MANUAL: [&str; 3] = ["operations", "operating", "alerts"];
 
 /// Prints the script with which a shell completes the command line.
 ///
@@ -23,12 +27,18 @@ pub(super) fn completions(shell: Shell) -> Result<(), Exit> {
     say(String::from_utf8_lossy(&script).trim_end())
 }
 
-/// Writes a page for each command into a folder, which is created if it is missing: `caudal.1`, `caudal-serve.1`, ….
+/// Writes the manual into a folder, which is created if it is missing: a page for each command (`caudal.1`,
+/// `caudal-serve.1`, …), and the documents for operators (`caudal-operations.7`, …).
 ///
 /// # Errors
 /// When the folder or a page cannot be written.
-pub(super) fn manual(folder: &Path) -> Result<(), Exit> {
+pub(super) fn write_manual(folder: &Path) -> Result<(), Exit> {
     let failed = |why| Exit::failed(format!("{}: {why}", folder.display()));
     fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)
+    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+    for document in documents().filter(|it| MANUAL.contains(&it.path)) {
+        let file = folder.join(format!("caudal-{}.7", document.path));
+        fs::write(file, manual::page(document)).map_err(failed)?;
+    }
+    Ok(())
 }

@@ -28,8 +28,27 @@ fn every_command_has_a_page_of_the_manual() {
         let page = fs::read_to_string(pages.join(format!("caudal-{name}.1"))).unwrap();
         assert!(page.contains(&format!(".TH caudal-{name} 1")), "{page}");
     }
+    for name in ["operations", "operating", "alerts"] {
+        let page = fs::read_to_string(pages.join(format!("caudal-{name}.7"))).unwrap();
+        assert!(page.contains(&format!(".TH caudal-{name} 7")), "{page}");
+    }
     let serve = fs::read_to_string(pages.join("caudal-serve.1")).unwrap();
     assert!(serve.contains("CAUDAL_CONFIG"), "{serve}");
+}
+
+#[test]
+fn the_help_explains_the_exit_codes() {
+    for arguments in [&["help", "exit-codes"][..], &["exit-codes"]] {
+        let (code, text, why) = said(&caudal(arguments).output().unwrap());
+        assert_eq!(code, Some(0), "{why}");
+        for known in [
+            "1  The command failed",
+            "3  The store refuses",
+            "4  Another node",
+        ] {
+            assert!(text.contains(known), "{text}");
+        }
+    }
 }
 
 #[test]
