@@ -170,7 +170,11 @@ fn each_alert_has_its_lines_and_each_of_these_its_alert() {
         .collect();
     assert_eq!(alerts, headings);
     for alert in alerts {
-        let place = format!("docs/alerts.md#{}", alert.to_lowercase());
-        assert!(RULES.contains(&format!("runbook: \"{place}\"")), "{alert}");
+        let place = format!("/docs/alerts#{}", alert.to_lowercase());
+        let url = ["{{ $externalLabels.docs_url }}", &place].concat();
+        assert!(
+            RULES.contains(&format!("runbook_url: \"{url}\"")),
+            "{alert}"
+        );
     }
 }
