@@ -6,6 +6,7 @@ mod books;
 pub mod browser;
 mod doors;
 mod downloads;
+mod operations;
 mod pages;
 mod requests;
 mod sessions;

@@ -267,7 +267,11 @@ fn page(status: &Value) -> String {
         ),
         format!(
             "clock     {}",
-            either("clockInDoubt", "in doubt: see caudal clock show", "believed")
+            either(
+                "clockInDoubt",
+                "in doubt: see caudal clock show",
+                "believed"
+            )
         ),
     ]
     .into_iter()

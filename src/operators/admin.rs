@@ -18,6 +18,7 @@ pub(crate) mod changes;
 mod clock;
 mod collector_rules;
 pub(crate) mod disk;
+mod dispatch;
 mod document;
 mod evidence;
 mod fees;
@@ -70,10 +71,12 @@ use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
 
 pub use document::openapi;
+pub(crate) use fees::state as fees_of_account;
 pub use keys::{IssueKey, issue as issue_key};
 pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
 pub use tenants::new_id as new_tenant_id;
+pub(crate) use tenants::{state as tenant_state, state_of_platform};
 pub(crate) use webhooks::{Row as WebhookRow, all as all_webhooks, host};
 
 /// The header that carries the admin key.

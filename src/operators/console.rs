@@ -40,8 +40,10 @@ mod login;
 mod looks;
 mod movements;
 mod node;
+mod operations;
 mod overview;
 mod page_context;
+mod people;
 mod places;
 mod problems;
 mod realms;
@@ -139,6 +141,9 @@ impl Console {
                     .post(webhooks::redeliver),
             )
             .service(get("/node").get(node::page))
+            .service(get("/people").get(people::page))
+            .service(get("/settings-of-platform").get(tenants::platform))
+            .service(get("/operations/{form}").post(operations::act))
             .service(get("/backups").get(backups::page).post(backups::ship))
             .service(get("/audit").get(audit::page))
             .service(get("/approvals").get(approvals::list))

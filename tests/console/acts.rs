@@ -5,14 +5,14 @@ use super::browser::{Browser, credential, order};
 use crate::support::{TestService, Value, canary, json};
 
 /// The audit entries of an action, newest first.
-async fn entries(service: &TestService, action: &str) -> Vec<Value> {
+pub async fn entries(service: &TestService, action: &str) -> Vec<Value> {
     let path = format!("/admin/audit?action={action}");
     let page = service.admin_get(&path).await.is(200);
     page["items"].as_array().unwrap().clone()
 }
 
 /// A browser in which a person with a role is logged in.
-async fn person(service: &TestService, name: &str, role: &str) -> Browser {
+pub async fn person(service: &TestService, name: &str, role: &str) -> Browser {
     let credential = credential(service, name, role).await;
     let mut browser = Browser::new(service);
     let fields = [("key", credential.as_str())];

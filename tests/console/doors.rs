@@ -21,6 +21,11 @@ const ACTS: &[(&str, &str, &[&str])] = &[
     ("/cases/{id}", "/console/cases/trf_1", ACTING),
     ("/deliveries/{id}", "/console/deliveries/dlv_1", ACTING),
     ("/backups", "/console/backups", ACTING),
+    (
+        "/operations/{form}",
+        "/console/operations/resume-webhook?subject=whk_1&back=/console/",
+        ACTING,
+    ),
     ("/approvals/{number}", "/console/approvals/1", &["approver"]),
 ];
 /// The roles that act.

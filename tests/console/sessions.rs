@@ -4,13 +4,15 @@ use super::browser::{Browser, credential, order, token};
 use crate::support::{TestService, json};
 
 /// Every page that can be opened by itself.
-pub const PAGES: [&str; 13] = [
+pub const PAGES: [&str; 15] = [
     "/console/",
     "/console/search",
     "/console/tenants",
     "/console/cases",
     "/console/treasury",
     "/console/banks",
+    "/console/people",
+    "/console/settings-of-platform",
     "/console/reconciliation",
     "/console/webhooks",
     "/console/backups",

@@ -70,6 +70,8 @@ const TAGS: &[&str] = &[
     "main",
     "nav",
     "section",
+    "details",
+    "summary",
     "figure",
     "figcaption",
     "h1",

@@ -78,6 +78,11 @@ pub(super) async fn read(
     Ok(json(StatusCode::OK, &body))
 }
 
+/// The fee schedule of an account, as [`read`] shows it.
+pub(crate) fn state(cvu: caudal_ledger::cvu::Cvu, fees: &[FeeRule]) -> serde_json::Value {
+    changes::state(&ScheduleBody::of(cvu, fees))
+}
+
 /// Sets the whole fee schedule of an account.
 #[utoipa::path(
     put,

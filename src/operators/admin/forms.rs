@@ -1,18 +1,15 @@
 //! The admin API's operations for the console's forms: with the same checks, and with a second person where the
 //! tenant's policy says so. The caller has been admitted and has logged that the operation begins ([`super::people`]).
 
-use actix_web::http::StatusCode;
 use actix_web::web;
-use caudal_http::body::Body;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::words::Refusal;
 use serde_json::Value;
 
-use super::AdminState;
 use super::access::{Acting, OPERATIONS};
 use super::approvals::voting;
-use super::cases::deciding;
 use super::people::Operator;
+use super::{AdminState, dispatch};
 
 fn acting(
     operator: &Operator,
@@ -33,20 +30,19 @@ fn acting(
     })
 }
 
-/// Decides a case as the body of `decideCase` says; returns whether the decision now waits for a second person.
+/// Carries out an operation of the admin API; returns its answer, with status 202 if it now waits for a second person.
 ///
 /// # Errors
 /// Those of the operation.
-pub(crate) async fn decide_case(
-    admin_state: &AdminState,
+pub(crate) async fn run(
+    admin_state: &web::Data<AdminState>,
     operator: &Operator,
-    id: &str,
+    (id, subject): (&str, &str),
     reason: &str,
     body: &str,
-) -> Result<bool, ApiError> {
-    let acting = acting(operator, "decideCase", id, reason, body)?;
-    let answer = deciding::decided(admin_state, id, &acting, Body::parse(body.as_bytes())?).await?;
-    Ok(answer.status() == StatusCode::ACCEPTED)
+) -> HandlerResult {
+    let acting = acting(operator, id, subject, reason, body)?;
+    dispatch::run(admin_state, acting).await
 }
 
 /// Approves or rejects another person's request, by its number; returns the answer of the approved operation.

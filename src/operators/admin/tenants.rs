@@ -13,6 +13,7 @@ use caudal_http::respond::json;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::four_eyes::{raises, raises_total};
 use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Tenant};
+use serde_json::Value;
 
 use super::access::{Acting, CreatedSubject};
 use super::approvals::{self, ApprovalBody};
@@ -230,6 +231,20 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
 pub(super) async fn platform(admin_state: web::Data<AdminState>) -> HttpResponse {
     let platform = admin_state.app.engine.platform();
     json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
+}
+
+/// A tenant, as [`read`] shows it.
+///
+/// # Errors
+/// When there is none with this id.
+pub(crate) fn state(app: &AppState, id: &str) -> Result<Value, ApiError> {
+    let platform = app.engine.platform();
+    Ok(changes::state(&TenantBody::of(app, platform.tenant(id)?)))
+}
+
+/// What the platform sets, as [`platform`] shows it.
+pub(crate) fn state_of_platform(app: &AppState) -> Value {
+    changes::state(&PlatformBody::from(app.engine.platform().as_ref()))
 }
 
 /// Changes the limits and fees of tenants that set none; what is not sent stays.

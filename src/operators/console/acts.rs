@@ -32,6 +32,8 @@ pub(super) struct AuditedAct<'a> {
 pub(super) enum ActOutcome {
     /// It was done, and these fields changed.
     Done(Vec<FieldChange>),
+    /// It was done, and made this subject.
+    Made(String),
     /// It waits for a second person's approval.
     Asked,
 }
@@ -138,7 +140,9 @@ impl SubmittedForm {
         let done = work.await;
         let outcome = of.and_then(|of| match &done {
             Ok(ActOutcome::Asked) => None,
-            Ok(ActOutcome::Done(_)) => Some(AuditOutcome::Done { of, status: DONE }),
+            Ok(ActOutcome::Done(_) | ActOutcome::Made(_)) => {
+                Some(AuditOutcome::Done { of, status: DONE })
+            }
             // It may have been done, so the entry that it began stays alone.
             Err(why) if why.is_unknown() => None,
             Err(why) => Some(AuditOutcome::Failed {
@@ -148,10 +152,17 @@ impl SubmittedForm {
         });
         let changes = match &done {
             Ok(ActOutcome::Done(changes)) => changes.clone(),
-            Ok(ActOutcome::Asked) | Err(_) => Vec::new(),
+            Ok(ActOutcome::Made(_) | ActOutcome::Asked) | Err(_) => Vec::new(),
+        };
+        let ended = AuditedAct {
+            subject: match &done {
+                Ok(ActOutcome::Made(subject)) => subject,
+                Ok(ActOutcome::Done(_) | ActOutcome::Asked) | Err(_) => act.subject,
+            },
+            ..act
         };
         if let Some(outcome) = outcome
-            && let Err(why) = self.context.note(&act, &reason, outcome, changes).await
+            && let Err(why) = self.context.note(&ended, &reason, outcome, changes).await
         {
             let action = act.action;
             tracing::error!(%why, action, "the outcome could not be written to the audit log");

@@ -25,7 +25,7 @@ const ACTION: &str = "openPage";
 /// The action of the entries of files.
 const DOWNLOAD: &str = "downloadList";
 /// The pages that show no person: those about the service, its tenants and their webhooks, and sums.
-const NO_PERSONS: [&str; 16] = [
+const NO_PERSONS: [&str; 18] = [
     "/console/",
     "/console/live",
     "/console/parts/equation",
@@ -41,6 +41,8 @@ const NO_PERSONS: [&str; 16] = [
     "/console/webhooks/{id}",
     "/console/deliveries/{id}",
     "/console/node",
+    "/console/people",
+    "/console/settings-of-platform",
     "/console/backups",
 ];
 

@@ -1,7 +1,9 @@
 //! The nodes of the log: which one owns it, and how far the others are. Every node shows it.
 
 use actix_web::HttpResponse;
+use serde_json::Value;
 
+use super::operations::{OperationForm, of_subjects};
 use super::page_context::PageContext;
 use super::problems::needed;
 use super::view::{Block, Cell, Page, Part, Table, Tone};
@@ -73,5 +75,14 @@ fn made(context: &PageContext, observed: &Observed) -> Page {
     };
     let table = Table::new(locale, Word::Nodes, Word::NothingHere, &columns);
     blocks.push(Block::Table(table.with(found.nodes.iter().map(row))));
+    let others = found
+        .nodes
+        .iter()
+        .filter(|node| node.present && node.name != *name);
+    let others: Vec<String> = others.map(|node| node.name.clone()).collect();
+    if found.owns && !others.is_empty() {
+        let which = OperationForm::HandOver;
+        blocks.extend(of_subjects(context, which, "", &Value::Null, others));
+    }
     context.page(Part::Node, context.say(Word::Nodes), blocks)
 }

@@ -3,8 +3,10 @@
 
 use actix_web::HttpResponse;
 use caudal_http::errors::ApiError;
+use serde_json::Value;
 
 use super::figures::tiles;
+use super::operations::{OperationForm, form};
 use super::page_context::PageContext;
 use super::problems::needed;
 use super::view::{Block, Cell, Live, Page, Part, ROWS, Table};
@@ -28,8 +30,10 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
         .zip(1..)
         .map(|(word, series)| (context.say(word), series));
     let observed = Observed::now(&context.admin_state).await;
-    let blocks = vec![
-        needed(context, &observed),
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.push(needed(context, &observed));
+    blocks.extend(remedies(context));
+    blocks.extend([
         Block::Later {
             part: "/console/parts/equation".to_owned(),
             waiting: context.say(Word::AskingBank),
@@ -42,8 +46,18 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
             charts: charts.collect(),
             past: format!("[{}]", points.join(",")),
         }),
-    ];
+    ]);
     Ok(context.page(Part::Overview, context.say(Word::Overview), blocks))
+}
+
+/// The forms that end what stops the whole service: a clock in doubt, and what is held since a restore.
+fn remedies(context: &PageContext) -> impl Iterator<Item = Block> {
+    let doubt = context.engine().lifecycle().clock_doubt().is_some();
+    let clock = doubt.then_some(OperationForm::ConfirmClock);
+    let held = context.admin_state.outgoing.is_held();
+    let outgoing = held.then_some(OperationForm::ReleaseOutgoing);
+    let forms = clock.into_iter().chain(outgoing);
+    forms.filter_map(|which| form(context, which, "", &Value::Null))
 }
 
 /// The waiting cases, realm by realm; realms without any are left out.

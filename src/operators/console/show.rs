@@ -214,7 +214,9 @@ impl PageContext {
             | Part::Webhooks
             | Part::Node
             | Part::Backups
-            | Part::Audit => None,
+            | Part::Audit
+            | Part::People
+            | Part::Settings => None,
         };
         let count = count.filter(|count| *count > 0);
         count.map_or_else(String::new, |count| self.locale().count(count).text)

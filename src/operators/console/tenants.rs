@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpResponse, web};
 use caudal_http::errors::ApiError;
-use caudal_ledger::limits::LimitKind;
+use caudal_ledger::limits::{LimitKind, Limits};
 use caudal_ledger::tenants::{ApiKey, Mode, Tenant};
+use serde_json::Value;
 
 use super::lists::cut;
+use super::operations::{OperationForm, form, of_subjects};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Page, Part, Table, Tone};
 use super::words::Word;
+use crate::admin::{state_of_platform, tenant_state};
 
 /// Lists the tenants.
 pub(super) async fn list(context: PageContext) -> HttpResponse {
@@ -76,12 +79,17 @@ async fn tenant(context: &PageContext, id: &str) -> Result<Page, ApiError> {
             locale.is(found.policy.relaxed_test_cuit, Tone::Quiet),
         ),
     ];
-    let blocks = vec![
+    let now = context.engine().now();
+    let working = keys.iter().filter(|key| key.works_at(now));
+    let working: Vec<String> = working.map(|key| key.id.clone()).collect();
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.extend([
         Block::Table(realms(context, found)),
         Block::Facts(context.say(Word::Tenant).to_owned(), facts),
-        Block::Table(limits(context, found)),
+        Block::Table(limits(context, &found.limits)),
         Block::Table(shown_keys(context, keys)),
-    ];
+    ]);
+    blocks.extend(forms(context, id, working)?);
     let above = vec![(
         context.say(Word::Tenants).to_owned(),
         "/console/tenants".to_owned(),
@@ -89,6 +97,44 @@ async fn tenant(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     Ok(context
         .page(Part::Tenants, &found.name, blocks)
         .below(above))
+}
+
+/// What operators do about a tenant and its keys.
+fn forms(context: &PageContext, id: &str, working: Vec<String>) -> Result<Vec<Block>, ApiError> {
+    let current = tenant_state(&context.admin_state.app, id)?;
+    let mut forms: Vec<Option<Block>> =
+        vec![form(context, OperationForm::IssueKey, id, &Value::Null)];
+    if !working.is_empty() {
+        let of_keys = [OperationForm::RotateKey, OperationForm::RevokeKey];
+        let of_keys =
+            of_keys.map(|which| of_subjects(context, which, "", &Value::Null, working.clone()));
+        forms.extend(of_keys);
+    }
+    let of_tenant = [
+        OperationForm::TenantLimits,
+        OperationForm::TenantFees,
+        OperationForm::TenantPolicy,
+    ];
+    forms.extend(of_tenant.map(|which| form(context, which, id, &current)));
+    Ok(forms.into_iter().flatten().collect())
+}
+
+/// Shows what the platform sets for tenants that set nothing.
+pub(super) async fn platform(context: PageContext) -> HttpResponse {
+    context
+        .answer((), async |context: &PageContext, ()| Ok(set(context)))
+        .await
+}
+
+fn set(context: &PageContext) -> Page {
+    let current = state_of_platform(&context.admin_state.app);
+    let platform = context.engine().platform();
+    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
+    blocks.push(Block::Table(limits(context, &platform.limits)));
+    let both = [OperationForm::PlatformLimits, OperationForm::PlatformFees];
+    let both = both.into_iter();
+    blocks.extend(both.filter_map(|which| form(context, which, "", &current)));
+    context.page(Part::Settings, context.say(Word::Settings), blocks)
 }
 
 /// The two realms with links to the contents of each.
@@ -129,8 +175,8 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
     Table::new(context.locale(), Word::Realms, Word::NoTenants, &columns).with(rows)
 }
 
-fn limits(context: &PageContext, tenant: &Tenant) -> Table {
-    let (locale, limits) = (context.locale(), &tenant.limits);
+fn limits(context: &PageContext, limits: &Limits) -> Table {
+    let locale = context.locale();
     let columns = [(Word::Limit, false), (Word::Value, true)];
     let kinds = LimitKind::ALL.into_iter();
     let kinds = kinds.filter(|kind| kind.is_always_shown() || limits.get(*kind).is_some());

@@ -165,6 +165,13 @@ impl Field {
         }
     }
 
+    /// Makes the field required.
+    #[must_use]
+    pub(super) const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
     /// Makes the field optional, with an initial value.
     #[must_use]
     pub(super) fn maybe(mut self, value: impl Into<String>) -> Self {
@@ -228,6 +235,8 @@ pub(super) enum Block {
     Table(Table),
     /// A form.
     Form(Form),
+    /// A form that is folded until it is wanted.
+    Folded(Form),
     /// Text as it is: a request to the bank, or its answer.
     Text(String, String),
     /// Links to other pages about the same thing.
@@ -270,6 +279,10 @@ pub(super) enum Part {
     Backups,
     /// Who did what.
     Audit,
+    /// The people who run the service.
+    People,
+    /// What the platform sets for tenants that set nothing.
+    Settings,
 }
 
 /// An entry of the navigation: the part, its address and its name.
@@ -303,6 +316,11 @@ impl Part {
             &[
                 (Self::Tenants, "/console/tenants", Word::Tenants),
                 (Self::Webhooks, "/console/webhooks", Word::Webhooks),
+                (
+                    Self::Settings,
+                    "/console/settings-of-platform",
+                    Word::Settings,
+                ),
             ],
         ),
         (
@@ -316,6 +334,7 @@ impl Part {
             Some(Word::GroupPeople),
             &[
                 (Self::Approvals, "/console/approvals", Word::Approvals),
+                (Self::People, "/console/people", Word::People),
                 (Self::Audit, "/console/audit", Word::Audit),
             ],
         ),

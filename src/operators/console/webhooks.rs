@@ -11,8 +11,10 @@ use caudal_http::errors::ApiError;
 use caudal_ledger::deliveries::Ending;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::WebhookId;
+use serde_json::Value;
 
 use super::lists::{asked_page, cut, whole};
+use super::operations::{OperationForm, form};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::words::Word;
@@ -91,8 +93,13 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         .deliveries(id.realm, id.number, ending, page)
         .await?;
     let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.push(known(context, &place, webhook(id.realm, &view)));
-    blocks.push(Block::Form(form(context)));
+    let shown = webhook(id.realm, &view);
+    let resumes = (shown.status != "active")
+        .then(|| form(context, OperationForm::ResumeWebhook, text, &Value::Null))
+        .flatten();
+    blocks.push(known(context, &place, shown));
+    blocks.extend(resumes);
+    blocks.push(Block::Form(filter(context)));
     let table = table(context, id, &found.items);
     blocks.push(Block::Table(whole(context, table, &found)));
     let above = vec![(
@@ -168,7 +175,7 @@ fn table(context: &PageContext, id: WebhookId, found: &[DeliveryView]) -> Table 
     Table::new(locale, Word::Deliveries, Word::NoDeliveries, &columns).with(rows)
 }
 
-fn form(context: &PageContext) -> Form {
+fn filter(context: &PageContext) -> Form {
     let locale = context.locale();
     let any = [(String::new(), context.say(Word::Any).to_owned())];
     let known = ENDINGS.map(|(word, _)| (word.to_owned(), locale.state(word).text));

@@ -358,6 +358,40 @@ texts! {
     Forced = "Forzada", "Forced";
     CreditTo = "CVU que recibe (solo al acreditar)", "CVU that receives (for a credit alone)";
 
+    // Operations.
+    IssueKey = "Emitir una clave", "Issue a key";
+    RotateKey = "Reemplazar una clave", "Replace a key";
+    RevokeKey = "Revocar una clave", "Revoke a key";
+    ChangeLimits = "Cambiar los límites", "Change the limits";
+    ChangePolicy = "Cambiar la política", "Change the policy";
+    ChangeFees = "Cambiar las comisiones", "Change the fees";
+    AddPerson = "Agregar una persona", "Add a person";
+    ChangeRole = "Cambiar el rol", "Change a role";
+    RotatePerson = "Reemplazar una credencial", "Replace a credential";
+    RevokePerson = "Revocar una credencial", "Revoke a credential";
+    ResumeWebhook = "Reanudar el webhook", "Resume the webhook";
+    ReleaseOutgoing = "Liberar lo retenido", "Release what is held";
+    ConfirmClock = "Confirmar el reloj", "Confirm the clock";
+    HandOver = "Entregar el registro", "Hand over the log";
+    ScopesOrAll = "Permisos, con comas (todos si queda vacío)", "Scopes, with commas (all if empty)";
+    NetworksOrAll = "Redes, con comas (todas si queda vacío)", "Networks, with commas (all if empty)";
+    ExpiresOn = "Vence el día (nunca si queda vacío)", "Expires on (never if empty)";
+    OverlapSeconds = "La anterior vale aún (segundos; un día si queda vacío)",
+        "The old one works for (seconds; a day if empty)";
+    FourEyesAbove = "Dos personas para decisiones desde (vacío: nunca)",
+        "Two people for decisions above (empty: never)";
+    FourEyesRaises = "Dos personas para subir límites", "Two people to raise limits";
+    FeesAsLines = "Un renglón por comisión: voucherTypeCode=…, percentage=…, charge=true",
+        "A line for each fee: voucherTypeCode=…, percentage=…, charge=true";
+    NameInAudit = "Nombre en el registro de auditoría: minúsculas, dígitos y . _ - @",
+        "Name in the audit log: small letters, digits and . _ - @";
+    Person = "Persona", "Person";
+    People = "Personas", "People";
+    NoPeople = "Todavía no hay personas: agregue una.", "There are no people yet: add one.";
+    IssuedAt = "Credencial emitida", "Credential issued";
+    Settings = "Valores de la plataforma", "Platform settings";
+    GoBack = "Volver", "Back";
+
     // Banks.
     Banks = "Bancos", "Banks";
     Responds = "Responde", "Responds";

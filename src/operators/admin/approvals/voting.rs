@@ -5,7 +5,6 @@ use actix_web::http::StatusCode;
 use actix_web::{ResponseError as _, web};
 use caudal_actors::failure::Failure;
 use caudal_http::AppState;
-use caudal_http::body::Body;
 use caudal_http::current;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
@@ -20,7 +19,7 @@ use super::{ApprovalBody, ApprovalInPath, entry, numbered};
 use crate::admin::access::{Acting, CreatedSubject, OPERATIONS};
 use crate::admin::changes::Changed;
 use crate::admin::people::{AuditOutcome, Operator, Power};
-use crate::admin::{AdminState, cases, keys, tenants};
+use crate::admin::{AdminState, dispatch};
 
 /// The largest answer of an executed operation that is shown, in bytes.
 const ANSWER_MAX: usize = 256 << 10;
@@ -231,7 +230,7 @@ fn together(asked: &str, approved: &str) -> String {
 
 /// Runs an approved operation in the name of both the person who asked and the approver.
 async fn perform(
-    admin_state: &AdminState,
+    admin_state: &web::Data<AdminState>,
     proposal: &Proposal,
     second: SecondPerson,
     begun: u64,
@@ -250,18 +249,5 @@ async fn perform(
         second: Some(second),
         entry: begun,
     };
-    let sent = Body::parse(proposal.body.as_bytes())?;
-    let about = proposal.subject.as_str();
-    match proposal.action.as_str() {
-        "changeTenant" => tenants::changed(admin_state, about, &acting, sent).await,
-        "issueKey" => keys::issued(admin_state, about, &acting, sent).await,
-        "rotateKey" => keys::rotated(admin_state, about, &acting, sent).await,
-        "changePlatform" => tenants::set(admin_state, &acting, sent).await,
-        "decideCase" => cases::deciding::decided(admin_state, about, &acting, sent).await,
-        "decideTransfer" => {
-            cases::deciding::transfer_decided(admin_state, about, &acting, sent).await
-        }
-        // No other operation asks for approval.
-        _ => Err(Failure::Bug.into()),
-    }
+    dispatch::run(admin_state, acting).await
 }

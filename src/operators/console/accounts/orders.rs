@@ -12,12 +12,13 @@ use caudal_ledger::accounts::{Account, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::people::audit::REASON_MAX;
 
 use super::super::acts::{ActOutcome, AuditedAct};
+use super::super::operations::{self, OperationForm};
 use super::super::page_context::{PageContext, SubmittedForm, TenantRealm};
 use super::super::places::found;
 use super::super::view::{Block, Field, Form, Takes};
 use super::super::words::Word;
-use crate::admin::accounts;
 use crate::admin::people::Power;
+use crate::admin::{accounts, fees_of_account};
 
 /// The forms that make sense for the account's state.
 pub(super) fn forms(context: &PageContext, key: &str, account: &Account) -> Vec<Block> {
@@ -54,6 +55,11 @@ pub(super) fn forms(context: &PageContext, key: &str, account: &Account) -> Vec<
         Status::Registered | Status::Closed | Status::Void => {}
     }
     blocks.push(form(Word::SendAway, "passivate", vec![reason()], false));
+    if let Some(cvu) = account.cvu {
+        let fees = fees_of_account(cvu, &account.fees);
+        let which = OperationForm::AccountFees;
+        blocks.extend(operations::form(context, which, &cvu.to_string(), &fees));
+    }
     blocks
 }
 

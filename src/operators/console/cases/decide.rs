@@ -1,5 +1,6 @@
 //! The decision about a case: its form, and its handling.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::TransferView;
 use caudal_http::errors::ApiError;
@@ -13,7 +14,7 @@ use super::super::page_context::{PageContext, SubmittedForm};
 use super::super::show::seen;
 use super::super::view::{Block, Field, Form, Takes};
 use super::super::words::Word;
-use crate::admin::forms::decide_case;
+use crate::admin::forms::run;
 use crate::admin::people::Power;
 
 /// The longest reference of the bank, in characters.
@@ -143,7 +144,9 @@ pub(crate) async fn decide(sent: SubmittedForm, path: web::Path<String>) -> Http
         .does_or_asks(act, Box::pin(decided(&sent, &path, &body)))
         .await
     {
-        Ok(ActOutcome::Done(_)) => sent.context.done(&format!("/console/cases/{path}")),
+        Ok(ActOutcome::Done(_) | ActOutcome::Made(_)) => {
+            sent.context.done(&format!("/console/cases/{path}"))
+        }
         Ok(ActOutcome::Asked) => seen("/console/approvals"),
         Err(why) => sent.context.show(Err(why)),
     }
@@ -168,8 +171,9 @@ fn body(sent: &SubmittedForm) -> String {
 async fn decided(sent: &SubmittedForm, id: &str, body: &str) -> Result<ActOutcome, ApiError> {
     let (context, reason) = (&sent.context, sent.reason()?);
     let who = &context.session.who;
-    let asked = decide_case(&context.admin_state, who, id, &reason, body).await?;
-    Ok(if asked {
+    let operation = ("decideCase", id);
+    let answer = run(&context.admin_state, who, operation, &reason, body).await?;
+    Ok(if answer.status() == StatusCode::ACCEPTED {
         ActOutcome::Asked
     } else {
         ActOutcome::Done(Vec::new())
