@@ -105,6 +105,9 @@ function pages({ first, sent, hook, voucher, cases, request }) {
     positions: `${realm}/positions`,
     cases: "/console/cases",
     treasury: "/console/treasury",
+    banks: "/console/banks",
+    people: "/console/people",
+    settings: "/console/settings-of-platform",
     reconciliation: "/console/reconciliation",
     "reconciliation-day": `${realm}/reconciliation`,
     "collector-day": `${realm}/collector`,
@@ -176,11 +179,14 @@ async function act(page, { first, sent }) {
   await page.keyboard.type(first);
   await page.keyboard.press("Enter");
   await page.waitForURL(new RegExp(`/console/accounts/${first}$`));
+  const unfold = (act) => page.locator(`details:has(form[action$="what=${act}"]) summary`).click();
+  await unfold("suspend");
   const suspend = page.locator(`form[action$="what=suspend"]`);
   await suspend.locator("textarea").fill(`pedido del banco ${HOSTILE}`);
   await suspend.locator("button").click();
   await page.waitForURL(/done=1/);
   if (!(await page.locator(`form[action$="what=reactivate"]`).count())) say("the account was not suspended");
+  await unfold("reactivate");
   const again = page.locator(`form[action$="what=reactivate"]`);
   await again.locator("textarea").fill("resuelto");
   await again.locator("button").click();

@@ -41,7 +41,6 @@ pub(super) fn tiles(context: &PageContext) -> Vec<Tile> {
             locale.count(point.flush),
             place(Word::LastFlush, locale.count(stats.last_flush_us).text),
         ),
-        tile(Word::GroupSize, locale.tenths(point.group), String::new()),
         tile(
             Word::QueuedCommits,
             locale.count(stats.queued),

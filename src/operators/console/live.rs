@@ -47,8 +47,6 @@ pub(super) struct Point {
     pub commits: u64,
     /// The mean duration of a flush, in microseconds.
     pub flush: u64,
-    /// The mean number of commits in a flush, in tenths.
-    pub group: u64,
     /// Commits that were waiting at its end.
     pub queued: u64,
     /// Requests of clients that were answered, in tenths per second.
@@ -90,7 +88,6 @@ impl Sample {
             at: self.at,
             commits: mean(times(commits, 10_000), millis),
             flush: mean(flush, flushes),
-            group: mean(times(commits, 10), flushes),
             queued: self.queued,
             requests: mean(
                 times(self.requests.since(&before.requests).sum(), 10_000),
@@ -271,7 +268,6 @@ mod tests {
         pulse.take(sample(14, 105, 12));
         let texts: Vec<_> = pulse.points().iter().map(Point::json).collect();
         assert_eq!(texts, ["[12,2.5,300,7]", "[14,0.0,0,7]"]);
-        assert_eq!(pulse.points()[0].group, 25);
         assert_eq!(pulse.last(), pulse.points()[1]);
         for second in 0..2000 {
             pulse.take(sample(second, 0, 0));

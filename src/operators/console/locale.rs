@@ -6,9 +6,11 @@ use std::fmt::Display;
 
 use std::time::Duration;
 
+use caudal_http::bodies::nombres;
 use caudal_http::current::Language;
 use caudal_ledger::limits::Quantity;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::voucher_types::TypeCode;
 
 use super::cells::{Cell, CellKind, Tone};
 use super::words::{Word, state};
@@ -121,6 +123,14 @@ impl Locale {
     /// The name of a state; empty for an unknown word.
     pub(super) fn named(self, word: &str) -> &'static str {
         state(word, self.0).map_or("", |(_, text)| text)
+    }
+
+    /// The name of a voucher type: in this language if it is the system's, as its tenant gave it otherwise.
+    pub(super) fn type_name(self, code: impl Display, given: &str) -> String {
+        match (self.0, TypeCode::parse(&code.to_string())) {
+            (Language::Spanish, Ok(code)) => nombres::of_type(&code, given),
+            (Language::Spanish | Language::English, _) => given.to_owned(),
+        }
     }
 
     /// Yes or no, where yes is good.

@@ -54,7 +54,7 @@ pub(super) fn table(
             locale
                 .count(body.sequence)
                 .to(format!("/console/vouchers/{}", body.id)),
-            Cell::text(body.voucher_type_name),
+            Cell::text(locale.type_name(&body.voucher_type_code, &body.voucher_type_name)),
             locale.state(body.ledger_type),
             locale.money(body.amount),
             locale.money(body.available_after),
@@ -209,7 +209,8 @@ fn facts(context: &PageContext, body: &VoucherBody) -> Vec<(&'static str, Cell)>
         None => Cell::code(&body.reference_id),
     };
     let account = format!("/console/accounts/{}", body.cvu);
-    let kind = format!("{} ({})", body.voucher_type_name, body.voucher_type_code);
+    let name = locale.type_name(&body.voucher_type_code, &body.voucher_type_name);
+    let kind = format!("{name} ({})", body.voucher_type_code);
     vec![
         (say(Word::Id), Cell::code(&body.id)),
         (say(Word::At), locale.time_of(&body.created_at)),

@@ -237,6 +237,10 @@ pub(super) enum Block {
     Form(Form),
     /// A form that is folded until it is wanted.
     Folded(Form),
+    /// The beginning of blocks that are folded together until they are wanted, with their name.
+    FoldBegins(&'static str),
+    /// Their end.
+    FoldEnds,
     /// Text as it is: a request to the bank, or its answer.
     Text(String, String),
     /// Links to other pages about the same thing.

@@ -102,7 +102,6 @@ texts! {
     LastCommit = "Última confirmación", "Last commit";
     FlushMicros = "Escritura media (µs)", "Mean flush (µs)";
     LastFlush = "Última escritura (µs)", "Last flush (µs)";
-    GroupSize = "Tamaño de grupo", "Group size";
     QueuedCommits = "Confirmaciones en espera", "Commits waiting";
     IndexLag = "Atraso del índice", "Index lag";
     Residents = "Cuentas en memoria", "Accounts in memory";
@@ -208,20 +207,20 @@ texts! {
     Email = "Correo", "E-mail";
     Phone = "Teléfono", "Phone";
     Enabled = "Habilitada", "Enabled";
-    WaitsForBank = "Espera al banco", "Waits for the bank";
+    WaitsForBank = "Espera al banco", "Waiting for the bank";
     Suspended = "Suspendida por", "Suspended for";
     SuspendedAt = "Suspendida desde", "Suspended since";
     Metadata = "Datos del PSP", "Tenant's data";
     Available = "Disponible", "Available";
     Held = "Retenido", "Held";
     Total = "Total", "Total";
-    BalanceAt = "Balance a un momento", "Balance at an instant";
+    BalanceAt = "Saldo a un momento", "Balance at an instant";
     DayOrInstant = "Día (AAAA-MM-DD, al cierre) o momento (RFC 3339)",
         "Day (YYYY-MM-DD, at its end) or instant (RFC 3339)";
     LastMovement = "Último movimiento", "Last movement";
     Limits = "Límites", "Limits";
     Limit = "Límite", "Limit";
-    Source = "Lo fija", "Set by";
+    Source = "Origen", "Set by";
     Used = "Usado", "Used";
     Left = "Queda", "Left";
     MaxPerTransaction = "Máximo por operación", "Per transaction";
@@ -242,10 +241,12 @@ texts! {
     Released = "Liberado", "Released";
     Suspend = "Suspender", "Suspend";
     Reactivate = "Reactivar", "Reactivate";
-    SendAway = "Descargar de la memoria", "Send its actor away";
+    SendAway = "Descargar de la memoria", "Unload from memory";
     Cause = "Causa", "Cause";
 
     // The actor of an account, and actors of realms.
+    TechnicalState = "Estado técnico: actor, memoria, disco y llamadas al banco",
+        "Technical state: actor, memory, disk and calls to the bank";
     Actor = "Actor", "Actor";
     Resident = "En memoria", "In memory";
     NotResident = "No está en memoria", "Not in memory";
@@ -295,7 +296,7 @@ texts! {
     CameBack = "Devuelto", "Came back";
     OriginId = "Nuestra referencia", "Our reference";
     BankId = "Id del banco", "Bank's id";
-    CoelsaId = "Id de Coelsa", "Coelsa id";
+    CoelsaId = "Id de COELSA", "COELSA id";
     Rejected = "Rechazo", "Rejection";
     Differs = "Difiere en", "Differs in";
     BankSays = "Lo que dice el banco", "What the bank says";
@@ -417,7 +418,7 @@ texts! {
     Coverage = "Cobertura", "Coverage";
     Covered = "Cubierto", "Covered";
     NotCovered = "Falta dinero", "Not covered";
-    BankSilent = "El banco no responde", "The bank does not say";
+    BankSilent = "El banco no responde", "Bank balance unavailable";
     Terms = "Componentes", "Terms";
     Term = "Componente", "Term";
     MadeOf = "Surge de", "Made of";

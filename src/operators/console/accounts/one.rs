@@ -59,20 +59,19 @@ async fn made(context: &PageContext, key: &str) -> Result<Page, ApiError> {
         blocks.push(statements::form(context, key));
     }
     blocks.push(holder(context, account));
+    blocks.extend(orders::forms(context, key, account));
     blocks.push(Block::Table(limits(context, &view)));
     if account.cvu.is_some() {
         blocks.push(Block::Table(latest(context, &place, target, key).await?));
         blocks.push(Block::Table(holds(context, &place, target).await?));
     }
     blocks.push(Block::Table(events(context, &place, account).await?));
+    let technical = context.say(Word::TechnicalState);
+    blocks.push(Block::FoldBegins(technical));
     blocks.extend(actor(context, &place, account).await?);
-    blocks.extend(orders::forms(context, key, account));
-    let title = account.cvu.map_or_else(
-        || format!("{} {}", context.say(Word::Account), account.number),
-        |cvu| cvu.to_string(),
-    );
+    blocks.push(Block::FoldEnds);
     Ok(context
-        .page(Part::Tenants, title, blocks)
+        .page(Part::Tenants, &account.holder.name, blocks)
         .below(place.above(context.locale())))
 }
 

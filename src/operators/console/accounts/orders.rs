@@ -24,7 +24,7 @@ use crate::admin::{accounts, fees_of_account};
 pub(super) fn forms(context: &PageContext, key: &str, account: &Account) -> Vec<Block> {
     let locale = context.locale();
     let form = |title: Word, act: &str, fields: Vec<Field>, grave: bool| {
-        Block::Form(Form {
+        Block::Folded(Form {
             title: context.say(title).to_owned(),
             action: format!("/console/accounts/{key}/act?what={act}"),
             asks: false,
@@ -39,6 +39,9 @@ pub(super) fn forms(context: &PageContext, key: &str, account: &Account) -> Vec<
     });
     let reason = || Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
     let mut blocks = Vec::new();
+    if !context.session.who.role.may(Power::Act) {
+        return blocks;
+    }
     match account.status {
         Status::Active => blocks.push(form(
             Word::Suspend,

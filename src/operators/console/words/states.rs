@@ -106,7 +106,7 @@ states! {
     "account": Quiet, "La cuenta", "Account";
     "psp": Quiet, "El PSP", "Tenant";
     "platform": Quiet, "La plataforma", "Platform";
-    "none": Quiet, "Nadie", "Nobody";
+    "none": Quiet, "Sin límite", "No limit";
     "fraud": Bad, "Fraude", "Fraud";
     "compliance": Warn, "Cumplimiento", "Compliance";
     "court_order": Warn, "Orden judicial", "Court order";
