@@ -76,7 +76,7 @@ async fn what_has_waited_too_long_is_shown_wherever_people_look() {
     }
     let (code, page, why) = command(&service);
     assert_eq!(code, Some(5), "{page}");
-    let line = "ticket transfer_old     tnt_first (test), 3220001805007351350083, 2, 30.00 pesos, 2026-03-02T12:00:00.000Z; see /docs/alerts#caudaltransferold";
+    let line = "ticket transfer_old     tnt_first (test), 3220001805007351350083, 2, 30.00 pesos, 2026-03-02T12:00:00.000Z, /docs/alerts#caudaltransferold";
     assert!(page.contains(line), "{page}");
     let all = "needs a person on the next working day: case_old, transfer_old, key_ends";
     assert!(why.contains(all), "{why}");

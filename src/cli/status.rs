@@ -98,13 +98,13 @@ fn needs(status: &Value) -> String {
             .chain(known("subject"))
             .chain(known("count"))
             .chain(known("amount").map(|amount| format!("{amount} pesos")))
-            .chain(known("at"));
+            .chain(known("at"))
+            .chain(known("runbook"));
         format!(
-            "\n          {:<6} {:<16} {}; see {}",
+            "\n          {:<6} {:<16} {}",
             shown(it, "severity"),
             shown(it, "code"),
             about.collect::<Vec<_>>().join(", "),
-            shown(it, "runbook")
         )
     };
     let lines: String = problems(status).map(line).collect();
