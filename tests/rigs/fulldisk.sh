@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A disk that is full under a running service, and at a start: reads are answered, writes are refused
-# and say why, what was acknowledged is there afterwards, and with room again all goes on.
+# A disk that fills under a running service, and is full at a start: a ticket, a page and the refusal of writes come in this
+# order and end in the other; reads are answered, what was acknowledged is there afterwards, and with room again all goes on.
 #
-#   tests/rigs/fulldisk.sh             (needs root, for a tmpfs of 1 GiB; ports 8080 to 8082)
+#   tests/rigs/fulldisk.sh             (needs root, for a tmpfs of 2 GiB; ports 8080 to 8082)
 #
 # CAUDAL_BIN names a built `caudal`. Prints `not run: reason` and exits with 77 when it cannot run here.
 set -euo pipefail
@@ -26,7 +26,7 @@ clean() {
     rmdir "$disk" || true
 }
 trap clean EXIT
-mount -t tmpfs -o size=1g tmpfs "$disk" || skip "a tmpfs cannot be mounted"
+mount -t tmpfs -o size=2g tmpfs "$disk" || skip "a tmpfs cannot be mounted"
 api=http://127.0.0.1:8080
 failed=0
 check() { # what it is, what is wanted, what was seen
@@ -57,6 +57,30 @@ cvu=$(call -X POST $api/v1/accounts -H 'idempotency-key: one' \
 posted=0
 for n in $(seq 50); do check "voucher $n with room" 201 "$(credit "before-$n")" | grep -v '^ok' || true; posted=$((posted + 1)); done
 
+# What the status of the service says of the disk, once it is this: by the free room, in MiB, that a file leaves.
+export CAUDAL_ADMIN_KEY
+CAUDAL_ADMIN_KEY=$(field adminKey <"$disk/data/dev.json")
+leave() {
+    local free
+    free=$(df --output=avail -B1M "$disk" | tail -n 1)
+    [ "$free" -le "$1" ] || dd if=/dev/zero of="$disk/fill-$1" bs=1M count=$((free - $1)) 2>/dev/null
+    sleep 1
+}
+disk_problem() {
+    { "$bin" status --admin-url http://127.0.0.1:8081 --json 2>/dev/null || true; } |
+        sed -n 's/.*"code": "\(disk_[a-z_]*\|not_ready\)".*/\1/p' | head -n 1
+}
+"$bin" status --admin-url http://127.0.0.1:8081 >"$disk.status" && code=0 || code=$?
+check "the status with room" "0 " "$code $(disk_problem)"
+leave 900
+"$bin" status --admin-url http://127.0.0.1:8081 >"$disk.status" 2>&1 && code=0 || code=$?
+check "the status below four times the floor" "5 disk_low" "$code $(disk_problem)"
+leave 400
+"$bin" status --admin-url http://127.0.0.1:8081 >"$disk.status" 2>&1 && code=0 || code=$?
+check "the status below twice the floor" "1 disk_nearly_full" "$code $(disk_problem)"
+check "a voucher on a disk that is nearly full" 201 "$(credit nearly)"
+posted=$((posted + 1))
+
 dd if=/dev/zero of="$disk/fill" bs=1M 2>/dev/null || true
 refused=0
 for n in $(seq 2000); do
@@ -67,9 +91,12 @@ check "a voucher on a full disk" 503 "$refused"
 echo "    $(field code <"$disk.body"): $(field message <"$disk.body")"
 check "a balance on a full disk" 200 "$(status "$api/v1/accounts/$cvu/balance")"
 check "what was acknowledged" "\"$posted.00\"" "$(grep -o '"available":"[^"]*"' "$disk.body" | cut -d: -f2)"
-rm "$disk/fill"
+check "the status of a full disk" not_ready "$(disk_problem)"
+rm "$disk"/fill*
 for _ in $(seq 100); do answer=$(credit "room-again"); [ "$answer" = 201 ] && break; sleep 0.1; done
 check "a voucher with room again" 201 "$answer"
+for _ in $(seq 100); do problem=$(disk_problem); [ -z "$problem" ] && break; sleep 0.1; done
+check "the status with room again" "" "$problem"
 posted=$((posted + 1))
 
 kill -9 "$pid"; wait "$pid" 2>/dev/null || true; pid=''
@@ -89,5 +116,5 @@ check "a balance after all" 200 "$(status "$api/v1/accounts/$cvu/balance")"
 check "what was acknowledged" "\"$posted.00\"" "$(grep -o '"available":"[^"]*"' "$disk.body" | cut -d: -f2)"
 kill "$pid"; wait "$pid" || true; pid=''
 if "$bin" verify --data "$disk/data" >"$disk.verify" 2>&1; then echo "ok: verify is clean"; else cat "$disk.verify"; failed=1; fi
-rm -f "$disk.log" "$disk.body" "$disk.verify"
+rm -f "$disk.log" "$disk.body" "$disk.status" "$disk.verify"
 exit $failed
