@@ -112,6 +112,8 @@ mod reconciliation;
 #[cfg(test)]
 mod refilled;
 #[cfg(test)]
+mod rotation;
+#[cfg(test)]
 mod simulations;
 #[cfg(test)]
 mod statements;

@@ -2,7 +2,7 @@
 //! that nobody with a key notices them.
 
 mod crowd;
-mod keys;
+pub mod keys;
 mod pages;
 pub mod process;
 mod readers;

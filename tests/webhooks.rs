@@ -34,7 +34,7 @@ use crate::support::{SOON, Value, json};
 use receiver::Receiver;
 use verifier::{Doubt, NEAR, check};
 
-const PEPPER: &[u8] = b"a pepper of tests";
+const PEPPER: &str = "a pepper of tests";
 const TENANT: &str = "tnt_first";
 const AT: &str = "2026-03-02T15:04:05.678Z";
 
@@ -71,7 +71,7 @@ impl NameLookup for Names {
 }
 
 fn sink_with(reach: AllowedAddresses, limits: AttemptLimits, names: &Arc<Names>) -> HttpSink {
-    let sealer = Sealer::new(PEPPER).unwrap();
+    let sealer = Sealer::new(&PEPPER.into()).unwrap();
     HttpSink::with(reach, sealer, limits, Arc::<Names>::clone(names)).unwrap()
 }
 
@@ -99,7 +99,7 @@ fn hasty() -> HttpSink {
 
 /// New secrets, as texts and as sealed bytes in the store.
 fn secrets<const N: usize>() -> ([String; N], Vec<Vec<u8>>) {
-    let sealer = Sealer::new(PEPPER).unwrap();
+    let sealer = Sealer::new(&PEPPER.into()).unwrap();
     let made = [(); N].map(|()| SigningSecret::new().unwrap());
     let sealed = made.iter().map(|one| sealer.seal(TENANT, one).unwrap());
     let sealed = sealed.collect();
@@ -287,7 +287,7 @@ async fn a_try_is_signed_too_and_is_no_event() {
 async fn what_cannot_be_signed_is_not_sent() {
     let receiver = Receiver::answering("200 OK");
     let (_, sealed) = secrets::<2>();
-    let elsewhere = Sealer::new(b"another pepper").unwrap();
+    let elsewhere = Sealer::new(&"another pepper".into()).unwrap();
     let strange = elsewhere
         .seal(TENANT, &SigningSecret::new().unwrap())
         .unwrap();

@@ -222,12 +222,16 @@ pub struct ClosedDay {
     /// The signed checkpoint.
     #[serde(rename = "c")]
     pub checkpoint: String,
+    /// The secret of the salts in its tree, so that proofs can be made for ever. It adds nothing for whoever reads the
+    /// journal, which has every balance. `None` if it was not recorded.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub salts: Option<[u8; 32]>,
 }
 
 impl ClosedDay {
-    /// The generation of the key that signs the next day.
-    pub fn next_generation(&self) -> u32 {
-        self.figures.next_key.unwrap_or(self.key).generation
+    /// The key that signs the next day.
+    pub fn next_key(&self) -> SealKey {
+        self.figures.next_key.unwrap_or(self.key)
     }
 
     /// The name of the realm in the checkpoint, which is also the name of its key.

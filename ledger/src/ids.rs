@@ -47,6 +47,11 @@ impl fmt::Display for AccountNo {
     }
 }
 
+/// The id of a pepper: a part of a digest of it, by which it is recognised and not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PepperId(pub u32);
+
 /// The place of a voucher: realm, account, sequence, and the [`Tag`] of its history. Written as `cmp_` and 32
 /// characters of base 32: 26 for the place, which end in a checksum of everything, so that a typing error does not give
 /// another voucher, and 6 for the tag. Ids without a tag have 26.

@@ -18,6 +18,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Digest;
+use crate::ids::PepperId;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
@@ -98,6 +99,9 @@ pub struct Credential {
     pub id: String,
     /// HMAC-SHA-256 of its secret under the server's pepper.
     pub mac: Digest,
+    /// The pepper under which it was made; `None` if that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pepper: Option<PepperId>,
 }
 
 /// A change to the people.
@@ -332,6 +336,7 @@ mod tests {
         Credential {
             id: id.to_owned(),
             mac: Digest([1; 32]),
+            pepper: None,
         }
     }
 

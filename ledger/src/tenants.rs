@@ -12,7 +12,7 @@ use crate::chain::Digest;
 use crate::collector::CollectorRule;
 use crate::cvu::Cbu;
 use crate::fees::FeeRule;
-use crate::ids::RealmId;
+use crate::ids::{PepperId, RealmId};
 use crate::limits::{Limits, TotalLimits};
 use crate::time::Timestamp;
 
@@ -264,6 +264,9 @@ pub struct ApiKey {
     pub label: Option<String>,
     /// HMAC-SHA-256 of the secret under the server's pepper.
     pub mac: Digest,
+    /// The pepper under which it was made; `None` if that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pepper: Option<PepperId>,
     /// When it was issued.
     pub created_at: Timestamp,
     /// The first instant at which it no longer works; `None` if it has no end.

@@ -178,6 +178,22 @@ impl Webhook {
         self.secrets.insert(0, current);
     }
 
+    /// Replaces each stored secret by what it is stored as from now on.
+    fn reseal(&mut self, secrets: &[(Vec<u8>, Vec<u8>)]) {
+        for secret in &mut self.secrets {
+            let found = secrets.iter().find(|(stored, _)| *stored == secret.sealed);
+            if let Some((_, anew)) = found {
+                secret.sealed.clone_from(anew);
+            }
+        }
+    }
+
+    /// Adds a replay; those that have begun, up to `taken`, are no longer kept.
+    fn replay(&mut self, next: Replay, taken: u64) {
+        self.replays.retain(|replay| replay.number > taken);
+        self.replays.push(next);
+    }
+
     /// The number of the last replay ordered; 0 when there was none.
     pub fn last_replay(&self) -> u64 {
         self.replays.last().map_or(0, |replay| replay.number)
@@ -212,6 +228,11 @@ pub enum WebhookOrder {
         format: Option<WebhookFormat>,
         /// Whether events are sent.
         active: Option<bool>,
+    },
+    /// Store secrets encrypted anew. It changes nothing for the tenant.
+    Reseal {
+        /// Each secret as it is stored, and as it is stored from now on.
+        secrets: Vec<(Vec<u8>, Vec<u8>)>,
     },
     /// Add a new secret; the old ones keep signing for a while.
     Rotate {
@@ -283,6 +304,7 @@ impl Webhooks {
             WebhookOrder::Create { .. } => opening.next(Kind::Webhook, self.last, now),
             WebhookOrder::Change { .. }
             | WebhookOrder::Rotate { .. }
+            | WebhookOrder::Reseal { .. }
             | WebhookOrder::Replay { .. }
             | WebhookOrder::Remove => named,
         }
@@ -343,6 +365,11 @@ impl Webhooks {
                 let until = now.plus_millis(overlap.saturating_mul(1000));
                 set(&|webhook| webhook.rotate(&secret, now, until))
             }
+            WebhookOrder::Reseal { secrets } => {
+                let mut webhook = self.get(number)?.clone();
+                webhook.reseal(&secrets);
+                Ok(WebhookFact::Set(webhook))
+            }
             WebhookOrder::Replay {
                 from,
                 to,
@@ -355,15 +382,13 @@ impl Webhooks {
                         maximum: REPLAYS_MAX,
                     });
                 }
-                set(&|webhook| {
-                    webhook.replays.retain(|replay| replay.number > taken);
-                    webhook.replays.push(Replay {
-                        number: last.saturating_add(1),
-                        from,
-                        to: to.min(last_event),
-                        every_kind,
-                    });
-                })
+                let next = Replay {
+                    number: last.saturating_add(1),
+                    from,
+                    to: to.min(last_event),
+                    every_kind,
+                };
+                set(&|webhook| webhook.replay(next, taken))
             }
             WebhookOrder::Remove => self.get(number).map(|_| WebhookFact::Removed { number }),
         }

@@ -54,7 +54,7 @@ impl Shipment {
         let shipper = Shipper::begin(Arc::clone(backup_store), records, cut, least).await?;
         if let Some(mark) = known.pepper_check {
             let name = format!("{}/{PEPPER_CHECK}", hex(&store));
-            backup_store.put(&name, mark.to_vec()).await?;
+            backup_store.replace(&name, mark.to_vec()).await?;
         }
         Ok(Self {
             destination,

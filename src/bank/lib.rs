@@ -138,7 +138,7 @@ pub struct Config {
     pub pages: usize,
     /// Our PSP code, where it is known: a CVU of another PSP is not taken for ours.
     pub psp_code: Option<u16>,
-    /// The secret under which the bank signs its notices, when it sends any.
+    /// The secret under which the bank signs its notices, when it sends any; further lines are accepted, too.
     pub notice_secret: Option<SecretString>,
     /// Lets plain http pass to hosts other than the loopback, for a private link.
     pub plain_http: bool,

@@ -10,12 +10,13 @@
 pub mod route;
 
 use caudal_actors::ports::{Notice, RawNotice};
+use caudal_http::secret_lines::lines;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Counterparty;
 use caudal_signing::{ID, Message, SIGNATURE, TIMESTAMP};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -99,17 +100,23 @@ pub struct NoticeBody {
     data: Option<()>,
 }
 
-/// Whether a notice is signed with a secret, recently by one of its clocks.
+/// Whether a notice is signed with one of the lines of a secret, recently by one of its clocks. The use of an older line
+/// is logged.
 pub(super) fn is_signed(secret: &SecretString, notice: &RawNotice<'_>) -> bool {
     let headers = Headers {
         id: notice.header(ID),
         timestamp: notice.header(TIMESTAMP),
         signature: notice.header(SIGNATURE),
     };
-    let fresh = |now: &Timestamp| verify(secret, headers, notice.body, *now).is_ok();
-    notice.once(NAME, secret.expose_secret(), || {
-        notice.clocks.iter().any(fresh)
-    })
+    let signed = |secret: &str| {
+        let fresh = |now: &Timestamp| verify(secret, headers, notice.body, *now).is_ok();
+        notice.once(NAME, secret, || notice.clocks.iter().any(fresh))
+    };
+    let place = lines(secret).position(signed);
+    if place.is_some_and(|place| place > 0) {
+        tracing::info!(secret = "notice_secret", "an older secret was used");
+    }
+    place.is_some()
 }
 
 /// Checks that the bank signed a notice, and did so recently.
@@ -117,12 +124,12 @@ pub(super) fn is_signed(secret: &SecretString, notice: &RawNotice<'_>) -> bool {
 /// # Errors
 /// Why the notice is not to be believed.
 pub fn verify<'a>(
-    secret: &SecretString,
+    secret: &str,
     headers: Headers<'a>,
     body: &[u8],
     now: Timestamp,
 ) -> Result<(), NoticeError> {
-    let secret = secret.expose_secret().as_bytes();
+    let secret = secret.as_bytes();
     if secret.len() < SECRET_MIN {
         return Err(NoticeError::NoSecret);
     }

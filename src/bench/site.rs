@@ -57,7 +57,7 @@ use super::tally::Tally;
 /// The code of the voucher type that is posted.
 const VOUCHER_TYPE: &str = "BENCH_IN";
 /// The secret of its keys and signatures.
-pub const PEPPER: &[u8] = b"the pepper of a bench";
+pub const PEPPER: &str = "the pepper of a bench";
 /// The tenant.
 const TENANT: &str = "tnt_bench";
 /// The second tenant.
@@ -137,14 +137,14 @@ pub fn open(
     });
     let sink = Arc::new(HttpSink::new(
         AllowedAddresses::loopback(),
-        Sealer::new(PEPPER)?,
+        Sealer::new(&PEPPER.into())?,
     )?);
     let held = Outgoing::free().watch();
     let outside = Outside {
         banks,
         sink,
         held,
-        seals: Arc::new(PepperSigner::new(PEPPER)),
+        seals: Arc::new(PepperSigner::new(&PEPPER.into())),
     };
     let engine = Engine::timed(store, clock, outside, options, measures.actors())?;
     Ok(Arc::new(engine))
@@ -229,7 +229,7 @@ impl Site {
         let clock = Arc::<ClockAhead>::default();
         let engine = open(folder, layout, &measures, Arc::<ClockAhead>::clone(&clock))?;
         let watch = memory.map(|plan| watch(&engine, plan, &Arc::default()));
-        let keyring = Arc::new(Keyring::new(PEPPER, Shard::default()));
+        let keyring = Arc::new(Keyring::new(&PEPPER.into(), Shard::default()));
         let (realm, key) = tenant(&engine, &keyring, TENANT).await?;
         let cvus = register(&engine, realm, accounts).await?;
         let app = AppState {
@@ -241,7 +241,7 @@ impl Site {
             pool: Arc::new(Pool::start()?),
             hooks: Arc::new(Hooks {
                 reach: AllowedAddresses::loopback(),
-                sealer: Sealer::new(PEPPER)?,
+                sealer: Sealer::new(&PEPPER.into())?,
                 streams: Streams::default(),
                 tests: Rate::new(NonZeroU32::MIN, Duration::from_secs(1)),
             }),

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use caudal_http::catalogue;
+use caudal_http::secret_lines::newest;
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde_json::Value;
 
 use super::Exit;
@@ -237,7 +238,7 @@ impl Remote {
     ) -> Result<Response, Exit> {
         let url = self.base.join(path).map_err(Exit::failed)?;
         let request = self.client.request(method, url);
-        let mut request = request.header("x-admin-key", self.key.expose_secret());
+        let mut request = request.header("x-admin-key", newest(&self.key));
         if let Some(reason) = &self.reason {
             request = request.header("x-reason", reason.as_bytes());
         }

@@ -142,6 +142,19 @@ fn webhooks(status: &Value) -> String {
     )
 }
 
+/// What still needs a pepper that is being replaced, if there is one.
+fn older_pepper(status: &Value) -> Option<String> {
+    let needs = status.get("olderPepper").filter(|it| !it.is_null())?;
+    let of = |name| shown(needs, name);
+    Some(format!(
+        "pepper    an older one is needed by {} keys, {} people, {} webhooks, {} realms",
+        of("keys"),
+        of("people"),
+        of("webhooks"),
+        of("realms")
+    ))
+}
+
 /// The room on the disk.
 fn disk(status: &Value) -> String {
     let disk = status.get("disk").unwrap_or(&Value::Null);
@@ -275,6 +288,7 @@ fn page(status: &Value) -> String {
         ),
     ]
     .into_iter()
+    .chain(older_pepper(status))
     .chain([needs(status)])
     .chain(status.get("restored").filter(|it| !it.is_null()).map(since))
     .collect::<Vec<_>>()

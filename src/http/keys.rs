@@ -5,7 +5,8 @@
 //! check (CRC-32), so that a typing error is refused before anything is looked up. A key of another shard is unknown
 //! here, like any that was never issued. Only the
 //! HMAC-SHA-256 of the secret under the server's pepper is kept: with 256 random bits a slow hash
-//! would protect nothing and would be a lever for denial of service.
+//! would protect nothing and would be a lever for denial of service. While the pepper is replaced there are several: keys
+//! are made under the newest and fit under each.
 //!
 //! The credentials of the people who run the service are created and stored in the same way, and begin with `cdl_op_`;
 //! their ids have 10 characters, and no shard.
@@ -21,10 +22,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::Engine;
 use caudal_actors::platform::KnownKey;
 use caudal_ledger::chain::Digest;
-use caudal_ledger::ids::{RealmId, Shard};
+use caudal_ledger::ids::{PepperId, RealmId, Shard};
 use caudal_ledger::people::{Credential, Person};
 use caudal_ledger::tenants::{ApiKey, Mode};
 use caudal_ledger::time::Timestamp;
+use secrecy::SecretString;
+
+use crate::secret_lines::{lines, newest};
 
 pub use root::RootKey;
 
@@ -66,9 +70,39 @@ impl Identity {
     }
 }
 
-/// Creates and checks keys under one pepper.
+/// A pepper, ready for use.
+struct Pepper {
+    key: hmac::Key,
+    id: PepperId,
+}
+
+impl Pepper {
+    fn new(text: &str) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes());
+        let tag = hmac::sign(&key, b"caudal pepper id");
+        let mut id = [0; 4];
+        id.iter_mut()
+            .zip(tag.as_ref())
+            .for_each(|(b, tag)| *b = *tag);
+        let id = PepperId(u32::from_be_bytes(id));
+        Self { key, id }
+    }
+
+    fn mac(&self, secret: &str) -> Digest {
+        let tag = hmac::sign(&self.key, secret.as_bytes());
+        #[expect(
+            clippy::expect_used,
+            reason = "HMAC-SHA-256 gives 32 bytes; zeros instead would fit any secret"
+        )]
+        let mac = tag.as_ref().try_into().expect("a tag of 32 bytes");
+        Digest(mac)
+    }
+}
+
+/// Creates keys under the newest pepper, and checks them under each.
 pub struct Keyring {
-    pepper: hmac::Key,
+    newest: Pepper,
+    older: Vec<Pepper>,
     shard: Shard,
 }
 
@@ -87,12 +121,23 @@ pub struct Issued {
 }
 
 impl Keyring {
-    /// A keyring of a shard under a pepper of any length; 32 random bytes are recommended.
-    pub fn new(pepper: &[u8], shard: Shard) -> Self {
+    /// A keyring of a shard under peppers of any length, one a line; 32 random bytes are recommended.
+    pub fn new(peppers: &SecretString, shard: Shard) -> Self {
         Self {
-            pepper: hmac::Key::new(hmac::HMAC_SHA256, pepper),
+            newest: Pepper::new(newest(peppers)),
+            older: lines(peppers).skip(1).map(Pepper::new).collect(),
             shard,
         }
+    }
+
+    /// How many older peppers there are.
+    pub const fn older_peppers(&self) -> usize {
+        self.older.len()
+    }
+
+    /// Whether what was made under a pepper needs an older one. Where that was not recorded, it may.
+    pub fn needs_older(&self, pepper: Option<PepperId>) -> bool {
+        !self.older.is_empty() && pepper != Some(self.newest.id)
     }
 
     /// The shard whose keys it issues.
@@ -115,7 +160,7 @@ impl Keyring {
         let secret = URL_SAFE_NO_PAD.encode(secret);
         let body = format!("cdl_{kind}_{id}_{secret}");
         let text = format!("{body}{}", check(&body));
-        Ok((id, text, self.mac(&secret)))
+        Ok((id, text, self.newest.mac(&secret)))
     }
 
     /// Creates a credential for a person: returns its text, which is shown only this once, and the stored part.
@@ -124,7 +169,8 @@ impl Keyring {
     /// When the machine provides no randomness.
     pub fn credential(&self) -> anyhow::Result<(String, Credential)> {
         let (id, text, mac) = self.make(OPERATOR, "")?;
-        Ok((text, Credential { id, mac }))
+        let pepper = Some(self.newest.id);
+        Ok((text, Credential { id, mac, pepper }))
     }
 
     /// The person with this credential; `None` for every reason why nobody has it.
@@ -133,12 +179,11 @@ impl Keyring {
         if kind != OPERATOR {
             return None;
         }
-        let mac = self.mac(secret);
         let people = engine.operators().staff().people;
         let known = people.with_credential(id);
         // An unknown id costs the same comparison as a known one.
         let kept = known.map_or(Digest::default(), |person| person.credential.mac);
-        let same = verify_slices_are_equal(&mac.0, &kept.0).is_ok();
+        let same = self.fits(secret, &kept);
         known.filter(|_| same).cloned()
     }
 
@@ -154,6 +199,7 @@ impl Keyring {
             mode,
             label,
             mac,
+            pepper: Some(self.newest.id),
             created_at: Timestamp::default(),
             ends_at: None,
             revoked: false,
@@ -164,14 +210,10 @@ impl Keyring {
         Ok(Issued { text, record })
     }
 
-    fn mac(&self, secret: &str) -> Digest {
-        let tag = hmac::sign(&self.pepper, secret.as_bytes());
-        #[expect(
-            clippy::expect_used,
-            reason = "HMAC-SHA-256 gives 32 bytes; zeros instead would fit any secret"
-        )]
-        let mac = tag.as_ref().try_into().expect("a tag of 32 bytes");
-        Digest(mac)
+    /// Whether a secret has this digest under one of the peppers.
+    fn fits(&self, secret: &str, kept: &Digest) -> bool {
+        let mut peppers = std::iter::once(&self.newest).chain(&self.older);
+        peppers.any(|pepper| verify_slices_are_equal(&pepper.mac(secret).0, &kept.0).is_ok())
     }
 
     /// The identity behind a key; `None` for every reason why there is none.
@@ -184,13 +226,12 @@ impl Keyring {
     pub fn recognise(&self, text: &str, engine: &Engine) -> Option<Arc<KnownKey>> {
         let (kind, id, secret) = parse(text)?;
         let mode = mode(kind)?;
-        let mac = self.mac(secret);
         let known = engine.key(id);
         // An unknown id costs the same comparison as a known one.
         let kept = known
             .as_ref()
             .map_or(Digest::default(), |known| known.key.mac);
-        let same = verify_slices_are_equal(&mac.0, &kept.0).is_ok();
+        let same = self.fits(secret, &kept);
         let known = known.filter(|_| same)?;
         let now = engine.now();
         let works = known.key.mode == mode && known.key.works_at(now);
@@ -252,15 +293,22 @@ mod tests {
 
     #[test]
     fn a_key_reads_back_and_any_changed_character_is_refused() {
-        let ring = Keyring::new(b"pepper", Shard::default());
+        let ring = Keyring::new(&"pepper".into(), Shard::default());
         let issued = ring.issue("tnt_1", Mode::Test, None).unwrap();
         let (kind, id, secret) = parse(&issued.text).unwrap();
         assert_eq!((kind, id), ("test", issued.record.id.as_str()));
-        assert_eq!(ring.mac(secret), issued.record.mac);
-        assert_ne!(
-            Keyring::new(b"other", Shard::default()).mac(secret),
-            issued.record.mac
-        );
+        for (peppers, fits, needs_older) in [
+            ("pepper", true, false),
+            ("other", false, false),
+            ("newer\n pepper \n", true, true),
+            ("pepper\nolder", true, false),
+            ("1\n2\n3\n4\npepper", false, true),
+        ] {
+            let ring = Keyring::new(&peppers.into(), Shard::default());
+            assert_eq!(ring.fits(secret, &issued.record.mac), fits, "{peppers}");
+            let needs = ring.needs_older(issued.record.pepper);
+            assert_eq!(needs, needs_older, "{peppers}");
+        }
         for at in 0..issued.text.len() {
             let mut bytes = issued.text.clone().into_bytes();
             bytes[at] = if bytes[at] == b'x' { b'y' } else { b'x' };
@@ -284,7 +332,7 @@ mod tests {
             (26, "cdl_test_01a"),
             (4095, "cdl_test_fff"),
         ] {
-            let ring = Keyring::new(b"pepper", Shard::new(number).unwrap());
+            let ring = Keyring::new(&"pepper".into(), Shard::new(number).unwrap());
             let issued = ring.issue("tnt_1", Mode::Test, None).unwrap();
             assert!(issued.text.starts_with(begins), "{}", issued.text);
             assert_eq!(id_of(&issued.text), Some(issued.record.id.as_str()));

@@ -42,6 +42,7 @@ pub mod respond;
 pub mod routes;
 pub mod rows;
 pub mod scopes;
+pub mod secret_lines;
 pub mod shapes;
 pub mod sheets;
 pub mod shown;

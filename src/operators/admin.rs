@@ -31,6 +31,7 @@ pub(crate) mod looks;
 mod memory;
 pub(crate) mod node;
 pub(crate) mod observed;
+mod older_pepper;
 mod outgoing;
 pub(crate) mod people;
 pub(crate) mod problems;

@@ -197,20 +197,20 @@ impl Parts {
         let measures = count(&mut options);
         can_listen(&options)?;
         let held = hold(&options)?;
-        let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
+        let peppers = folder::peppers(&options.data, options.pepper.as_ref())?;
         let (opened, ahead) = nodes::open(&options)?;
         let (store, records) = (opened.store, opened.records);
-        folder::remember(&options.data, &pepper)?;
+        folder::remember(&options.data, &peppers)?;
         let weak = Arc::downgrade(&store);
-        let notices = folder::notice_secret(&pepper);
+        let notices = folder::notice_secret(&peppers);
         let how = (
             SecretFiles::in_folder(options.secrets.clone()),
             opened.may_call,
         );
         let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
-        let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
+        let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &peppers)?;
         let outgoing = leaving(&options.data)?;
-        let outside = outside(&measures, banks, (sink, &pepper), &outgoing);
+        let outside = outside(&measures, banks, (sink, &peppers), &outgoing);
         let actors = options.engine.resting(ahead.is_some());
         let engine = Engine::timed(store, options.clock, outside, actors, measures.actors())?;
         let backup = ship(options.backup, records, &options.data, &opened.node)?;
@@ -218,7 +218,7 @@ impl Parts {
         let app = AppState {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
             engine: Arc::new(engine),
-            keyring: Arc::new(Keyring::new(&pepper, options.shard)),
+            keyring: Arc::new(Keyring::new(&peppers, options.shard)),
             gate: Arc::new(Gate::default()),
             pool: Arc::new(pool()?),
             hooks: Arc::new(hooks),
@@ -361,7 +361,7 @@ fn begin(
 ) -> (Option<nodes::RunningNode>, Vec<JoinHandle<()>>) {
     match ahead {
         Some(ahead) => (Some(ahead.begin(app, timers)), Vec::new()),
-        None => (None, timers.start(&app.engine)),
+        None => (None, timers.start(app)),
     }
 }
 
@@ -386,14 +386,14 @@ fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
 fn outside(
     measures: &Arc<Measures>,
     banks: Banks,
-    (sink, pepper): (Arc<dyn WebhookSink>, &[u8]),
+    (sink, peppers): (Arc<dyn WebhookSink>, &SecretString),
     outgoing: &Outgoing,
 ) -> Outside {
     Outside {
         banks: counted(measures, banks),
         sink: hooks::counted(measures, sink),
         held: outgoing.watch(),
-        seals: Arc::new(PepperSigner::new(pepper)),
+        seals: Arc::new(PepperSigner::new(peppers)),
     }
 }
 
@@ -480,10 +480,10 @@ fn webhooks(
     reach: AllowedAddresses,
     streams: StreamOptions,
     attempt: AttemptLimits,
-    pepper: &[u8],
+    peppers: &SecretString,
 ) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::Setting(format!("webhooks: {why}"));
-    let sealer = || Sealer::new(pepper).map_err(|why| failed(&why));
+    let sealer = || Sealer::new(peppers).map_err(|why| failed(&why));
     let sink = HttpSink::with(
         reach.clone(),
         sealer()?,

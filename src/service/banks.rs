@@ -17,10 +17,10 @@ use std::sync::Arc;
 use caudal_actors::banks::{Banks, NoBank, Relation};
 use caudal_actors::ports::BankGateway;
 use caudal_bank::{self as bank, HttpGateway, MayCall};
+use caudal_http::secret_lines::lines;
 use caudal_ledger::tenants::BankKind;
 use caudal_ledger::tenants::Mode;
 use caudal_sandbox as sandbox;
-use secrecy::ExposeSecret as _;
 
 use super::secrets::{NoSecret, SecretFiles};
 
@@ -119,12 +119,14 @@ fn config(
     };
     let password = file("passwordFile", &own.password_file).transpose()?;
     let notices = file("noticeSecretFile", &own.notice_secret_file).transpose()?;
-    if notices
-        .as_ref()
-        .is_some_and(|it| it.expose_secret().len() < NOTICE_SECRET_MIN)
-    {
+    let short = |secret| lines(secret).any(|line| line.len() < NOTICE_SECRET_MIN);
+    if notices.as_ref().is_some_and(short) {
         let why = format!("holds less than {NOTICE_SECRET_MIN} bytes; agree on a longer secret");
         return Err(wrong("noticeSecretFile", why));
+    }
+    if password.as_ref().is_some_and(|it| lines(it).count() > 1) {
+        let why = "holds more than one password; the bank is shown one";
+        return Err(wrong("passwordFile", why));
     }
     if own.username.is_some() != password.is_some() {
         return Err(wrong("username", "and passwordFile go together; set both"));

@@ -25,12 +25,13 @@ use caudal_bank as bank;
 use caudal_http::log::LogFormat;
 use caudal_http::memory;
 use caudal_http::memory::MemoryPlan;
+use caudal_http::secret_lines::lines;
 use caudal_http::webhooks::AttemptLimits;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::Shard;
 use caudal_ledger::statements::SETTLING;
 use caudal_sandbox as sandbox;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::calendar;
@@ -439,16 +440,16 @@ impl Bank {
     /// Notes every value that the bank of live keys shares with that of test keys, even if other values are missing, so
     /// that all mistakes are reported at once.
     fn is_no_sandbox(&self, test: &Self, sandbox: &Self, wrong: &mut Mistakes) {
-        let text = |secret: &Option<SecretString>| {
-            let text = secret.as_ref().map(|it| it.expose_secret().to_owned());
-            text.filter(|text| !text.is_empty())
+        let shared = |ours: &Option<SecretString>, other: &Option<SecretString>| {
+            let other: Vec<_> = other.iter().flat_map(lines).collect();
+            ours.iter().flat_map(lines).any(|it| other.contains(&it))
         };
         let same = |ours: Option<String>, other: Option<String>| ours.is_some() && ours == other;
-        if same(text(&self.password), text(&sandbox.password)) {
+        if shared(&self.password, &sandbox.password) {
             let why = "is the sandbox's; set the one of your bank";
             wrong.add("bank.live.password", why);
         }
-        if same(text(&self.notice_secret), text(&test.notice_secret)) {
+        if shared(&self.notice_secret, &test.notice_secret) {
             let why = "must not be that of bank.test: a sandbox bank would speak for your bank";
             wrong.add("bank.live.notice_secret", why);
         }

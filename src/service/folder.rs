@@ -29,9 +29,10 @@ use caudal_backup::end::{BackupChoices, BackupId, CHOSEN};
 use caudal_backup::names::{hex, unhex};
 use caudal_backup::outgoing::Outgoing;
 use caudal_backup::since::Since;
+use caudal_http::secret_lines::{lines, newest};
 use caudal_storage::log::LogId;
 use caudal_storage::{DurableStore, OpenError, Projection, Records, Store};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 
 use super::StartError;
 
@@ -431,12 +432,18 @@ pub(super) fn note(data: &Path, id: &str) -> Result<(), StartError> {
     write(&data.join(STORE_ID), format!("store {id}\n").as_bytes())
 }
 
-/// The pepper: the given one, else the folder's, made there the first time.
-pub(super) fn pepper(data: &Path, given: Option<&SecretString>) -> Result<Vec<u8>, StartError> {
+/// The peppers, one a line and the newest first: the given ones, else the folder's, where one is made the first time.
+pub(super) fn peppers(
+    data: &Path,
+    given: Option<&SecretString>,
+) -> Result<SecretString, StartError> {
     let path = data.join(PEPPER);
-    let pepper = match (given, read(&path)?) {
-        (Some(given), _) => given.expose_secret().as_bytes().to_vec(),
-        (None, Some(kept)) => kept,
+    let peppers = match (given, read(&path)?) {
+        (Some(given), _) => given.clone(),
+        (None, Some(kept)) => SecretString::from(
+            String::from_utf8(kept)
+                .map_err(|_| StartError::Setting(format!("{} is not a text", path.display())))?,
+        ),
         (None, None) if data.join(STORE).exists() => {
             return Err(StartError::Setting(format!(
                 "{} is missing: without it no API key of this folder works. Bring it back from a \
@@ -445,43 +452,44 @@ pub(super) fn pepper(data: &Path, given: Option<&SecretString>) -> Result<Vec<u8
             )));
         }
         (None, None) => {
-            let made = new_secret()?.into_bytes();
-            write(&path, &made)?;
-            made
+            let made = new_secret()?;
+            write(&path, made.as_bytes())?;
+            made.into()
         }
     };
     let path = data.join(PEPPER_CHECK);
+    let is_of =
+        |kept: &[u8], pepper| verify_slices_are_equal(kept, mark(pepper).as_bytes()).is_ok();
     match read(&path)? {
-        None => Ok(pepper),
-        Some(kept) if verify_slices_are_equal(&kept, mark(&pepper).as_bytes()).is_ok() => {
-            Ok(pepper)
-        }
+        None => Ok(peppers),
+        Some(kept) if lines(&peppers).any(|pepper| is_of(&kept, pepper)) => Ok(peppers),
         Some(_) => Err(StartError::Setting(format!(
-            "the pepper is not the one under which the API keys of {} were made, so none of them \
-             would work. Use that one again, or remove {} and issue all keys anew",
+            "the pepper is not the one under which the newest API keys of {} were made, so they would not work. Use that \
+             one again (a new pepper goes on a line before it), or remove {} and issue all keys anew",
             data.display(),
             path.display()
         ))),
     }
 }
 
-fn mark(pepper: &[u8]) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
+fn mark(pepper: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper.as_bytes());
     URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"caudal pepper check"))
 }
 
-/// Notes the digest of the pepper, once there is a store.
-pub(super) fn remember(data: &Path, pepper: &[u8]) -> Result<(), StartError> {
+/// Notes the digest of the newest pepper, once there is a store.
+pub(super) fn remember(data: &Path, peppers: &SecretString) -> Result<(), StartError> {
     let path = data.join(PEPPER_CHECK);
+    let mark = mark(newest(peppers));
     match read(&path)? {
-        None => write(&path, mark(pepper).as_bytes()),
-        Some(_) => Ok(()),
+        Some(kept) if kept == mark.as_bytes() => Ok(()),
+        Some(_) | None => write(&path, mark.as_bytes()),
     }
 }
 
-/// The secret of the embedded sandbox's notices, derived from this folder's pepper.
-pub(super) fn notice_secret(pepper: &[u8]) -> SecretString {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
+/// The secret of the embedded sandbox's notices, derived from this folder's newest pepper.
+pub(super) fn notice_secret(peppers: &SecretString) -> SecretString {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, newest(peppers).as_bytes());
     let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"caudal sandbox notices"));
     mark.into()
 }

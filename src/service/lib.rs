@@ -22,6 +22,7 @@ mod descriptors;
 mod folder;
 mod listening;
 mod nodes;
+mod resealing;
 mod seals;
 mod secrets;
 pub mod server;
@@ -151,11 +152,11 @@ pub struct ServiceOptions {
     pub banking: Banking,
     /// The folder of the secrets that bank relations of tenants name.
     pub secrets: Option<PathBuf>,
-    /// The credential of the admin API.
+    /// The credential of the admin API; further lines are older ones, which are accepted, too.
     pub admin_key: SecretString,
     /// Whether that credential works; a platform whose people have credentials of their own can do without it.
     pub admin_key_enabled: bool,
-    /// The pepper of API keys; without one it is kept in the folder.
+    /// The peppers of API keys, one a line and the newest first; without one it is kept in the folder.
     pub pepper: Option<SecretString>,
     /// How many connections the public listener has.
     pub limits: wire::ConnectionLimits,

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
-use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_actors::persist::persist;
 use caudal_bank::MayCall;
@@ -180,7 +179,7 @@ async fn look_at_platform(app: &AppState, node: &Node) {
 
 /// The tasks that ask the banks at intervals.
 struct TimedTasks {
-    engine: Arc<Engine>,
+    app: AppState,
     timers: Timers,
     running: RefCell<Vec<JoinHandle<()>>>,
 }
@@ -188,7 +187,7 @@ struct TimedTasks {
 impl TimedTasks {
     fn new(app: &AppState, timers: Timers) -> Self {
         Self {
-            engine: Arc::clone(&app.engine),
+            app: app.clone(),
             timers,
             running: RefCell::default(),
         }
@@ -196,7 +195,7 @@ impl TimedTasks {
 
     /// Stops the running tasks, and starts new ones when `on`.
     fn turn(&self, on: bool) {
-        let next = on.then(|| self.timers.start(&self.engine));
+        let next = on.then(|| self.timers.start(&self.app));
         let before = self.running.replace(next.into_iter().flatten().collect());
         before.iter().for_each(JoinHandle::abort);
     }

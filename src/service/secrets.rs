@@ -1,7 +1,7 @@
 //! The secrets that operators name at the admin API: files in one folder of this machine.
 //!
 //! **Shape.** The settings name the folder; a bank relation names a file in it. The file has two lines: the base URL of
-//! the bank that the secret is for, and the secret. So whoever stores a secret also says which bank it belongs to, and
+//! the bank that the secret is for, and the secret; the secret of notices may have older lines after it. So whoever stores a secret also says which bank it belongs to, and
 //! no change of a relation sends it to another one.
 //!
 //! **Bounds.** A name is a single component of a path ([`is_secret_name`]); a file has at most [`BYTES_MAX`] bytes.
@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use caudal_http::secret_lines::LINES_MAX;
 use caudal_ledger::tenants::is_secret_name;
 use secrecy::SecretString;
 use url::Url;
@@ -59,7 +60,7 @@ impl SecretFiles {
             UNUSABLE
         };
         let (bank, secret) = parted(&text)
-            .ok_or_else(|| unfit("it must have two lines: the bank's base URL and the secret"))?;
+            .ok_or_else(|| unfit("it must have two lines, or more for a secret of notices that is replaced: the bank's base URL and the secret"))?;
         if place(bank) == place(base_url) {
             Ok(secret.into())
         } else {
@@ -90,11 +91,11 @@ fn content(folder: &Path, name: &str) -> io::Result<String> {
     }
 }
 
-/// The two lines of a file.
+/// The first line of a file, and its secret, which may have several lines.
 fn parted(text: &str) -> Option<(&str, &str)> {
     let (bank, secret) = text.split_once('\n')?;
     let secret = secret.trim_end_matches(['\r', '\n']);
-    let whole = !secret.is_empty() && !secret.contains('\n');
+    let whole = !secret.is_empty() && secret.lines().count() <= LINES_MAX;
     whole.then_some((bank.trim(), secret))
 }
 
@@ -156,7 +157,7 @@ mod tests {
             ("empty", ""),
             ("one-line", "https://bank.example/api"),
             ("no-secret", "https://bank.example/api\n\n"),
-            ("three", "https://bank.example/api\na\nb\n"),
+            ("many", "https://bank.example/api\na\nb\nc\nd\ne\n"),
             ("large", &*format!("{BANK}\n{}", "x".repeat(4096))),
         ] {
             of(name, text);

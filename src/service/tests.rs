@@ -133,7 +133,17 @@ async fn another_pepper_or_none_does_not_start() {
     std::fs::remove_file(&pepper).unwrap();
     let why = refused(options());
     assert!(why.to_string().contains("pepper is missing"), "{why}");
-    Service::start(with(&right)).unwrap().stop().await.unwrap();
+    // A new one goes before it; from then on it is needed.
+    let newer = "a newer pepper of more than 32 characters";
+    let both = format!("{newer}\n{right}");
+    for pepper in [right.as_str(), &format!("{right}\n{newer}"), &both, newer] {
+        Service::start(with(pepper)).unwrap().stop().await.unwrap();
+    }
+    let why = refused(with(&right));
+    assert!(
+        why.to_string().contains("the pepper is not the one"),
+        "{why}"
+    );
 }
 
 #[actix_web::test]

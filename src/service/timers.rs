@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::rt::task::JoinHandle;
-use caudal_actors::engine::Engine;
+use caudal_http::AppState;
 
 use super::days::DayClosing;
-use super::{ServiceOptions, catch_up, coverage, days};
+use super::{ServiceOptions, catch_up, coverage, days, resealing};
 
 /// How often it is done; `None` is never.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,8 @@ impl Timers {
     }
 
     /// Starts all of it, until the handles are aborted.
-    pub(super) fn start(self, engine: &Arc<Engine>) -> Vec<JoinHandle<()>> {
+    pub(super) fn start(self, app: &AppState) -> Vec<JoinHandle<()>> {
+        let engine = &app.engine;
         let lists = self
             .catch_up
             .map(|every| catch_up::start(Arc::clone(engine), every));
@@ -38,6 +39,8 @@ impl Timers {
         let closes = self
             .closing
             .map(|closing| days::start(Arc::clone(engine), closing));
-        lists.into_iter().chain(checks).chain(closes).collect()
+        let seals = resealing::start(app);
+        let all = lists.into_iter().chain(checks).chain(closes).chain(seals);
+        all.collect()
     }
 }

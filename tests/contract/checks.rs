@@ -77,8 +77,9 @@ async fn every_operation_wants_a_right_key() {
             }
         })
         .collect();
-    let stranger = caudal_http::keys::Keyring::new(b"other", caudal_ledger::ids::Shard::default())
-        .issue("tnt_first", caudal_ledger::tenants::Mode::Test, None);
+    let stranger =
+        caudal_http::keys::Keyring::new(&"other".into(), caudal_ledger::ids::Shard::default())
+            .issue("tnt_first", caudal_ledger::tenants::Mode::Test, None);
     let stranger = stranger.unwrap().text;
     let cut = right.get(..right.len() - 1).unwrap();
     let wrong = [

@@ -106,6 +106,11 @@ async fn wrong_admin_keys_are_slowed_and_an_operator_gets_in() {
 
 /// Sends a notice that is signed with a secret; returns the status of the answer.
 async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
+    notice(client, cvu, secret).await.status
+}
+
+/// A notice that is signed with a secret.
+pub fn notice(client: &Client, cvu: &str, secret: &str) -> Call {
     let seconds = (caudal_http::clock::now().millis() / 1000).to_string();
     let data = json!({"cvu": cvu, "amount": "1000000.00"});
     let body = json!({"id": "forged", "object": "event", "type": "transfer.cashin", "data": data});
@@ -118,7 +123,7 @@ async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
         .text(body.to_string());
     let call = call.header("webhook-id", "forged");
     let call = call.header("webhook-timestamp", &seconds);
-    call.header("webhook-signature", &signature).await.status
+    call.header("webhook-signature", &signature)
 }
 
 /// The sandbox inside a service signs with a secret from its folder: the published one opens nothing,
@@ -153,7 +158,7 @@ async fn without_a_secret_no_notice_is_believed() {
     let mut service = TestService::start().await;
     let cvu = service.a.cvu().await;
     service.end(true).await;
-    service.without_notice_secrets();
+    service.notice_secret(None);
     service.begin().await;
     for secret in [NOTICE_SECRET, ""] {
         assert_eq!(forge(&service.a, &cvu, secret).await, 401);

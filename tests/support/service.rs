@@ -20,6 +20,7 @@ use caudal_ledger::ids::{RealmId, Shard};
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use caudal_sandbox as sandbox;
 use caudal_service::{Banking, DayClosing, Service, ServiceOptions, TEST_ADMIN_KEY};
+use secrecy::SecretString;
 use tempfile::TempDir;
 
 use super::bank::{Bank, PATIENT};
@@ -282,14 +283,32 @@ impl TestService {
         link.strip_prefix(&running.admin_url).unwrap().to_owned()
     }
 
-    /// From the next start on, the service and the bank share no secret for notices.
-    pub fn without_notice_secrets(&mut self) {
+    /// From the next start on, the service knows this secret of the bank's notices.
+    pub fn notice_secret(&mut self, secret: Option<&str>) {
         if let Banking::Remote { live, test } = &mut self.options.banking {
-            test.config.notice_secret = None;
-            if let Some(live) = live {
-                live.config.notice_secret = None;
+            let all = live.iter_mut().map(|live| &mut live.config);
+            for config in all.chain([&mut test.config]) {
+                config.notice_secret = secret.map(SecretString::from);
             }
         }
+    }
+
+    /// From the next start on, the service has this pepper.
+    pub fn pepper(&mut self, pepper: &str) {
+        self.options.pepper = Some(pepper.into());
+    }
+
+    /// From the next start on, the service has this admin key.
+    pub fn admin_key(&mut self, key: &str) {
+        self.options.admin_key = key.into();
+    }
+
+    /// From the next start on, the service listens where it listens now.
+    pub fn stays(&mut self) {
+        let running = self.running.as_ref().unwrap();
+        let addr = |url: &str| url.strip_prefix("http://").unwrap().parse().unwrap();
+        self.options.listen = addr(&running.url);
+        self.options.admin_listen = addr(&running.admin_url);
     }
 
     /// Calls the admin API.

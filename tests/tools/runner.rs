@@ -167,7 +167,7 @@ async fn inside(scenario: &impl Scenario, folder: &Path, threads: Layout) -> any
         .create_new(true)
         .mode(0o600)
         .open(data.join("pepper"));
-    std::io::Write::write_all(&mut pepper?, PEPPER)?;
+    std::io::Write::write_all(&mut pepper?, PEPPER.as_bytes())?;
     say("opening accounts");
     let site = Site::build(&data.join("store"), layout, set_up.accounts).await?;
     let (mut neighbour, mut realms) = (None, vec![site.realm]);

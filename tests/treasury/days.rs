@@ -297,6 +297,56 @@ async fn the_day_after_a_rotation_names_the_new_key_which_signs_from_then_on() {
     assert!(page.contains(&due), "{due}: {page}");
 }
 
+/// What a day says: who signed it, and which key follows.
+fn signed(day: &Value) -> (&Value, &Value) {
+    (&day["key"], &day["nextKey"])
+}
+
+#[actix_web::test]
+async fn a_new_pepper_makes_new_keys_and_changes_no_closed_day() {
+    let clock = TestClock::at("2026-03-02T15:00:00Z");
+    let mut service = TestService::at(&clock).await;
+    let cvu = service.a.cvu().await;
+    let keys = format!("/admin/tenants/{TENANT}/seal-keys");
+    let old = service.admin_get(&keys).await.is(200)["test"].clone();
+    clock.set("2026-03-03T15:00:00Z");
+    service.close_days().await;
+    let first = days(&service.a).await;
+    assert_eq!(signed(&first[0]), (&old, &Value::Null));
+    let proof = "/v1/days/2026-03-02/proof/".to_owned() + &cvu;
+    let proved = service.a.get(&proof).await.is(200).json;
+
+    let pepper = std::fs::read_to_string(service.data().join("pepper")).unwrap();
+    service.pepper(&format!(
+        "a newer pepper of more than 32 characters\n{pepper}"
+    ));
+    service.restart().await;
+    let realms = async |service: &TestService| {
+        let status = service.admin_get("/admin/status").await.is(200);
+        status["olderPepper"]["realms"].clone()
+    };
+    assert_eq!(realms(&service).await, 4);
+    let new = service.admin_get(&keys).await.is(200)["test"].clone();
+    assert_ne!(new, old);
+    clock.set("2026-03-05T15:00:00Z");
+    service.close_days().await;
+    let found = days(&service.a).await;
+    let all: Vec<_> = found.iter().map(signed).collect();
+    let none = &Value::Null;
+    assert_eq!(all, [(&new, none), (&old, &new), (&old, none)]);
+    assert_eq!(found[2], first[0]);
+    assert_eq!(realms(&service).await, 0);
+
+    // Without the older pepper the days go on, and those that were closed under it keep their proofs.
+    service.pepper("a newer pepper of more than 32 characters");
+    service.restart().await;
+    let key = service.keyed(&json!({"mode": "test"})).await;
+    assert_eq!(key.get(&proof).await.is(200).json, proved);
+    clock.set("2026-03-06T15:00:00Z");
+    service.close_days().await;
+    assert_eq!(signed(&days(&key).await[0]), (&new, none));
+}
+
 fn now() -> Timestamp {
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     Timestamp::from_millis(u64::try_from(since.as_millis()).unwrap())

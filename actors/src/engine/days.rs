@@ -15,8 +15,8 @@
 //! **Order.** Days are closed one after the other, from the day on which the tenant was created. Days that were missed
 //! while the service was down are closed at the next start, in order.
 //!
-//! **Keys.** A tenant's realms sign with the keys of a generation. After a rotation the next closed day, which the old
-//! key signs, names the new key, and the days after it are signed with that.
+//! **Keys.** A tenant's realms sign with the keys of a generation, which another pepper makes anew. After a rotation of
+//! either, the next closed day, which the old key signs, names the new key, and the days after it are signed with that.
 //!
 //! **Failure.** If a day cannot be closed now, it is closed by a later round. If the bank does not answer, the day is
 //! closed without its side, which is added when the bank answers.
@@ -46,7 +46,7 @@ use tokio::sync::oneshot;
 
 use super::lists::{ListPage, Listing, Range};
 use super::read_slots::ReadCost;
-use super::{Ledger, Operators, Queries, Requester, value};
+use super::{Core, Ledger, Operators, Queries, Requester, value};
 use crate::failure::Failure;
 use crate::platform::realms;
 use crate::ports::seals::SealKeyName;
@@ -76,7 +76,7 @@ struct DayKeys {
     /// The key that signs it.
     name: SealKeyName,
     /// The secret of its salts.
-    salts: SaltKey,
+    salts: [u8; 32],
     /// The key that signs the days after it, if it is another.
     next: Option<SealKey>,
 }
@@ -137,14 +137,8 @@ impl Ledger<'_> {
             return Ok(None);
         };
         let last = last.map(|record| record.day);
-        let generation = last.as_ref();
-        let generation = generation.map_or(newest.generation, ClosedDay::next_generation);
-        let name = SealKeyName { generation, ..name };
-        let keys = DayKeys {
-            salts: signer.salts(&name).ok_or(Failure::Bug)?,
-            next: (newest.generation > generation).then_some(newest),
-            name,
-        };
+        let named = last.as_ref().map_or(newest, ClosedDay::next_key);
+        let keys = self.0.day_keys(&name, newest, named)?;
         let day = self.figures(realm, (date, last), keys, request_id).await?;
         let requester = Requester::uncounted(request_id.to_owned());
         value(self.0.order(realm, RecordDay::Closed(day), requester).await)?;
@@ -185,7 +179,8 @@ impl Ledger<'_> {
     ) -> Result<Box<ClosedDay>, Failure> {
         let queries = Queries(self.0);
         let bank = queries.bank_of(realm, date, request_id).await?;
-        let (accounts, blocks) = queries.blocks(realm, date, keys.salts).await?;
+        let salts = SaltKey::new(&keys.salts);
+        let (accounts, blocks) = queries.blocks(realm, date, salts).await?;
         let root = blocks.iter().map(|block| block.node);
         let root = root.collect::<TreeBuilder>().root();
         let end = date.end();
@@ -232,10 +227,15 @@ impl Ledger<'_> {
             next_key: keys.next,
             previous: last.map(|last| last.digest),
         };
-        self.signed(&keys.name, figures)
+        self.signed(&keys.name, figures, keys.salts)
     }
 
-    fn signed(self, name: &SealKeyName, figures: DayFigures) -> Result<Box<ClosedDay>, Failure> {
+    fn signed(
+        self,
+        name: &SealKeyName,
+        figures: DayFigures,
+        salts: [u8; 32],
+    ) -> Result<Box<ClosedDay>, Failure> {
         let signer = &self.0.realms.outside.seals;
         let text = figures.checkpoint(&name.origin).text();
         let signed = signer.key(name).zip(signer.sign(name, text.as_bytes()));
@@ -245,11 +245,65 @@ impl Ledger<'_> {
             digest: Digest::of(text.as_bytes()),
             key,
             checkpoint: signed_note(&text, &name.origin, &key.public, &signature),
+            salts: Some(salts),
         }))
     }
 }
 
+impl Core {
+    /// The keys of the next day. The key that the last day `named` signs it; if this service no longer has that key, the
+    /// `newest` one does.
+    fn day_keys(
+        &self,
+        name: &SealKeyName,
+        newest: SealKey,
+        named: SealKey,
+    ) -> Result<DayKeys, Failure> {
+        let signer = &self.realms.outside.seals;
+        let signs = signer.key(&name.of(named)).unwrap_or_else(|| {
+            tracing::error!(
+                origin = name.origin,
+                "no pepper gives the key that the last closed day names, so another key signs: publish it"
+            );
+            newest
+        });
+        let name = name.of(signs);
+        let newer = newest.generation >= signs.generation && newest != signs;
+        Ok(DayKeys {
+            salts: signer.salts(&name).ok_or(Failure::Bug)?,
+            next: newer.then_some(newest),
+            name,
+        })
+    }
+}
+
 impl Operators<'_> {
+    /// How many realms sign their next day with a key that is not under the newest pepper. A realm that has closed no day
+    /// signs with the newest key.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or no turn to read comes in time.
+    pub async fn realms_with_older_seal_key(self) -> Result<usize, Failure> {
+        let platform = self.0.platform();
+        let mut found = 0_usize;
+        for (tenant, mode) in realms(&platform) {
+            let realm = tenant.realm(mode);
+            let read = move |store: &dyn Index| reads::days::last(store, realm);
+            let Some(last) = self.0.scan(realm, ReadCost::Page, read).await? else {
+                continue;
+            };
+            let named = last.day.next_key();
+            let newest = SealKeyName {
+                origin: last.day.origin().to_owned(),
+                generation: named.generation,
+                public: None,
+            };
+            let newest = self.0.realms.outside.seals.key(&newest);
+            found = found.strict_add(usize::from(newest != Some(named)));
+        }
+        Ok(found)
+    }
+
     /// When the next day of each realm is due to be closed: in the past while it cannot be closed. As of the last round, and
     /// only for realms whose days are closed here.
     pub fn days_due(self) -> Vec<(RealmId, Timestamp)> {
@@ -315,10 +369,9 @@ impl Queries<'_> {
         let record = self.closed_day(realm, date).await?;
         let day = record.ok_or(Rejection::DayNotClosed)?.day;
         let (name, _) = self.newest_key(realm)?;
-        let generation = day.key.generation;
-        let name = SealKeyName { generation, ..name };
-        let salts = self.0.realms.outside.seals.salts(&name);
-        let salts = salts.ok_or(Failure::Bug)?;
+        let derived = || self.0.realms.outside.seals.salts(&name.of(day.key));
+        let salts = day.salts.or_else(derived).ok_or(Failure::Bug)?;
+        let salts = SaltKey::new(&salts);
         let read = move |store: &dyn Index| {
             let Some(account) = reads::account_of_cvu(store, realm, cvu)? else {
                 return Ok(None);
@@ -358,6 +411,7 @@ impl Queries<'_> {
         let name = SealKeyName {
             origin: format!("caudal/{}/{}", tenant.id, mode.as_str()),
             generation: tenant.seal_generation,
+            public: None,
         };
         Ok((name, tenant.created_at))
     }

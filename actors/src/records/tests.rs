@@ -26,7 +26,7 @@ use caudal_ledger::facts::{
     AccountFact, Answer, BankCall, BankRefusal, ClockWord, LedgerFact, PlatformFact, RealmFact,
     Registration,
 };
-use caudal_ledger::ids::{AccountNo, RealmId, Tag};
+use caudal_ledger::ids::{AccountNo, PepperId, RealmId, Tag};
 use caudal_ledger::kyc::{Address, AddressMarks, Kyc, KycMarks};
 use caudal_ledger::limits::{LimitKind, Limits, TemporaryLimits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
@@ -312,6 +312,7 @@ fn limited_key() -> PlatformFact {
         mode: Mode::Live,
         label: Some("auditor".into()),
         mac: Digest([8; 32]),
+        pepper: None,
         created_at: at(4),
         ends_at: Some(at(9)),
         revoked: false,
@@ -324,6 +325,17 @@ fn limited_key() -> PlatformFact {
             .filter_map(Network::parse)
             .collect(),
         lifetime: Some(5),
+    })
+}
+
+/// A key whose pepper is known.
+fn peppered_key() -> PlatformFact {
+    let PlatformFact::KeyIssued(key) = limited_key() else {
+        unreachable!("it is a key");
+    };
+    PlatformFact::KeyIssued(ApiKey {
+        pepper: Some(PepperId(u32::MAX)),
+        ..key
     })
 }
 
@@ -359,6 +371,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             mode: Mode::Test,
             label: None,
             mac: Digest([9; 32]),
+            pepper: None,
             created_at: at(4),
             ends_at: Some(at(5)),
             revoked: false,
@@ -529,9 +542,12 @@ fn records_of_every_version_are_read() {
     check_all("realm", &realm_facts(), lines);
     check_all("coverage", &coverage_facts(), lines);
     check_all("day", &days::facts(), lines);
+    check("day-salted", &days::salted(), lines);
     check_all("platform", &platform_facts(), lines);
+    check("key-peppered", &peppered_key(), lines);
     check("four-eyes", &people::four_eyes(), lines);
     check_all("people", &people::facts(), lines);
+    check("person-peppered", &people::peppered(), lines);
     check_all("approval", &people::approvals(), lines);
     check_all("audit", &people::entries(), lines);
     check("audited-change", &people::change(), lines);

@@ -1,7 +1,7 @@
 //! Closed days: a tree of more than one block, proofs of its accounts, and the bank's side.
 
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::days::{BankSide, ClosedDay, SaltKey, SealKey};
+use caudal_ledger::days::{BankSide, ClosedDay, SealKey};
 use caudal_ledger::money::Sum;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::seal::{BLOCK_LEAVES, TreeBuilder, climb};
@@ -32,8 +32,8 @@ impl DaySigner for TestSigner {
         Some([8; 64])
     }
 
-    fn salts(&self, _: &SealKeyName) -> Option<SaltKey> {
-        Some(SaltKey::new(&[9; 32]))
+    fn salts(&self, _: &SealKeyName) -> Option<[u8; 32]> {
+        Some([9; 32])
     }
 }
 

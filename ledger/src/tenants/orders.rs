@@ -168,6 +168,7 @@ impl Platform {
                 let key = ApiKey {
                     id: new.id,
                     mac: new.mac,
+                    pepper: new.pepper,
                     created_at: now,
                     ends_at: old.lifetime.map(|long| now.plus_millis(long)),
                     revoked: false,
@@ -311,6 +312,7 @@ mod tests {
             mode: Mode::Live,
             label: None,
             mac: Digest([0; 32]),
+            pepper: None,
             created_at: Timestamp::default(),
             ends_at: None,
             revoked: false,

@@ -118,6 +118,33 @@ fn old_secrets_sign_until_their_end_and_no_rotation_makes_it_later() {
 }
 
 #[test]
+fn secrets_that_are_encrypted_anew_sign_as_long_as_before() {
+    let mut known = Webhooks::default();
+    run(&mut known, 0, create(), (0, 0));
+    let rotate = WebhookOrder::Rotate {
+        secret: vec![2],
+        overlap: 4,
+    };
+    let before = run(&mut known, 1, rotate, (0, 0));
+    let secrets = vec![
+        (vec![1], vec![11]),
+        (vec![2], vec![12]),
+        (vec![3], vec![13]),
+    ];
+    let after = run(&mut known, 1, WebhookOrder::Reseal { secrets }, (0, 0));
+    assert_eq!(after.signing(NOW), [vec![12], vec![11]]);
+    let ends = |webhook: &Webhook| {
+        webhook
+            .secrets
+            .iter()
+            .map(|it| it.until)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ends(&after), ends(&before));
+    assert_eq!(after.updated_at, before.updated_at);
+}
+
+#[test]
 fn redeliveries_end_with_the_log_and_only_so_many_wait() {
     let mut known = Webhooks::default();
     run(&mut known, 0, create(), (9, 0));

@@ -9,7 +9,6 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId, Tag, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
-use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use crate::notices::{self, Headers, NOTICE_MAX, NoticeError, SIGNATURES_MAX, verify};
@@ -48,7 +47,7 @@ fn judged(secret: &str, headers: [Option<&str>; 3], body: &[u8]) -> Result<(), N
     };
     // Half a second later, to the last millisecond that still counts as this second.
     let now = Timestamp::from_millis(NOW * 1_000 + 999);
-    verify(&SecretString::from(secret), headers, body, now)
+    verify(secret, headers, body, now)
 }
 
 #[test]

@@ -232,7 +232,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .failed(nothing_found),
     get("journal", "/admin/journal", "Show the figures of the journal and the index, and of the check of what is kept"),
     get("key list", "/admin/tenants/{id}/keys", "List the keys of a tenant by prefix")
-        .rows("items", &["id", "prefix", "mode", "label", "status", "scopes", "ipAllow", "createdAt", "expiresAt", "lastUsedAt"])
+        .rows("items", &["id", "prefix", "mode", "label", "status", "scopes", "ipAllow", "createdAt", "expiresAt", "lastUsedAt", "olderPepper"])
         .with(&[TENANT]),
     post("key issue", "/admin/tenants/{id}/keys", "Issue a key; its text is shown only now").secret("key").with(&[
         TENANT,

@@ -2,7 +2,8 @@
 //!
 //! A secret is `whsec_` and the base64 of random bytes, as Standard Webhooks has it. It must be read
 //! again for each signature, so it cannot be kept as a digest: it is sealed with AES-256-GCM under a
-//! key derived from the service's pepper, for one tenant. Somebody who has the store but not the pepper has no
+//! key derived from the service's pepper, for one tenant. While the pepper is replaced, each of the peppers opens what
+//! it sealed. Somebody who has the store but not the pepper has no
 //! secret; a row that got to another tenant does not open.
 //!
 //! **Bytes on disk.** One byte of format, 12 of nonce, then the sealed bytes with their tag of 16.
@@ -16,6 +17,8 @@ use base64::engine::general_purpose::STANDARD;
 use caudal_actors::ports::webhooks::SealedSecret;
 use secrecy::zeroize::Zeroize as _;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+
+use crate::secret_lines::{lines, newest};
 
 /// The prefix of the text of a secret.
 pub const PREFIX: &str = "whsec_";
@@ -89,23 +92,48 @@ impl SigningSecret {
     }
 }
 
-/// Seals secrets, and opens them again.
-pub struct Sealer(RandomizedNonceKey);
+/// The key that a pepper gives.
+fn derived(pepper: &str) -> Result<RandomizedNonceKey, SealError> {
+    let derived = hkdf::Salt::new(hkdf::HKDF_SHA256, SALT).extract(pepper.as_bytes());
+    let mut key = [0_u8; 32];
+    let filled = derived
+        .expand(&[PURPOSE], hkdf::HKDF_SHA256)
+        .and_then(|derived| derived.fill(&mut key))
+        .and_then(|()| RandomizedNonceKey::new(&AES_256_GCM, &key));
+    key.zeroize();
+    filled.map_err(|_| SealError::Crypto)
+}
+
+/// Seals secrets under the newest pepper, and opens those of each.
+pub struct Sealer {
+    newest: RandomizedNonceKey,
+    older: Vec<RandomizedNonceKey>,
+}
 
 impl Sealer {
-    /// A sealer under a pepper of any length; 32 random bytes are right.
+    /// A sealer under peppers of any length, one a line; 32 random bytes are right.
     ///
     /// # Errors
     /// When the machine's cryptography fails.
-    pub fn new(pepper: &[u8]) -> Result<Self, SealError> {
-        let derived = hkdf::Salt::new(hkdf::HKDF_SHA256, SALT).extract(pepper);
-        let mut key = [0_u8; 32];
-        let filled = derived
-            .expand(&[PURPOSE], hkdf::HKDF_SHA256)
-            .and_then(|derived| derived.fill(&mut key))
-            .and_then(|()| RandomizedNonceKey::new(&AES_256_GCM, &key));
-        key.zeroize();
-        filled.map(Self).map_err(|_| SealError::Crypto)
+    pub fn new(peppers: &SecretString) -> Result<Self, SealError> {
+        let older = lines(peppers).skip(1).map(derived);
+        Ok(Self {
+            newest: derived(newest(peppers))?,
+            older: older.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether a sealed secret of a tenant opens, and only under an older pepper.
+    pub fn needs_older(&self, tenant: &str, sealed: &[u8]) -> bool {
+        let opens = |key| opened(key, tenant, sealed).is_ok();
+        !opens(&self.newest) && self.older.iter().any(opens)
+    }
+
+    /// Seals a sealed secret of a tenant anew, if it needs an older pepper.
+    pub fn anew(&self, tenant: &str, sealed: &[u8]) -> Option<SealedSecret> {
+        let older = self.needs_older(tenant, sealed);
+        let secret = self.open(tenant, sealed).ok().filter(|_| older)?;
+        self.seal(tenant, &secret).ok()
     }
 
     /// Seals a secret of a tenant.
@@ -115,7 +143,7 @@ impl Sealer {
     pub fn seal(&self, tenant: &str, secret: &SigningSecret) -> Result<SealedSecret, SealError> {
         let mut text = secret.bytes().to_vec();
         let aad = Aad::from(tenant.as_bytes());
-        let Ok(nonce) = self.0.seal_in_place_append_tag(aad, &mut text) else {
+        let Ok(nonce) = self.newest.seal_in_place_append_tag(aad, &mut text) else {
             text.zeroize();
             return Err(SealError::Crypto);
         };
@@ -125,19 +153,29 @@ impl Sealer {
     /// Opens a secret of a tenant.
     ///
     /// # Errors
-    /// [`SealError::Sealed`] when the bytes were not sealed for this tenant under this pepper.
+    /// [`SealError::Sealed`] when the bytes were not sealed for this tenant under one of the peppers.
     pub fn open(&self, tenant: &str, sealed: &[u8]) -> Result<SigningSecret, SealError> {
-        let rest = sealed.strip_prefix(&[FORMAT]).ok_or(SealError::Sealed)?;
-        let (nonce, text) = rest
-            .split_first_chunk::<NONCE_LEN>()
-            .ok_or(SealError::Sealed)?;
-        let mut text = text.to_vec();
-        let aad = Aad::from(tenant.as_bytes());
-        let opened = self.0.open_in_place(Nonce::from(nonce), aad, &mut text);
-        let opened = opened.map(|bytes| bytes.to_vec());
-        text.zeroize();
-        SigningSecret::of(opened.map_err(|_| SealError::Sealed)?)
+        let older = self.older.iter().map(|key| opened(key, tenant, sealed));
+        opened(&self.newest, tenant, sealed).or_else(|why| older.flatten().next().ok_or(why))
     }
+}
+
+/// Opens a secret of a tenant with the key of one pepper.
+fn opened(
+    key: &RandomizedNonceKey,
+    tenant: &str,
+    sealed: &[u8],
+) -> Result<SigningSecret, SealError> {
+    let rest = sealed.strip_prefix(&[FORMAT]).ok_or(SealError::Sealed)?;
+    let (nonce, text) = rest
+        .split_first_chunk::<NONCE_LEN>()
+        .ok_or(SealError::Sealed)?;
+    let mut text = text.to_vec();
+    let aad = Aad::from(tenant.as_bytes());
+    let opened = key.open_in_place(Nonce::from(nonce), aad, &mut text);
+    let opened = opened.map(|bytes| bytes.to_vec());
+    text.zeroize();
+    SigningSecret::of(opened.map_err(|_| SealError::Sealed)?)
 }
 
 impl fmt::Debug for Sealer {

@@ -222,6 +222,8 @@ pub(super) struct KeyBody {
     expires_at: Option<String>,
     /// When it was last shown, to the second; `null` when not since this service started.
     last_used_at: Option<String>,
+    /// Whether it needs a pepper that is being replaced: rotate it before that one is removed.
+    older_pepper: bool,
 }
 
 impl KeyBody {
@@ -246,6 +248,7 @@ impl KeyBody {
             created_at: key.created_at.to_string(),
             expires_at: key.ends_at.map(|end| end.to_string()),
             last_used_at: used.map(|used| used.to_string()),
+            older_pepper: app.keyring.needs_older(key.pepper),
         }
     }
 }

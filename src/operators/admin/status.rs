@@ -14,6 +14,7 @@ use super::backup::BackupBody;
 use super::disk::DiskFigures;
 use super::memory::MemoryBody;
 use super::observed::{CollectorCounts, Observed, RealmCases, fit};
+use super::older_pepper::OlderPepper;
 use super::problems::{ProblemBody, problems};
 use super::webhooks;
 
@@ -52,6 +53,8 @@ struct StatusBody {
     /// Nothing on a node that does not own the log.
     treasury: CollectorCounts,
     webhooks: WebhooksFigures,
+    /// What still needs a pepper that is being replaced; null while there is only one.
+    older_pepper: Option<OlderPepper>,
     /// What needs a person, the most urgent first; at most 50 of each kind. A node that does not own the log names what
     /// concerns itself.
     problems: Vec<ProblemBody>,
@@ -200,6 +203,7 @@ pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpRespo
         cases: CasesFigures::of(&observed.cases?),
         treasury: CollectorCounts::of(&observed.collectors?),
         webhooks: WebhooksFigures::of(&observed.webhooks?),
+        older_pepper: OlderPepper::now(&admin_state.app).await?,
         problems: problems
             .iter()
             .map(|it| ProblemBody::of(&platform, it))

@@ -24,6 +24,8 @@ pub(super) struct LogSection {
     pub(super) log: Option<SecretString>,
     /// The password, if the URL has none.
     pub(super) log_password: Option<SecretString>,
+    /// A file with the password, which is read for each connection; it takes precedence.
+    pub(super) log_password_file: Option<PathBuf>,
     /// A file with the certificates of the authorities that the database's servers are checked against.
     pub(super) log_authorities: Option<PathBuf>,
     /// The name of this node.
@@ -39,6 +41,7 @@ impl Default for LogSection {
         Self {
             log: None,
             log_password: None,
+            log_password_file: None,
             log_authorities: None,
             node: None,
             lease_seconds: LEASE.as_secs(),
@@ -57,6 +60,8 @@ impl LogSection {
         let mut log = Log::new(url, password)
             .map_err(|why| wrong.add(name, why))
             .ok()?;
+        let file = self.log_password_file.clone();
+        log.password_file = file.filter(|file| !file.as_os_str().is_empty());
         log.authorities = self.log_authorities.clone();
         Some(log)
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use secrecy::ExposeSecret as _;
+
 use super::*;
 
 const KEY: &str = "q3Jx9vT0bWz5LrM2cHn8YdKs7PfGa1Eu";
@@ -188,7 +190,8 @@ fn the_secret_of_notices_is_one() {
     let good = enough("");
     let silent = good.replace(NOTICES, "");
     let public = caudal_sandbox::NOTICE_SECRET;
-    let rows: [Row<'_>; 7] = [
+    let both = format!("{KEY}\n{NOTICES}");
+    let rows: [Row<'_>; 8] = [
         (
             &good,
             &[("CAUDAL_BANK__TEST__NOTICE_SECRET", public)],
@@ -223,8 +226,33 @@ fn the_secret_of_notices_is_one() {
             &[("CAUDAL_BANK__TEST__NOTICE_SECRET", NOTICES)],
             "bank.live.notice_secret must not be",
         ),
+        (
+            &good,
+            &[("CAUDAL_BANK__TEST__NOTICE_SECRET", &both)],
+            "bank.live.notice_secret must not be",
+        ),
     ];
     all_refused(&rows);
+}
+
+#[test]
+fn each_line_of_a_secret_is_judged() {
+    let good = enough("");
+    let twice = format!("{KEY}\n\n  {NOTICES}\n");
+    assert!(options(&good, &[("CAUDAL_ADMIN_KEY", &twice)]).is_ok());
+    let short = format!("{KEY}\nshort");
+    all_refused(&[
+        (
+            &good,
+            &[("CAUDAL_ADMIN_KEY", &short)],
+            "admin_key is too short",
+        ),
+        (
+            &good,
+            &[("CAUDAL_ADMIN_KEY", "1\n2\n3\n4\n5")],
+            "admin_key has more than 4 lines",
+        ),
+    ]);
 }
 
 #[test]

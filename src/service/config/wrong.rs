@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use caudal_http::secret_lines::{LINES_MAX, lines};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::SECRET_CHARS_MIN;
@@ -17,7 +18,7 @@ const SECRET_WORDS: [&str; 7] = [
 
 /// Whether a secret is set to the empty text.
 pub(super) fn is_empty(secret: &SecretString) -> bool {
-    secret.expose_secret().is_empty()
+    secret.expose_secret().trim().is_empty()
 }
 
 /// The mistakes so far.
@@ -46,14 +47,26 @@ impl Mistakes {
         }
     }
 
-    /// A secret, noted as a mistake unless it is long and varied enough; `None` if it is not set.
+    /// A secret, noted as a mistake unless each of its lines is long and varied enough; `None` if it is not set.
     pub(super) fn secret(
         &mut self,
         setting: &str,
         value: Option<&SecretString>,
     ) -> Option<SecretString> {
         let value = value.filter(|value| !is_empty(value))?;
-        let text = value.expose_secret();
+        let given = value
+            .expose_secret()
+            .lines()
+            .filter(|it| !it.trim().is_empty());
+        if given.count() > LINES_MAX {
+            self.add(setting, format_args!("has more than {LINES_MAX} lines"));
+        }
+        lines(value).for_each(|line| self.line(setting, line));
+        Some(value.clone())
+    }
+
+    /// One line of a secret.
+    fn line(&mut self, setting: &str, text: &str) {
         let variety = text.chars().collect::<BTreeSet<_>>().len();
         let lower = text.to_lowercase();
         let hint = "make one with: openssl rand -base64 32";
@@ -63,6 +76,5 @@ impl Mistakes {
         } else if variety < SECRET_VARIETY_MIN || SECRET_WORDS.iter().any(|w| lower.contains(w)) {
             self.add(setting, format_args!("looks like a placeholder; {hint}"));
         }
-        Some(value.clone())
     }
 }

@@ -16,6 +16,8 @@ const APPLICATION: &str = "caudal";
 const KEEPALIVE: Duration = Duration::from_secs(5);
 /// How many probes may stay unanswered.
 const KEEPALIVE_TRIES: u32 = 3;
+/// The most passwords that are tried.
+const PASSWORDS_MAX: usize = 4;
 
 /// How long to wait for the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +48,10 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Settings {
     config: Config,
+    /// The passwords, one a line; without it, that of the URL.
+    password: Option<SecretString>,
+    /// The file of the passwords, one a line, which is read for each connection; it takes precedence over others.
+    pub password_file: Option<PathBuf>,
     /// The file of certificate authorities that servers are checked against; without it the system's own.
     pub authorities: Option<PathBuf>,
     /// The number of the cell, from 0.
@@ -65,7 +71,8 @@ const FORM: &str = "it is not of the form postgres://USER@HOST:PORT,HOST:PORT/DA
 
 impl Settings {
     /// The log of cell 0 in the database at `url`, a `postgres://` URL, which may name several servers; the one that
-    /// takes writes is used. `password` takes precedence over one in the URL.
+    /// takes writes is used. `password` takes precedence over one in the URL; if it has several lines, each is tried
+    /// until the server accepts one.
     ///
     /// Connections to other machines are encrypted and the server's certificate is checked, unless the URL says
     /// `sslmode=disable`.
@@ -83,9 +90,6 @@ impl Settings {
         }
         if config.get_dbname().is_none() {
             return Err(WrongSetting("it names no database"));
-        }
-        if let Some(password) = password {
-            config.password(password.expose_secret());
         }
         if config.get_ssl_mode() == SslMode::Prefer {
             // Never optional encryption: an attacker at the beginning of a connection could turn it off.
@@ -105,6 +109,8 @@ impl Settings {
             .keepalives_retries(KEEPALIVE_TRIES);
         Ok(Self {
             config,
+            password: password.cloned(),
+            password_file: None,
             authorities: None,
             cell: 0,
             limits: Limits::default(),
@@ -124,6 +130,26 @@ impl Settings {
             Some(database) => format!("{place}/{database}"),
             None => place,
         }
+    }
+
+    /// The passwords to try, in this order; none means that of the URL. The file is read now, so that a password that was
+    /// changed at the server can be changed there without a restart.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn passwords(&self) -> Result<Vec<SecretString>, String> {
+        let text = match (&self.password_file, &self.password) {
+            (Some(file), _) => {
+                SecretString::from(std::fs::read_to_string(file).map_err(|why| {
+                    format!("the file of the password, {}: {why}", file.display())
+                })?)
+            }
+            (None, Some(password)) => password.clone(),
+            (None, None) => return Ok(Vec::new()),
+        };
+        let lines = text.expose_secret().lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty()).take(PASSWORDS_MAX);
+        Ok(lines.map(SecretString::from).collect())
     }
 
     /// How to connect to each of the servers, with its name for operators.

@@ -53,6 +53,7 @@ pub(super) fn facts() -> Vec<DayFact> {
             public: [5; 32],
         },
         checkpoint: "caudal/tnt_1/live\n".into(),
+        salts: None,
     };
     let closed = |bank, late, previous| {
         let mut day = first.clone();
@@ -61,16 +62,11 @@ pub(super) fn facts() -> Vec<DayFact> {
         day.figures.previous = previous;
         DayFact::Closed(Box::new(day))
     };
-    let late = LateBank {
-        date: day("2026-03-01"),
-        balance: Money::from_centavos(10),
-        digest: Digest([6; 32]),
-    };
     vec![
         closed(BankSide::Pending, Vec::new(), None),
         closed(
             BankSide::Known(Box::new(bank.clone())),
-            vec![late],
+            vec![late_bank(day("2026-03-01"))],
             Some(Digest([7; 32])),
         ),
         closed(BankSide::Absent, Vec::new(), None),
@@ -80,6 +76,14 @@ pub(super) fn facts() -> Vec<DayFact> {
         },
         DayFact::Closed(Box::new(rotated(first))),
     ]
+}
+
+fn late_bank(date: BusinessDay) -> LateBank {
+    LateBank {
+        date,
+        balance: Money::from_centavos(10),
+        digest: Digest([6; 32]),
+    }
 }
 
 /// A day that hands over to a new key.
@@ -95,4 +99,15 @@ fn rotated(day: ClosedDay) -> ClosedDay {
         },
         ..day
     }
+}
+
+/// A day with the secret of its salts.
+pub(super) fn salted() -> DayFact {
+    let Some(DayFact::Closed(day)) = facts().pop() else {
+        unreachable!("the last sample is a closed day");
+    };
+    DayFact::Closed(Box::new(ClosedDay {
+        salts: Some([200; 32]),
+        ..*day
+    }))
 }

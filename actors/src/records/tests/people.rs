@@ -22,6 +22,7 @@ pub(super) fn facts() -> Vec<PeopleFact> {
             credential: Credential {
                 id: "aaaaaaaaaa".into(),
                 mac: Digest([3; 32]),
+                pepper: None,
             },
         },
         PeopleFact::RoleChanged {
@@ -30,6 +31,19 @@ pub(super) fn facts() -> Vec<PeopleFact> {
         },
         PeopleFact::Revoked { name: ana() },
     ]
+}
+
+/// A credential whose pepper is known.
+pub(super) fn peppered() -> PeopleFact {
+    PeopleFact::Issued {
+        name: ana(),
+        role: Role::Viewer,
+        credential: Credential {
+            id: "bbbbbbbbbb".into(),
+            mac: Digest([4; 32]),
+            pepper: Some(PepperId(7)),
+        },
+    }
 }
 
 pub(super) fn approvals() -> Vec<ApprovalFact> {

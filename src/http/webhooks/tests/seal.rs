@@ -6,7 +6,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::webhooks::seal::{SealError, Sealer, SigningSecret};
 
-const PEPPER: &[u8] = b"a pepper of tests";
+const PEPPER: &str = "a pepper of tests";
 
 #[test]
 fn a_secret_reads_back_and_is_of_its_length() {
@@ -40,7 +40,7 @@ fn a_secret_reads_back_and_is_of_its_length() {
 
 #[test]
 fn a_sealed_secret_opens_for_its_tenant_under_its_pepper_only() {
-    let sealer = Sealer::new(PEPPER).unwrap();
+    let sealer = Sealer::new(&PEPPER.into()).unwrap();
     let secret = SigningSecret::new().unwrap();
     let sealed = sealer.seal("tnt_1", &secret).unwrap();
     let opened = sealer.open("tnt_1", &sealed).unwrap();
@@ -54,7 +54,20 @@ fn a_sealed_secret_opens_for_its_tenant_under_its_pepper_only() {
         assert_eq!(sealer.open(tenant, sealed).unwrap_err(), SealError::Sealed);
     };
     closed(&sealer, "tnt_2", &sealed);
-    closed(&Sealer::new(b"another pepper").unwrap(), "tnt_1", &sealed);
+    let another = Sealer::new(&"another pepper".into()).unwrap();
+    closed(&another, "tnt_1", &sealed);
+    let both = Sealer::new(&format!("another pepper\n{PEPPER}").into()).unwrap();
+    assert_eq!(both.open("tnt_1", &sealed).unwrap().bytes(), secret.bytes());
+    assert!(both.needs_older("tnt_1", &sealed));
+    // What is sealed from then on no longer needs the older one.
+    let again = both.anew("tnt_1", &sealed).unwrap();
+    assert_eq!(both.anew("tnt_1", &again), None);
+    assert_eq!(
+        another.open("tnt_1", &again).unwrap().bytes(),
+        secret.bytes()
+    );
+    assert!(!both.needs_older("tnt_1", &again));
+    closed(&both, "tnt_2", &sealed);
     for at in 0..sealed.len() {
         let mut changed = sealed.clone();
         changed[at] ^= 1;
@@ -71,7 +84,10 @@ const SEALED: &str =
 #[test]
 fn sealed_secrets_of_this_format_always_open() {
     let sealed = STANDARD.decode(SEALED).unwrap();
-    let opened = Sealer::new(PEPPER).unwrap().open("tnt_1", &sealed).unwrap();
+    let opened = Sealer::new(&PEPPER.into())
+        .unwrap()
+        .open("tnt_1", &sealed)
+        .unwrap();
     assert_eq!(opened.bytes(), (0..32).collect::<Vec<u8>>());
 }
 
@@ -83,5 +99,8 @@ fn nothing_shows_a_secret_by_accident() {
         assert!(shown.contains("REDACTED"), "{shown}");
         assert!(!shown.contains("107") && !shown.contains("a2"), "{shown}");
     }
-    assert_eq!(format!("{:?}", Sealer::new(PEPPER).unwrap()), "Sealer");
+    assert_eq!(
+        format!("{:?}", Sealer::new(&PEPPER.into()).unwrap()),
+        "Sealer"
+    );
 }

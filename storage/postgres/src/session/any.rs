@@ -3,6 +3,9 @@
 //! **Shape.** Names are looked up, and every address of every server is asked at once ([`Settings::servers`]): a name
 //! may have several addresses, and each may be another server.
 //!
+//! **Passwords.** A server that refuses a password is shown the next one, so that the database's and ours can be replaced
+//! one after the other.
+//!
 //! **Order.** If two servers say that they take writes, the one with the later timeline is used: the other one was
 //! frozen or cut off while its standby was promoted, and does not know. It acknowledges nothing, because it waits for
 //! standbys that have left it; but a client that used it would wait for them, too.
@@ -20,10 +23,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_postgres::Config;
 use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{Session, drive, unreachable};
@@ -59,6 +65,8 @@ struct Asked {
     silent: BTreeMap<Number, String>,
     refusals: BTreeMap<Number, (String, String)>,
     best: Option<(Option<u64>, Session)>,
+    /// What each server is shown, in this order.
+    passwords: Arc<[SecretString]>,
     /// Until when the other servers are waited for.
     until: Option<Instant>,
 }
@@ -74,6 +82,7 @@ pub(super) async fn of_any(
         silent: BTreeMap::new(),
         refusals: BTreeMap::new(),
         best: None,
+        passwords: settings.passwords()?.into(),
         until: None,
     };
     let servers = settings.servers();
@@ -128,9 +137,11 @@ impl Asked {
                 for (m, (place, config)) in all.into_iter().enumerate() {
                     let number = (number.0, m);
                     self.silent.insert(number, place);
-                    let tls = tls.clone();
-                    self.under_way
-                        .spawn(async move { (number, of(&config, tls, most, alone).await) });
+                    let (tls, passwords) = (tls.clone(), Arc::clone(&self.passwords));
+                    self.under_way.spawn(async move {
+                        let connecting = connected(config, &passwords, tls);
+                        (number, of(connecting, most, alone).await)
+                    });
                 }
             }
             Found::Takes(timeline, session) => {
@@ -213,9 +224,46 @@ fn each(place: String, config: Config, found: &[IpAddr]) -> Vec<(String, Config)
     each.collect()
 }
 
+/// A new connection.
+type Connected = (
+    Client,
+    Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>,
+);
+
+/// Connects to a server with the first password that it accepts. The use of an older one is logged.
+async fn connected(
+    mut config: Config,
+    passwords: &[SecretString],
+    tls: MakeRustlsConnect,
+) -> Result<Connected, tokio_postgres::Error> {
+    let mut left = passwords.iter();
+    loop {
+        if let Some(password) = left.next() {
+            config.password(password.expose_secret());
+        }
+        match config.connect(tls.clone()).await {
+            Err(why) if is_wrong_password(&why) && left.len() > 0 => {}
+            connected => {
+                if connected.is_ok() && left.len() + 1 < passwords.len() {
+                    tracing::info!(secret = "cell.log_password", "an older secret was used");
+                }
+                return connected;
+            }
+        }
+    }
+}
+
+fn is_wrong_password(why: &tokio_postgres::Error) -> bool {
+    why.code() == Some(&SqlState::INVALID_PASSWORD)
+}
+
 /// Connects to a server and asks whether it takes writes and, unless it is `alone`, for its timeline.
-async fn of(config: &Config, tls: MakeRustlsConnect, most: Duration, alone: bool) -> Found {
-    let (client, connection) = match timeout(most, config.connect(tls)).await {
+async fn of(
+    connecting: impl Future<Output = Result<Connected, tokio_postgres::Error>>,
+    most: Duration,
+    alone: bool,
+) -> Found {
+    let (client, connection) = match timeout(most, connecting).await {
         Ok(Ok(connected)) => connected,
         Ok(Err(why)) => return Found::Refuses(unreachable(&why)),
         Err(_) => return Found::Silent,

@@ -151,6 +151,50 @@ fn passwords_are_asked_for_and_never_shown() {
     let why = refused(at(":another-word"));
     assert!(why.contains("password authentication failed"), "{why}");
     assert!(!why.contains("another-word"), "{why}");
+    for (lines, opens) in [
+        (format!("another-word\n{secret}\n"), true),
+        (format!("{secret}\nanother-word"), true),
+        ("another-word\nyet-another".to_owned(), false),
+    ] {
+        let settings = Settings::new(&url, Some(&lines.as_str().into())).unwrap();
+        assert_eq!(PostgresLog::open(settings).is_ok(), opens, "{lines:?}");
+    }
+    a_password_is_changed_while_the_log_is_open(&server, &url, secret);
+}
+
+/// Both sides are changed one after the other, in either order, and the log is the same one.
+fn a_password_is_changed_while_the_log_is_open(server: &Server, url: &SecretString, old: &str) {
+    let file = server.data().join("keeper.password");
+    fs::write(&file, old).unwrap();
+    let mut settings = Settings::new(url, None).unwrap();
+    settings.password_file = Some(file.clone());
+    settings.limits.patience = Duration::from_millis(200);
+    let log = PostgresLog::open(settings.clone()).unwrap();
+    let end = || {
+        server.sql(
+            "postgres",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'keeper'",
+        );
+    };
+    let change = |new: &str| server.sql("postgres", &format!("ALTER ROLE keeper PASSWORD '{new}'"));
+    // Ours first: the file has both while the database changes.
+    fs::write(&file, format!("s3cond-word\n{old}")).unwrap();
+    for step in [None, Some("s3cond-word")] {
+        if let Some(new) = step {
+            change(new);
+        }
+        end();
+        log.cluster_view().unwrap();
+    }
+    // The database's first: nobody can connect until the file has it, and then without a restart.
+    change("th1rd-word");
+    end();
+    assert!(log.cluster_view().is_err());
+    fs::write(&file, "th1rd-word\n").unwrap();
+    log.cluster_view().unwrap();
+    fs::remove_file(&file).unwrap();
+    let why = refused(settings);
+    assert!(why.contains("keeper.password"), "{why}");
 }
 
 #[test]
