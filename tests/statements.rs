@@ -29,6 +29,10 @@ const FORMS: [&str; 4] = [
 /// A text by somebody malicious, which is also the name of a transfer's other side.
 const HOSTILE: &str = "=HYPERLINK(\"x\")&<b>]]> \u{5d0}\u{5d1} Ñandú";
 
+/// The address of a provider, longer than a line of any form.
+const ADDRESS: &str = "Avenida General San Martín 12345, piso 23, oficina «B», Entre Ríos y Corrientes, \
+     Ciudad Autónoma de Buenos Aires, C1000ABC, República Argentina";
+
 /// A statement in one form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Form {
@@ -131,6 +135,8 @@ async fn its_bytes_are_the_same_for_ever() {
     let dir = TempDir::new().unwrap();
     let (mut service, clock) = begun(&dir).await;
     let cvu = worked(&service, &clock).await;
+    let provider = json!({"cuit": "30500001735", "address": ADDRESS});
+    service.tenant(&json!({"provider": provider})).await;
     clock.set("2026-11-01T03:05:00.001Z");
     let then = october(&service.a, &cvu).await;
     assert_eq!(then[0].json()["final"], true);
@@ -145,15 +151,21 @@ async fn its_bytes_are_the_same_for_ever() {
     let path = format!("/v1/accounts/{cvu}/alias");
     let alias = json!({"alias": format!("nuevo.{}", fresh())});
     service.a.put(&path, &alias).await.is(200);
-    service.tenant(&json!({"name": again})).await;
+    let provider = json!({"address": again, "cuit": null});
+    service
+        .tenant(&json!({"name": again, "provider": provider}))
+        .await;
     service.a.credit(&cvu, "1.00").await;
     assert_eq!(october(&service.a, &cvu).await, then);
     let days = ("2026-11-01", "2026-11-01");
     let today = statement(&service.a, &cvu, days, FORMS[0]).await.json();
-    assert_eq!(
-        (&today["holderName"], &today["provider"]),
-        (&again.into(), &again.into())
-    );
+    let names = ["holderName", "provider", "providerAddress"];
+    let stated = names.map(|name| today[name].as_str());
+    assert_eq!(stated, [Some(again); 3]);
+    assert_eq!(today["providerCuit"], Value::Null);
+    let then_stated = then[0].json();
+    assert_eq!(then_stated["providerAddress"], ADDRESS);
+    assert_eq!(then_stated["providerCuit"], "30500001735");
     assert_eq!(today["opening"], then[0].json()["closing"]);
 
     let file = dir.path().join("statement.pdf");

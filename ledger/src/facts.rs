@@ -17,7 +17,7 @@ use crate::kyc::Kyc;
 use crate::limits::{Limits, TemporaryLimits, TotalLimits};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
-use crate::tenants::{ApiKey, BankRelation, Mode, Policy, RealmState, Tenant};
+use crate::tenants::{ApiKey, BankRelation, Mode, Policy, Provider, RealmState, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 use crate::vouchers::Voucher;
@@ -268,6 +268,9 @@ pub enum PlatformFact {
         /// The limits on the sum over its accounts.
         #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
         total_limits: TotalLimits,
+        /// What its statements state of it besides its name.
+        #[serde(default, skip_serializing_if = "Provider::is_empty")]
+        provider: Provider,
     },
     /// A key was issued.
     KeyIssued(ApiKey),

@@ -20,6 +20,7 @@ use crate::balance::{Balance, Direction};
 use crate::chain::Digest;
 use crate::cvu::Cvu;
 use crate::ids::AccountNo;
+use crate::tenants::Provider;
 use crate::time::{BusinessDay, Timestamp};
 use crate::treasury::Sum;
 use crate::vouchers::Voucher;
@@ -133,6 +134,8 @@ pub struct Named {
     pub holder: String,
     /// The name of the payment service provider.
     pub provider: String,
+    /// What the provider states of itself besides.
+    pub provider_details: Provider,
 }
 
 /// A statement without its lines.
@@ -309,6 +312,7 @@ mod tests {
             cuit: "20123456786".to_owned(),
             holder: "Ana".to_owned(),
             provider: "Uno".to_owned(),
+            provider_details: Provider::default(),
         }
     }
 

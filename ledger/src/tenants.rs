@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::Digest;
 use crate::collector::CollectorRule;
+use crate::cuit::Cuit;
 use crate::cvu::Cbu;
 use crate::fees::FeeRule;
 use crate::ids::{PepperId, RealmId};
@@ -148,6 +149,23 @@ impl BankRelations {
     }
 }
 
+/// What statements state of a payment service provider besides its name.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provider {
+    /// Its tax id.
+    pub cuit: Option<Cuit>,
+    /// Its registered address, in one line.
+    pub address: Option<String>,
+}
+
+impl Provider {
+    /// Whether it states nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A payment service provider.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tenant {
@@ -179,6 +197,9 @@ pub struct Tenant {
     /// Which keys sign the closed days of its realms, from 1. A closed day hands over to a new key.
     #[serde(default = "first_generation", skip_serializing_if = "is_first")]
     pub seal_generation: u32,
+    /// What its statements state of it besides its name.
+    #[serde(default, skip_serializing_if = "Provider::is_empty")]
+    pub provider: Provider,
 }
 
 const fn first_generation() -> u32 {

@@ -385,10 +385,18 @@ impl Voucher {
     /// The other side; for money that arrived, with its id on the rail.
     pub fn other_side(&self) -> Option<Counterparty> {
         let mut other = self.counterparty.as_deref().cloned()?;
-        if self.reference_type == ReferenceType::CashIn && other.coelsa_id.is_none() {
-            other.coelsa_id.clone_from(&self.reference_id);
-        }
+        other.coelsa_id = self.coelsa_id().map(str::to_owned);
         Some(other)
+    }
+
+    /// The id of the movement on the rail (COELSA), if it was there and the bank gave one.
+    pub fn coelsa_id(&self) -> Option<&str> {
+        let other = self.counterparty.as_deref();
+        let stated = other.and_then(|other| other.coelsa_id.as_deref());
+        stated.or_else(|| {
+            let arrived = self.reference_type == ReferenceType::CashIn;
+            self.reference_id.as_deref().filter(|_| arrived)
+        })
     }
 
     /// Whether it is a movement that the bank lists: money that arrived, left or came back on the rail.

@@ -273,6 +273,7 @@ impl Taking<'_> {
                 limits: before.limits,
                 fees: before.fees.clone(),
                 total_limits: before.total_limits,
+                provider: before.provider.clone(),
             };
             self.says(PLATFORM_STREAM, &fact)?;
             self.notes("policy", &before.id, "stricter");

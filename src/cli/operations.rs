@@ -496,10 +496,11 @@ mod tests {
                 json!({"rules": [{"direction": "out", "class": "sweep"}, {"textContains": "a,b"}]}),
             ),
             (
-                "tenant set t --decisions-above none --limit-raises true --bank-live pspCode=9,username=none",
+                "tenant set t --decisions-above none --limit-raises true --bank-live pspCode=9,username=none --provider-cuit none --provider-address Sarmiento",
                 "/admin/tenants/t",
                 json!({"policy": {"fourEyes": {"decisionsAbove": null, "limitRaises": true}},
-                    "bank": {"live": {"pspCode": 9, "username": null}}}),
+                    "bank": {"live": {"pspCode": 9, "username": null}},
+                    "provider": {"cuit": null, "address": "Sarmiento"}}),
             ),
             ("log reset", "/admin/log", json!({})),
             ("outgoing release", "/admin/outgoing/release", json!({})),

@@ -49,7 +49,13 @@ const TYPES: &[Element] = &[
     ("OrgId", &[("Othr:account", "*")], ""),
     ("PrvtId", &[("Othr:account", "*")], ""),
     ("Svcr", &[("FinInstnId", "1")], ""),
-    ("FinInstnId", &[("Nm", "?"), ("Othr:agent", "?")], ""),
+    (
+        "FinInstnId",
+        &[("Nm", "?"), ("PstlAdr", "?"), ("Othr:agent", "?")],
+        "",
+    ),
+    ("PstlAdr", &[("AdrLine", "*")], ""),
+    ("AdrLine", &[], "70"),
     ("Othr:agent", &[("Id:agent", "1"), ("SchmeNm", "?")], ""),
     (
         "Bal",

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::{FORMS, begun, statement};
+use super::{ADDRESS, FORMS, begun, statement};
 use crate::support::client::fresh;
-use crate::support::{cuit, json};
+use crate::support::{TestService, cuit, json};
 
 /// Letters of many scripts, all of which the font has.
 const LETTERS: &str =
@@ -166,7 +166,10 @@ async fn no_text_is_replaced_or_cut() {
         "Pagos {STRANGE} {}",
         &LETTERS.chars().take(50).collect::<String>()
     );
-    service.tenant(&json!({"name": provider})).await;
+    let stated = json!({"cuit": "30500001735", "address": ADDRESS});
+    service
+        .tenant(&json!({"name": provider, "provider": stated}))
+        .await;
     let holder: String = format!("{LETTERS} {STRANGE}").chars().take(100).collect();
     let opened = client
         .open_with(json!({"cuit": cuit(fresh()), "holderName": holder}))
@@ -207,6 +210,8 @@ async fn no_text_is_replaced_or_cut() {
     let shown = shown(&form.bytes);
     let whole = [
         &provider,
+        &ADDRESS.to_owned(),
+        &"CUIT 30-50000173-5".to_owned(),
         &holder,
         &reference,
         &reversal,
@@ -228,4 +233,36 @@ async fn no_text_is_replaced_or_cut() {
         }
     }
     assert_eq!(statement(client, &cvu, days, FORMS[3]).await, form);
+}
+
+#[actix_web::test]
+async fn what_moved_on_the_rail_has_its_coelsa_id() {
+    let service = TestService::start().await;
+    service.hear().await;
+    let today = || service.engine().now().business_day().to_string();
+    let (client, first) = (&service.a, today());
+    client.in_and_out().await;
+    let cvu = client.cvu().await;
+    let arrived = service.bank.cash_in(&cvu, "10.00").await;
+    service.heard().await;
+    let to = json!({"alias": "DESTINO.0"});
+    let sent = client.transfer(&cvu, to, "4.00").await;
+    let sent = client.settled(&sent.is(201).json, "completed").await;
+    let left = sent["coelsaId"].as_str().unwrap();
+    client.credit(&cvu, "1.00").await;
+    let last = today();
+    let all = async |form| statement(client, &cvu, (&first, &last), form).await;
+    let whole = all(FORMS[0]).await.json();
+    let lines = whole["lines"].as_array().unwrap();
+    let ids: Vec<_> = lines.iter().map(|line| line["coelsaId"].as_str()).collect();
+    assert_eq!(ids.first(), Some(&Some(&*arrived)), "{whole}");
+    assert_eq!((ids.last(), ids.contains(&Some(left))), (Some(&None), true));
+    let (pages, entries) = (shown(&all(FORMS[3]).await.bytes), all(FORMS[2]).await);
+    let table = all(FORMS[1]).await;
+    for id in [&arrived, left] {
+        assert!(pages.contains(&format!("COELSA{id}")), "{pages}");
+        let entry = format!("<ClrSysRef>{id}</ClrSysRef>");
+        assert!(entries.text().contains(&entry), "{entry}");
+        assert!(table.text().contains(&format!(",{id}\n")), "{id}");
+    }
 }

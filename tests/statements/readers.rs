@@ -1,11 +1,12 @@
-//! Statements as camt.053, read by programs of other people: days, signs, texts and sums are those of the statement.
+//! Statements as camt.053 and PDF, read by programs of other people: days, signs, texts and sums are those of the
+//! statement, and the PDF conforms to its standard.
 
 use std::process::Command;
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::{FORMS, HOSTILE, begun, statement};
+use super::{ADDRESS, FORMS, HOSTILE, begun, statement};
 use crate::support::client::fresh;
 use crate::support::service::TestClock;
 use crate::support::{TestService, cuit, json};
@@ -60,6 +61,8 @@ async fn readers_of_other_people_find_the_days_signs_texts_and_sums() {
     let dir = TempDir::new().unwrap();
     let (service, clock) = begun(&dir).await;
     service.a.in_and_out().await;
+    let stated = json!({"cuit": "30500001735", "address": ADDRESS});
+    service.tenant(&json!({"provider": stated})).await;
     let long = "Alquiler de octubre, expensas y cochera: ".repeat(4);
     let texts = [Some(HOSTILE), Some(long.trim()), None];
     let mut cvus = Vec::new();
@@ -71,7 +74,7 @@ async fn readers_of_other_people_find_the_days_signs_texts_and_sums() {
     let files = dir.path().join("statements");
     std::fs::create_dir(&files).unwrap();
     for (cvu, days) in cvus.iter().flat_map(|cvu| PERIODS.map(|days| (cvu, days))) {
-        for (form, ending) in [(FORMS[0], "json"), (FORMS[2], "xml")] {
+        for (form, ending) in [(FORMS[0], "json"), (FORMS[2], "xml"), (FORMS[3], "pdf")] {
             let given = statement(&service.a, cvu, days, form).await;
             assert_eq!(given.status, 200);
             let name = format!("{cvu}-{}-{}.{ending}", days.0, days.1);
@@ -88,4 +91,5 @@ async fn readers_of_other_people_find_the_days_signs_texts_and_sums() {
     let (out, why) = (text(&said.stdout), text(&said.stderr));
     assert!(said.status.success(), "{out}{why}");
     assert_eq!(out.matches("15 statements are read").count(), 2, "{out}");
+    assert!(out.contains("15 statements conform to PDF/A-2u"), "{out}");
 }

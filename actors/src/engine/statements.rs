@@ -10,6 +10,7 @@
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::statements::{Broken, Named, Period, Statement, StatementCheck};
+use caudal_ledger::tenants::{Provider, Tenant};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, SortOrder, StoreError};
@@ -90,9 +91,9 @@ impl Queries<'_> {
         self.0
             .look(realm, ReadCost::Scan, move |books| {
                 let until = pin.period.end();
-                let called =
-                    reads::statements::tenant_name_at(books.store.as_ref(), &tenant.0, until)?;
-                let provider = called.unwrap_or(tenant.1);
+                let store = books.store.as_ref();
+                let provider = reads::statements::tenant_at(store, &tenant.id, until)?;
+                let provider = provider.unwrap_or((tenant.name, tenant.provider));
                 let store = &books.store;
                 let of = named(store.as_ref(), realm, pin, provider)?;
                 Ok(recounted(store.as_ref(), realm, pin, of)?)
@@ -119,17 +120,22 @@ impl Queries<'_> {
             .await
     }
 
-    /// The id and the present name of the tenant that has a realm.
-    fn tenant_of(self, realm: RealmId) -> Option<(String, String)> {
+    /// The tenant that has a realm, as it is now.
+    fn tenant_of(self, realm: RealmId) -> Option<Tenant> {
         let platform = self.0.platform();
         let mut tenants = platform.tenants.values();
         let found = tenants.find(|tenant| tenant.live == realm || tenant.test == realm)?;
-        Some((found.id.clone(), found.name.clone()))
+        Some(found.clone())
     }
 }
 
 /// The names on the statement. An account gets a CVU only once, so a CVU given later still is this account's.
-fn named(store: &dyn Index, realm: RealmId, pin: Pin, provider: String) -> Result<Named, Failure> {
+fn named(
+    store: &dyn Index,
+    realm: RealmId,
+    pin: Pin,
+    provider: (String, Provider),
+) -> Result<Named, Failure> {
     let (account, until) = (pin.account, pin.period.end());
     let then = reads::statements::profile_at(store, realm, account, until)?;
     let then = then.ok_or(Rejection::AccountNotFound)?;
@@ -143,7 +149,8 @@ fn named(store: &dyn Index, realm: RealmId, pin: Pin, provider: String) -> Resul
         alias: then.alias,
         cuit: then.holder.cuit.to_string(),
         holder: then.holder.name,
-        provider,
+        provider: provider.0,
+        provider_details: provider.1,
     })
 }
 

@@ -34,7 +34,8 @@ use caudal_ledger::particulars::{Cleared, Names, Particulars};
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};
 use caudal_ledger::tenants::scopes::{Network, Scope};
 use caudal_ledger::tenants::{
-    ApiKey, BankKind, BankRelation, BankRelations, Mode, Policy, RealmSource, RealmState, Tenant,
+    ApiKey, BankKind, BankRelation, BankRelations, Mode, Policy, Provider, RealmSource, RealmState,
+    Tenant,
 };
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -356,6 +357,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             total_limits,
             collector_rules: Vec::new(),
             seal_generation: 1,
+            provider: Provider::default(),
         })),
         PlatformFact::TenantChanged {
             id: "tnt_1".into(),
@@ -364,6 +366,7 @@ fn platform_facts() -> Vec<PlatformFact> {
             limits,
             fees: fees.clone(),
             total_limits,
+            provider: Provider::default(),
         },
         PlatformFact::KeyIssued(ApiKey {
             id: "aaaaaaaaaa".into(),
@@ -406,9 +409,8 @@ fn platform_facts() -> Vec<PlatformFact> {
         realm_is(RealmState::Imported(source())),
         realm_is(RealmState::Closed),
         realm_is(RealmState::Open),
+        with_provider(),
     ]
-    .into_iter()
-    .collect()
 }
 
 fn realm_is(state: RealmState) -> PlatformFact {
@@ -437,6 +439,22 @@ fn total_limited() -> PlatformFact {
             monthly_outgoing: None,
             per_minute: Some(7),
         },
+        provider: Provider::default(),
+    }
+}
+
+fn with_provider() -> PlatformFact {
+    PlatformFact::TenantChanged {
+        id: "tnt_1".into(),
+        name: "Uno".into(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        fees: Vec::new(),
+        total_limits: TotalLimits::default(),
+        provider: Provider {
+            cuit: Cuit::parse("30500001735").ok(),
+            address: Some("Sarmiento 530".into()),
+        },
     }
 }
 
@@ -460,6 +478,7 @@ fn with_a_bank() -> PlatformFact {
         total_limits: TotalLimits::default(),
         collector_rules: Vec::new(),
         seal_generation: 1,
+        provider: Provider::default(),
     }))
 }
 

@@ -251,7 +251,7 @@ mod tests {
     use crate::limits::{Limits, TotalLimits};
     use crate::rejection::Rejection;
     use crate::tenants::orders::{NewTenant, PlatformOrder};
-    use crate::tenants::{BankRelations, Policy};
+    use crate::tenants::{BankRelations, Policy, Provider};
     use crate::time::Timestamp;
 
     fn tenant(id: &str, live: u32) -> Tenant {
@@ -268,6 +268,7 @@ mod tests {
             total_limits: TotalLimits::default(),
             collector_rules: Vec::new(),
             seal_generation: 1,
+            provider: Provider::default(),
         }
     }
 

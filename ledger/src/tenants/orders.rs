@@ -1,6 +1,8 @@
 //! Orders to the platform, and the facts that follow from them.
 
-use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
+use super::{
+    ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Provider, Serving, Tenant,
+};
 use crate::collector::CollectorRule;
 use crate::facts::{ClockWord, PlatformFact};
 use crate::fees::FeeRule;
@@ -22,6 +24,8 @@ pub struct TenantChange {
     pub total_limits: Option<TotalLimits>,
     /// The fee schedule that its accounts inherit, replaced as a whole.
     pub fees: Option<Vec<FeeRule>>,
+    /// What its statements state of it besides its name, replaced as a whole.
+    pub provider: Option<Provider>,
     /// Its relation to the bank of live keys, replaced as a whole.
     pub live_bank: Option<BankRelation>,
     /// Its relation to the bank of test keys, replaced as a whole.
@@ -49,6 +53,7 @@ impl TenantChange {
             limits: self.limits.unwrap_or(old.limits),
             total_limits: self.total_limits.unwrap_or(old.total_limits),
             fees: self.fees.unwrap_or_else(|| old.fees.clone()),
+            provider: self.provider.unwrap_or_else(|| old.provider.clone()),
             banks: BankRelations {
                 live: self.live_bank.unwrap_or_else(|| old.banks.live.clone()),
                 test: self.test_bank.unwrap_or_else(|| old.banks.test.clone()),
@@ -77,6 +82,8 @@ pub struct NewTenant {
     pub fees: Vec<FeeRule>,
     /// Its relations to the banks of both modes.
     pub banks: BankRelations,
+    /// What its statements state of it besides its name.
+    pub provider: Provider,
 }
 
 impl NewTenant {
@@ -92,6 +99,7 @@ impl NewTenant {
             total_limits: TotalLimits::default(),
             fees: Vec::new(),
             banks: BankRelations::default(),
+            provider: Provider::default(),
         }
     }
 }
@@ -212,6 +220,7 @@ impl Platform {
             total_limits,
             fees,
             banks,
+            provider,
         } = new;
         let tenant = Tenant {
             id,
@@ -226,6 +235,7 @@ impl Platform {
             total_limits,
             collector_rules: Vec::new(),
             seal_generation: 1,
+            provider,
         };
         Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
     }
@@ -271,6 +281,7 @@ fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
         limits: new.limits,
         total_limits: new.total_limits,
         fees: new.fees,
+        provider: new.provider,
     });
     facts
 }

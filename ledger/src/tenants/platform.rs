@@ -114,6 +114,7 @@ impl Platform {
                 limits,
                 fees,
                 total_limits,
+                provider,
             } => {
                 if let Some(tenant) = self.tenants.get_mut(id) {
                     tenant.name.clone_from(name);
@@ -121,6 +122,7 @@ impl Platform {
                     tenant.limits = *limits;
                     tenant.total_limits = *total_limits;
                     tenant.fees.clone_from(fees);
+                    tenant.provider.clone_from(provider);
                 }
             }
             PlatformFact::KeyIssued(key) => {

@@ -282,10 +282,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         LIMIT_RAISES,
         BANK_LIVE,
         BANK_TEST,
+        PROVIDER_CUIT,
+        PROVIDER_ADDRESS,
         body("limit", "limits", "A limit, NAME=VALUE; may be repeated. Names").of(Kind::Pairs(tenant_limits)),
         body("fee", "feeSchedule", "An entry of its fee schedule; may be repeated. Fields").of(Kind::Objects(|| FEE.into())),
     ]),
-    patch("tenant set", "/admin/tenants/{id}", "Change the name, policy or banks of a tenant, and whether its realms are served; what is not given stays").with(&[
+    patch("tenant set", "/admin/tenants/{id}", "Change the name, policy, banks or statements of a tenant, and whether its realms are served; what is not given stays").with(&[
         TENANT,
         body("name", "name", "Its name"),
         CLOSE_REQUIRES_ZERO,
@@ -294,6 +296,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         LIMIT_RAISES,
         BANK_LIVE,
         BANK_TEST,
+        PROVIDER_CUIT,
+        PROVIDER_ADDRESS,
         body("live", "realms.live", "Whether its live realm is served").of(Kind::Words(servings)),
         body("test", "realms.test", "Whether its test realm is served").of(Kind::Words(servings)),
     ]),
@@ -383,6 +387,19 @@ const BANK_TEST: Field = body(
     "The bank of its test realm, in the same way. Fields",
 )
 .of(Kind::Pairs(|| BANK.into()));
+
+const PROVIDER_CUIT: Field = body(
+    "provider-cuit",
+    "provider.cuit",
+    "Its CUIT, as its statements state it; `none` removes it",
+)
+.of(Kind::Clearable);
+const PROVIDER_ADDRESS: Field = body(
+    "provider-address",
+    "provider.address",
+    "Its registered address, as its statements state it; `none` removes it",
+)
+.of(Kind::Clearable);
 
 const fn get(words: &'static str, path: &'static str, about: &'static str) -> Operation {
     call("GET", words, path, about)

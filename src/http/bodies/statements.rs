@@ -111,6 +111,8 @@ pub struct StatementLine {
     pub counterparty_cuit: Option<String>,
     /// The CBU or CVU of the other side.
     pub counterparty_cbu: Option<String>,
+    /// The id of the movement on the rail (COELSA).
+    pub coelsa_id: Option<String>,
 }
 
 impl StatementLine {
@@ -138,6 +140,7 @@ impl StatementLine {
             counterparty_name: other.and_then(|other| other.name.clone()),
             counterparty_cuit: other.and_then(|other| other.cuit.clone()),
             counterparty_cbu: other.and_then(|other| other.cbu.clone()),
+            coelsa_id: voucher.coelsa_id().map(str::to_owned),
             id,
         }
     }
@@ -160,6 +163,10 @@ pub struct StatementBody {
     pub cuit: String,
     /// How the payment service provider was called at the end of the period.
     pub provider: String,
+    /// The CUIT that the provider stated at the end of the period.
+    pub provider_cuit: Option<String>,
+    /// The address that the provider stated at the end of the period.
+    pub provider_address: Option<String>,
     /// The first day.
     pub from: Day,
     /// The last day, whole.
@@ -198,6 +205,8 @@ impl StatementBody {
             holder_name: of.holder.clone(),
             cuit: of.cuit.clone(),
             provider: of.provider.clone(),
+            provider_cuit: of.provider_details.cuit.map(|cuit| cuit.to_string()),
+            provider_address: of.provider_details.address.clone(),
             from: statement.period.first.into(),
             to: statement.period.last.into(),
             is_final: statement.is_final,

@@ -13,12 +13,11 @@
 //! **Texts.** `RmtInf/Ustrd` is the description of a movement, in pieces of the length that the schema allows;
 //! `AddtlNtryInf` is the name of its type with the description, for readers that look there.
 //!
-//! **Who keeps the account.** `Svcr` is the payment service provider: its name, and its code as CVUs have it
-//! (`PSP`).
+//! **Who keeps the account.** `Svcr` is the payment service provider: its name, its address, and its code as CVUs have it
+//! (`PSP`); its CUIT is in `AddtlStmtInf`, because the schema has one id only.
 //!
-//! **Of the schema.** Texts are cut to the lengths that it allows, and characters that XML cannot have are left out.
-//! An id has 35 characters there at most, so that of a voucher is written without its `cmp_`, and a longer
-//! `idExterno` is in `AddtlTxInf`.
+//! **Of the schema.** Characters that XML cannot have are left out. No text is cut: an id has 35 characters there at
+//! most, so that of a voucher is written without its `cmp_`, and a longer one of somebody else is in `AddtlTxInf`.
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::chain::Canonical;
@@ -43,6 +42,10 @@ const NAME_MAX: usize = 140;
 const TEXT_MAX: usize = 500;
 /// The longest piece of a remittance text, in characters.
 const PIECE_MAX: usize = 140;
+/// The longest line of an address, in characters.
+const ADDRESS_LINE_MAX: usize = 70;
+/// The longest id of an account, in characters.
+const ACCOUNT_MAX: usize = ID_MAX - 1;
 /// The prefix of the id of a voucher.
 const PREFIX: &str = "cmp_";
 
@@ -102,7 +105,7 @@ impl Xml<'_> {
     /// Writes the name and tax id of a person or firm.
     fn party(&mut self, name: &str, cuit: Option<&str>) {
         self.text(&["Nm"], name, NAME_MAX);
-        let Some(cuit) = cuit.filter(|cuit| !cleaned(cuit, ID_MAX).is_empty()) else {
+        let Some(cuit) = cuit.filter(|cuit| fits(cuit, ID_MAX)) else {
             return;
         };
         let known = Cuit::parse_relaxed(cuit).map(|it| it.person_type());
@@ -127,28 +130,26 @@ impl Xml<'_> {
         } else {
             ("Cdtr", "CdtrAcct")
         };
-        let texts = [&other.name, &other.cuit, &other.cbu];
-        let told =
-            |text: &&Option<String>| text.as_deref().is_some_and(|it| !cleaned(it, 1).is_empty());
-        if !texts.iter().any(told) {
+        let told = |text: &Option<String>, max| {
+            let text = text.as_deref();
+            text.filter(|text| fits(text, max)).map(str::to_owned)
+        };
+        let (name, cuit) = (told(&other.name, NAME_MAX), told(&other.cuit, ID_MAX));
+        let cbu = told(&other.cbu, ACCOUNT_MAX);
+        if name.is_none() && cuit.is_none() && cbu.is_none() {
             return;
         }
         self.within("RltdPties", |it| {
-            if texts.iter().take(2).any(told) {
+            if name.is_some() || cuit.is_some() {
                 it.within(party, |it| {
-                    let name = other.name.as_deref();
                     it.within("Pty", |it| {
-                        it.party(name.unwrap_or(""), other.cuit.as_deref());
+                        it.party(name.as_deref().unwrap_or(""), cuit.as_deref());
                     });
                 });
             }
-            if let Some(cbu) = other
-                .cbu
-                .as_deref()
-                .filter(|cbu| !cleaned(cbu, 1).is_empty())
-            {
+            if let Some(cbu) = cbu {
                 it.within(account, |it| {
-                    it.text(&["Id", "Othr", "Id"], cbu, ID_MAX - 1);
+                    it.text(&["Id", "Othr", "Id"], &cbu, ACCOUNT_MAX);
                 });
             }
         });
@@ -162,12 +163,18 @@ fn cleaned(text: &str, max: usize) -> String {
     clean.trim().to_owned()
 }
 
-/// A text in pieces that the schema allows: parted at spaces where it has some, so that the pieces joined by spaces are
-/// the text again.
-fn pieces(text: &str) -> Vec<String> {
+/// Whether there is something to write, and it has at most this many characters.
+fn fits(text: &str, max: usize) -> bool {
+    let clean = cleaned(text, usize::MAX);
+    (1..=max).contains(&clean.chars().count())
+}
+
+/// A text in pieces of at most this many characters: parted at spaces where it has some, so that the pieces joined by
+/// spaces are the text again.
+fn pieces(text: &str, max: usize) -> Vec<String> {
     let clean = cleaned(text, usize::MAX);
     let (mut pieces, mut rest) = (Vec::new(), clean.as_str());
-    while let Some((end, _)) = rest.char_indices().nth(PIECE_MAX) {
+    while let Some((end, _)) = rest.char_indices().nth(max) {
         let (within, _) = rest.split_at(end);
         let cut = within.rfind(' ').filter(|cut| *cut > 0).unwrap_or(end);
         let (piece, more) = rest.split_at(cut);
@@ -215,6 +222,15 @@ impl Camt {
             xml.within("Svcr", |xml| {
                 xml.within("FinInstnId", |xml| {
                     xml.text(&["Nm"], &of.provider, NAME_MAX);
+                    let address = of.provider_details.address.as_deref();
+                    let lines = pieces(address.unwrap_or(""), ADDRESS_LINE_MAX);
+                    if !lines.is_empty() {
+                        xml.within("PstlAdr", |xml| {
+                            for line in &lines {
+                                xml.text(&["AdrLine"], line, ADDRESS_LINE_MAX);
+                            }
+                        });
+                    }
                     xml.within("Othr", |xml| {
                         xml.text(&["Id"], of.cvu.psp(), ID_MAX);
                         xml.text(&["SchmeNm", "Prtry"], "PSP", ID_MAX);
@@ -266,25 +282,20 @@ impl Camt {
 
     fn details(&self, voucher: &Voucher, (id, adds): (&str, bool), xml: &mut Xml<'_>) {
         let own = voucher.external_id.as_ref().map(ToString::to_string);
-        let (short, long): (Option<String>, Option<String>) = match own {
-            Some(own) if own.chars().count() > ID_MAX => (None, Some(own)),
-            own => (own, None),
-        };
-        let other = voucher.other_side();
+        let rail = voucher.coelsa_id();
+        let other = voucher.counterparty.as_deref();
         xml.within("Refs", |xml| {
             xml.text(&["AcctSvcrRef"], id, ID_MAX);
-            if let Some(own) = &short {
-                xml.text(&["EndToEndId"], own, ID_MAX);
-            }
-            let rail = other.as_ref().and_then(|other| other.coelsa_id.as_deref());
-            if let Some(rail) = rail {
-                xml.text(&["ClrSysRef"], rail, ID_MAX);
+            for (name, id) in [("EndToEndId", own.as_deref()), ("ClrSysRef", rail)] {
+                if let Some(id) = id.filter(|id| fits(id, ID_MAX)) {
+                    xml.text(&[name], id, ID_MAX);
+                }
             }
         });
-        if let Some(other) = &other {
+        if let Some(other) = other {
             xml.other(other, adds);
         }
-        let pieces = pieces(voucher.description.as_deref().unwrap_or(""));
+        let pieces = pieces(voucher.description.as_deref().unwrap_or(""), PIECE_MAX);
         if !pieces.is_empty() {
             xml.within("RmtInf", |xml| {
                 for piece in &pieces {
@@ -293,9 +304,22 @@ impl Camt {
             });
         }
         xml.text(&["RltdDts", "TxDtTm"], &voucher.at.zoned(), ID_MAX);
-        if let Some(own) = &long {
-            xml.text(&["AddtlTxInf"], &format!("idExterno {own}"), TEXT_MAX);
-        }
+        let long = [
+            ("idExterno", own.as_deref(), ID_MAX),
+            ("COELSA", rail, ID_MAX),
+            ("CUIT", other.and_then(|it| it.cuit.as_deref()), ID_MAX),
+            (
+                "CBU/CVU",
+                other.and_then(|it| it.cbu.as_deref()),
+                ACCOUNT_MAX,
+            ),
+        ];
+        let long = long.into_iter().filter_map(|(name, text, max)| {
+            let text = text.filter(|text| text.chars().count() > max)?;
+            Some(format!("{name} {text}"))
+        });
+        let long: Vec<String> = long.collect();
+        xml.text(&["AddtlTxInf"], &long.join(" · "), TEXT_MAX);
     }
 }
 
@@ -352,6 +376,10 @@ impl StatementWriter for Camt {
             it.last,
             it.hash
         );
+        if let Some(cuit) = it.of.provider_details.cuit {
+            text.push_str(" CUIT del proveedor: ");
+            text.push_str(cuit.as_str());
+        }
         if !it.is_final {
             text.insert_str(0, "Provisorio: pueden agregarse movimientos al período. ");
         }
@@ -376,7 +404,7 @@ mod tests {
             (&*solid, 3),
             (&*"x".repeat(140), 1),
         ] {
-            let found = pieces(text);
+            let found = pieces(text, PIECE_MAX);
             assert_eq!(found.len(), count, "{text}");
             assert!(
                 found

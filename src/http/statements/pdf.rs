@@ -6,12 +6,14 @@
 //!
 //! **Nothing is cut or replaced.** See [`fonts`] for which characters are drawn, and how all others are shown.
 //!
-//! **The same for ever.** The file has no date of creation and no id, its pages are not compressed, and its fonts are in
-//! it. The names of movements are in [`names`], which is frozen.
+//! **The same for ever.** The file has no date of creation, its id follows from its pages, these are not compressed, and
+//! its fonts are in it. The names of movements are in [`names`], which is frozen.
 
+mod file;
 mod fonts;
 mod names;
 mod page;
+mod tags;
 mod text;
 
 use caudal_ledger::balance::Direction;
@@ -19,9 +21,8 @@ use caudal_ledger::money::Money;
 use caudal_ledger::statements::Statement;
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::vouchers::Voucher;
-use pdf_writer::{Finish as _, Pdf as Writer, Rect, Ref, TextStr};
+use pdf_writer::types::StructRole;
 
-use self::fonts::Font;
 use self::page::{Face, LEFT, Pages, RIGHT, TextStyle};
 use self::text::{hyphened, pesos};
 use super::StatementWriter;
@@ -40,6 +41,8 @@ const COLUMNS: [i16; 4] = [3600, 4250, 4920, RIGHT];
 const AMOUNT: i16 = 620;
 /// Where the text of a movement begins, and how wide it may be next to the amounts.
 const TEXT: (i16, i16) = (1250, 1680);
+/// The letters of a value below its name.
+const VALUE: TextStyle = (100, Face::Plain);
 
 /// A statement that is being written as a PDF.
 pub(super) struct Pdf {
@@ -92,39 +95,61 @@ impl Pdf {
         }
     }
 
+    /// Writes a text at the left as a paragraph.
+    fn paragraph(&mut self, step: i16, style: TextStyle, text: &str, room: i16) {
+        self.pages.tags.open(StructRole::P);
+        self.put(LEFT, step, style, text, room);
+        self.pages.tags.close();
+    }
+
+    /// Writes what something is called, and below it what it is.
+    fn field(&mut self, x: i16, name: &str, value: &str) {
+        let at = self.at;
+        self.pages.tagged(StructRole::P, |pages| {
+            pages.left((x, at), (70, Face::Light), name);
+            pages.fitted((x, at - 130), VALUE, value, RIGHT - x);
+        });
+    }
+
     /// Writes the head of the first page: the holder and the totals.
     fn title(&mut self) {
         let period = self.period();
         let of = self.statement.of.clone();
-        let right = (RIGHT, self.at);
-        let name = "Resumen de cuenta";
-        self.pages.right(right, (130, Face::Bold), name, 2000);
-        let right = (RIGHT, self.at - 170);
-        self.pages.right(right, (95, Face::Plain), &period, 2000);
-        self.put(LEFT, 170, (150, Face::Bold), of.provider.as_str(), 3000);
+        let at = self.at;
+        self.pages.tagged(StructRole::H1, |pages| {
+            pages.right((RIGHT, at), (130, Face::Bold), "Resumen de cuenta", 2000);
+        });
+        self.pages.tagged(StructRole::P, |pages| {
+            pages.right((RIGHT, at - 170), (95, Face::Plain), &period, 2000);
+        });
+        self.paragraph(170, (150, Face::Bold), &of.provider, 3000);
+        let details = of.provider_details;
+        let cuit = details
+            .cuit
+            .map(|it| format!("CUIT {}", hyphened(it.as_str())));
+        for text in [cuit, details.address].into_iter().flatten() {
+            self.paragraph(110, (80, Face::Plain), &text, 3000);
+        }
         self.need(0);
         self.pages.rule(self.at - 110, 10);
         self.at -= 280;
 
-        let (label, value) = ((70, Face::Light), (100, Face::Plain));
-        let alias = of.alias.as_ref().map(ToString::to_string);
-        let alias = alias.unwrap_or_else(|| "—".to_owned());
         self.need(130);
+        let label = (70, Face::Light);
+        let holder = self.pages.tags.open(StructRole::P);
         self.pages.left((LEFT, self.at), label, "Titular");
-        self.pages.left((3600, self.at), label, "CUIT/CUIL");
+        self.pages.tags.close();
+        self.field(3600, "CUIT/CUIL", &hyphened(&of.cuit));
         self.at -= 130;
-        let cuit = hyphened(&of.cuit);
-        self.pages
-            .fitted((3600, self.at), value, &cuit, RIGHT - 3600);
-        self.put(LEFT, 130, value, of.holder.as_str(), 3100);
+        self.pages.tags.reopen(holder);
+        self.put(LEFT, 130, VALUE, &of.holder, 3100);
+        self.pages.tags.close();
         self.at -= 60;
         self.need(130);
-        self.pages.left((LEFT, self.at), label, "CVU");
-        self.pages.left((3600, self.at), label, "Alias");
+        self.field(LEFT, "CVU", of.cvu.as_str());
+        let alias = of.alias.as_ref().map(ToString::to_string);
+        self.field(3600, "Alias", alias.as_deref().unwrap_or("—"));
         self.at -= 130;
-        self.pages.left((LEFT, self.at), value, of.cvu.as_str());
-        self.pages
-            .fitted((3600, self.at), value, &alias, RIGHT - 3600);
         self.need(1200);
         self.sums();
     }
@@ -148,8 +173,10 @@ impl Pdf {
         ];
         let (label, value) = ((70, Face::Light), (110, Face::Bold));
         for (x, (name, sum)) in [460, 1760, 3060, 4360].into_iter().zip(cells) {
-            pages.fitted((x, base + 320), label, &name, 1150);
-            pages.fitted((x, base + 180), value, &sum, 1150);
+            pages.tagged(StructRole::P, |pages| {
+                pages.fitted((x, base + 320), label, &name, 1150);
+                pages.fitted((x, base + 180), value, &sum, 1150);
+            });
         }
         let (available, held) = (it.closing.available, it.closing.held);
         let rest = format!(
@@ -157,16 +184,21 @@ impl Pdf {
             money(available),
             money(held)
         );
-        pages.fitted((460, base + 50), label, &rest, RIGHT - 520);
+        pages.tagged(StructRole::P, |pages| {
+            pages.fitted((460, base + 50), label, &rest, RIGHT - 520);
+        });
         if !it.is_final {
             let text = "PROVISORIO: todavía pueden agregarse movimientos a este período.";
-            pages.left((LEFT, base - 170), (80, Face::Bold), text);
+            pages.tagged(StructRole::P, |pages| {
+                pages.left((LEFT, base - 170), (80, Face::Bold), text);
+            });
         }
         self.at = base - 340;
     }
 
-    /// Writes the head of every other page.
+    /// Writes the head of every other page, which repeats what the first one says.
     fn running_title(&mut self) {
+        self.pages.tags.suspend(true);
         let text = format!("CVU {} · {}", self.statement.of.cvu, self.period());
         let (pages, style) = (&mut self.pages, (90, Face::Bold));
         let provider = pages.lines(style, &self.statement.of.provider, 2200);
@@ -181,18 +213,24 @@ impl Pdf {
         if self.table {
             self.table_head();
         }
+        self.pages.tags.suspend(false);
     }
 
     fn table_head(&mut self) {
         let (top, pages) = (self.at, &mut self.pages);
         pages.shade(top - 50, 160);
         let style = (70, Face::Bold);
-        pages.left((LEFT + 40, top), style, "Fecha y hora");
-        pages.left((TEXT.0, top), style, "Movimiento");
+        pages.tags.open(StructRole::TR);
+        for (x, name) in [(LEFT + 40, "Fecha y hora"), (TEXT.0, "Movimiento")] {
+            pages.tagged(StructRole::TH, |pages| pages.left((x, top), style, name));
+        }
         let names = ["Débito", "Crédito", "Saldo", "Disponible"];
         for (x, name) in COLUMNS.into_iter().zip(names) {
-            pages.right((x - 20, top), style, name, AMOUNT);
+            pages.tagged(StructRole::TH, |pages| {
+                pages.right((x - 20, top), style, name, AMOUNT);
+            });
         }
+        pages.tags.close();
         self.at = top - 250;
     }
 
@@ -208,9 +246,14 @@ impl Pdf {
 
         let (y, pages) = (self.at, &mut self.pages);
         let at = voucher.at.local().format("%d/%m/%Y %H:%M:%S").to_string();
-        pages.fitted((LEFT + 40, y), bold, &at, 800);
         let number = format!("N.º {}", voucher.sequence);
-        pages.fitted((LEFT + 40, y - STEP), light, &number, 800);
+        pages.tags.open(StructRole::TR);
+        pages.tagged(StructRole::TD, |pages| {
+            pages.fitted((LEFT + 40, y), bold, &at, 800);
+            pages.fitted((LEFT + 40, y - STEP), light, &number, 800);
+        });
+        let text = pages.tags.open(StructRole::TD);
+        pages.tags.close();
         let amount = money(voucher.amount.money());
         let (debit, credit) = match voucher.direction {
             Direction::Credit => (None, Some(amount)),
@@ -220,15 +263,20 @@ impl Pdf {
         let (total, available) = (voucher.after.total(), voucher.after.available);
         let cells = [debit, credit, Some(money(total)), Some(money(available))];
         for (x, cell) in COLUMNS.into_iter().zip(cells) {
-            if let Some(cell) = cell {
-                pages.right((x - 20, y), bold, &cell, AMOUNT);
-            }
+            pages.tagged(StructRole::TD, |pages| {
+                if let Some(cell) = cell {
+                    pages.right((x - 20, y), bold, &cell, AMOUNT);
+                }
+            });
         }
+        pages.tags.reopen(text);
         for (style, line) in &all {
             self.need(0);
             self.pages.left((TEXT.0, self.at), *style, line);
             self.at -= STEP;
         }
+        self.pages.tags.close();
+        self.pages.tags.close();
         for _ in all.len()..2 {
             self.at -= STEP;
         }
@@ -261,6 +309,7 @@ fn about(voucher: &Voucher) -> String {
         other
             .and_then(|other| other.cbu.as_ref())
             .map(|key| format!("CBU/CVU {key}")),
+        voucher.coelsa_id().map(|id| format!("COELSA {id}")),
         voucher.external_id.as_ref().map(|id| format!("Ref. {id}")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -271,12 +320,8 @@ impl StatementWriter for Pdf {
     fn head(&mut self, _: &mut Vec<u8>) {
         self.title();
         self.table = true;
+        self.pages.tags.open(StructRole::Table);
         self.table_head();
-        if self.statement.lines() == 0 {
-            let text = "No hubo movimientos en el período.";
-            let at = (LEFT + 40, self.at);
-            self.pages.left(at, (80, Face::Plain), text);
-        }
     }
 
     fn line(&mut self, voucher: &Voucher, _: &mut Vec<u8>) {
@@ -284,7 +329,13 @@ impl StatementWriter for Pdf {
     }
 
     fn foot(&mut self, out: &mut Vec<u8>) {
-        if self.statement.lines() > 0 {
+        self.pages.tags.close();
+        self.pages.tags.open(StructRole::P);
+        if self.statement.lines() == 0 {
+            let text = "No hubo movimientos en el período.";
+            let at = (LEFT + 40, self.at);
+            self.pages.left(at, (80, Face::Plain), text);
+        } else {
             let (y, total) = (self.at, money(self.statement.closing.total()));
             let text = format!("Saldo final al {}", day(self.statement.period.last));
             let (style, pages) = ((80, Face::Bold), &mut self.pages);
@@ -292,6 +343,7 @@ impl StatementWriter for Pdf {
             let [.., x, _] = COLUMNS;
             pages.right((x - 20, y), style, &total, AMOUNT);
         }
+        self.pages.tags.close();
         let pages = std::mem::replace(&mut self.pages, Pages::new());
         let pin = match self.statement.last {
             0 => "Sin movimientos hasta el fin del período".to_owned(),
@@ -300,53 +352,12 @@ impl StatementWriter for Pdf {
                 self.statement.hash
             ),
         };
-        let (pages, fonts) = pages.finish(|pages, number, count| {
+        let written = pages.finish(|pages, number, count| {
             pages.rule(470, 5);
             pages.fitted((LEFT, 370), (60, Face::Light), &pin, 4300);
             let text = format!("Página {number} de {count}");
             pages.right((RIGHT, 370), (70, Face::Plain), &text, 800);
         });
-        out.extend(file(&self.statement, &pages, &fonts));
+        out.extend(file::file(&self.statement, &written));
     }
-}
-
-/// The file of all pages.
-fn file(statement: &Statement, pages: &[Vec<u8>], [plain, bold]: &[Font; 2]) -> Vec<u8> {
-    let mut file = Writer::new();
-    let mut last = 0;
-    let mut id = || {
-        last += 1;
-        Ref::new(last)
-    };
-    let (catalog, tree, info) = (id(), id(), id());
-    let [of_plain, of_bold] = [(); 2].map(|()| [(); 6].map(|()| id()));
-    let pages: Vec<_> = pages.iter().map(|page| (id(), id(), page)).collect();
-    let mut root = file.catalog(catalog);
-    root.pages(tree).lang(TextStr("es-AR"));
-    root.finish();
-    let title = format!("Resumen de cuenta {}", statement.of.cvu);
-    let mut about = file.document_info(info);
-    about.title(TextStr(&title));
-    about.author(TextStr(&statement.of.provider));
-    about.finish();
-    let ([plain_id, ..], [bold_id, ..]) = (of_plain, of_bold);
-    plain.write(&mut file, of_plain);
-    bold.write(&mut file, of_bold);
-    let count = pages.iter().fold(0, |count, _| count + 1);
-    let kids = pages.iter().map(|(page, ..)| *page);
-    file.pages(tree).kids(kids).count(count);
-    for (page, content, bytes) in &pages {
-        let mut sheet = file.page(*page);
-        sheet.media_box(Rect::new(0.0, 0.0, 595.3, 841.9));
-        sheet.parent(tree).contents(*content);
-        let mut resources = sheet.resources();
-        let mut fonts = resources.fonts();
-        fonts.pair(Face::Plain.name(), plain_id);
-        fonts.pair(Face::Bold.name(), bold_id);
-        fonts.finish();
-        resources.finish();
-        sheet.finish();
-        file.stream(*content, bytes);
-    }
-    file.finish()
 }

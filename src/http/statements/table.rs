@@ -16,7 +16,7 @@ use crate::bodies::statements::{StatementBalance, StatementLine};
 use crate::sheets::{cell, row};
 
 /// The columns: those of a line, with the kind of row and the CVU before them.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "record",
     "cvu",
     "sequence",
@@ -37,6 +37,7 @@ const COLUMNS: [&str; 20] = [
     "counterpartyCuit",
     "counterpartyCbu",
     "createdAt.date",
+    "coelsaId",
 ];
 
 /// A statement that is being written as CSV.

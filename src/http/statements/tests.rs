@@ -5,10 +5,12 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::counterparty::Counterparty;
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::statements::{Named, Period, Statement, StatementCheck};
+use caudal_ledger::tenants::Provider;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::voucher_types::TypeCode;
@@ -20,19 +22,19 @@ use super::StatementFormat;
 const PUBLISHED: [(StatementFormat, &str); 4] = [
     (
         StatementFormat::Json,
-        "9e3cdac5060d066e16ba787b051ec6f97eb23e780fd6dfdde65182aead855093",
+        "b45abfc9578aef7b488d9fc5c91f79f9a8790c8f9b3c61ecfaa0f957f26de207",
     ),
     (
         StatementFormat::Csv,
-        "dfc51a8cba6ae7cf9a0b5ae11963ee4cc1a17ecde1a6ad4dee30b5cedb35b852",
+        "f9b446fa35ed0b6db0e4603afaf458513b45f34bd96b91f9e0c5224bbb7bc67a",
     ),
     (
         StatementFormat::Camt,
-        "0cfe1b49d18d05c5a62ecec07dd16c11aa912bdbd5f48151a146b2f7ed6f67b7",
+        "dd41dc3cabc90e318adc46f48fde2b03cd2352c1d994f20c1b0da2527062580b",
     ),
     (
         StatementFormat::Pdf,
-        "87e55a865152298bf269fa6cb3d383132e7f5f6e571e2553c8fd496d517f743b",
+        "660d94a4b18ac52ea39ac0dcdb464f8d67988ce23d6f2575367ea2149a468d5e",
     ),
 ];
 
@@ -93,6 +95,7 @@ fn voucher(sequence: u64, before: Balance, hash: Digest, at: Timestamp) -> Vouch
                 cuit: Some("20123456786".to_owned()),
                 name: Some(NAMED.to_owned()),
                 cbu: Some("0000003100010000000001".to_owned()),
+                coelsa_id: Some("XL8H0MVZ6YQJ54YJN31O4D".to_owned()),
                 ..Counterparty::default()
             })
         }),
@@ -133,6 +136,10 @@ fn october() -> (Statement, Vec<Voucher>) {
         cuit: "20123456786".to_owned(),
         holder: NAMED.to_owned(),
         provider: NAMED.to_owned(),
+        provider_details: Provider {
+            cuit: Cuit::parse("30500001735").ok(),
+            address: Some(format!("Sarmiento 530 {NAMED}")),
+        },
     };
     (tally.end(of, true).unwrap(), lines)
 }

@@ -29,6 +29,7 @@ pub(super) fn change_of(old: &Tenant, sent: ChangeTenant) -> TenantChange {
         limits: limits.map(|sent| old.limits.changed(sent.inherited)),
         total_limits: limits.map(|sent| old.total_limits.changed(sent.total)),
         fees: sent.fees.map(rules),
+        provider: sent.provider.map(|sent| sent.over(old.provider.clone())),
         live_bank: banks.as_ref().map(|banks| banks.live.clone()),
         test_bank: banks.map(|banks| banks.test),
         live: sent.realms.as_ref().and_then(|realms| realms.live),

@@ -8,12 +8,13 @@ use caudal_http::body::read::{boolean, integer, line, money, text};
 use caudal_http::choice::{ServingWord, one_of};
 use caudal_http::request::request;
 use caudal_http::words::Mistake;
+use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::tenants::{
-    BankKind, BankRelation, BankRelations, FourEyes, Policy, SECRET_NAME_MAX, Serving,
+    BankKind, BankRelation, BankRelations, FourEyes, Policy, Provider, SECRET_NAME_MAX, Serving,
     is_secret_name,
 };
 use caudal_ledger::voucher_types::TypeCode;
@@ -24,6 +25,8 @@ use utoipa::{PartialSchema, ToSchema};
 use caudal_http::choice::BankKindWord;
 /// The longest name of a tenant, in characters.
 const NAME_MAX: usize = 80;
+/// The longest address of a tenant, in characters.
+const ADDRESS_MAX: usize = 200;
 /// The most entries of a fee schedule.
 const FEES_MAX: usize = 200;
 /// The most decimals of a percentage.
@@ -50,6 +53,8 @@ request! {
         => |fields| distinct(fields, fees.as_deref());
         /// Its banks; the platform's when absent.
         banks: Option<RelationsRequest> = object("bank", RelationsRequest::take) as Option<RelationsRequest>;
+        /// What its statements state of it besides its name.
+        provider: Option<ProviderRequest> = object("provider", ProviderRequest::take) as Option<ProviderRequest>;
     }
 }
 
@@ -69,8 +74,32 @@ request! {
         fees: Option<Vec<FeeRequest>> = nullable_objects("feeSchedule", FEES_MAX, FeeRequest::take)
             as Option<Vec<FeeRequest>> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
+        /// What its statements state of it besides its name.
+        provider: Option<ProviderRequest> = not_null_object("provider", ProviderRequest::take)
+            as Option<ProviderRequest> { nullable = false };
         /// Which of its realms are served.
         realms: Option<RealmsRequest> = not_null_object("realms", RealmsRequest::take) as Option<RealmsRequest> { nullable = false };
+    }
+}
+
+request! {
+    /// What the statements of a tenant state of it besides its name; what is not sent stays, and null clears.
+    strict_part pub struct ProviderRequest as ProviderChange {
+        /// Its CUIT.
+        cuit: Option<Option<Cuit>> = nullable("cuit", text(Cuit::parse)) as Option<String> { pattern = "^[0-9]{11}$" };
+        /// Its registered address, in one line.
+        address: Option<Option<String>> = nullable("address", line(ADDRESS_MAX))
+            as Option<String> { min_length = 1, max_length = 200 };
+    }
+}
+
+impl ProviderRequest {
+    /// The settings with the sent changes applied.
+    pub(super) fn over(self, old: Provider) -> Provider {
+        Provider {
+            cuit: self.cuit.unwrap_or(old.cuit),
+            address: self.address.unwrap_or(old.address),
+        }
     }
 }
 

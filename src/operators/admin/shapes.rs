@@ -109,9 +109,21 @@ pub(super) struct TenantBody {
     limits: TenantLimitsBody,
     fee_schedule: Vec<FeeBody>,
     bank: RelationsBody,
+    /// What its statements state of it besides its name.
+    provider: ProviderBody,
     /// Whether its realms are served.
     realms: RealmStatesBody,
     created_at: String,
+}
+
+/// What the statements of a tenant state of it besides its name.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Provider)]
+struct ProviderBody {
+    /// Its CUIT.
+    cuit: Option<String>,
+    /// Its registered address.
+    address: Option<String>,
 }
 
 /// How a tenant's realms stand.
@@ -166,6 +178,10 @@ impl TenantBody {
             limits: TenantLimitsBody::of(tenant),
             fee_schedule: tenant.fees.iter().map(FeeBody::from).collect(),
             bank: RelationsBody::of(app, tenant),
+            provider: ProviderBody {
+                cuit: tenant.provider.cuit.map(|cuit| cuit.to_string()),
+                address: tenant.provider.address.clone(),
+            },
             realms: RealmStatesBody::of(&app.engine.platform(), tenant),
             created_at: tenant.created_at.to_string(),
         }

@@ -12,7 +12,7 @@ use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::four_eyes::{raises, raises_total};
-use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Tenant};
+use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Provider, Tenant};
 use serde_json::Value;
 
 use super::access::{Acting, CreatedSubject};
@@ -103,6 +103,9 @@ pub(super) async fn post(admin_state: web::Data<AdminState>, sent: Body) -> Hand
         total_limits: TotalLimits::default().changed(total),
         fees,
         banks,
+        provider: sent
+            .provider
+            .map_or(Provider::default(), |sent| sent.over(Provider::default())),
     };
     let tenant = create(&admin_state.app, new).await?;
     let mut answer = json(

@@ -1,8 +1,9 @@
-//! Typed reads of past states: an account's profile, a tenant's name.
+//! Typed reads of past states: an account's profile, what a tenant's statements state of it.
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::{AccountFact, PlatformFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::tenants::Provider;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, StoreError};
 
@@ -30,17 +31,22 @@ pub fn profile_at(
     Ok(account)
 }
 
-/// The name of a tenant at an instant; if the tenant was created later, its first name.
-pub fn tenant_name_at(
+/// The name of a tenant at an instant, and what its statements stated of it then; if the tenant was created later, the
+/// first ones.
+pub fn tenant_at(
     store: &dyn Index,
     tenant: &str,
     until: Timestamp,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<(String, Provider)>, StoreError> {
     let mut called = None;
     fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, _, at| {
         let named = match fact {
-            PlatformFact::TenantCreated(created) => Some((created.id, created.name)),
-            PlatformFact::TenantChanged { id, name, .. } => Some((id, name)),
+            PlatformFact::TenantCreated(created) => {
+                Some((created.id, (created.name, created.provider)))
+            }
+            PlatformFact::TenantChanged {
+                id, name, provider, ..
+            } => Some((id, (name, provider))),
             PlatformFact::KeyIssued(_)
             | PlatformFact::KeyEnds { .. }
             | PlatformFact::PlatformChanged { .. }
@@ -51,8 +57,8 @@ pub fn tenant_name_at(
             | PlatformFact::SealKeysRotated { .. } => None,
         };
         match named {
-            Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {
-                called = Some(name);
+            Some((id, then)) if id == tenant && (at <= until || called.is_none()) => {
+                called = Some(then);
             }
             Some(_) | None => {}
         }

@@ -6,7 +6,7 @@ use caudal_ledger::people::audit::{
 };
 use caudal_ledger::people::{Credential, PeopleFact, PersonName, Role};
 
-use caudal_ledger::tenants::FourEyes;
+use caudal_ledger::tenants::{FourEyes, Provider};
 
 use super::*;
 
@@ -140,6 +140,7 @@ pub(super) fn four_eyes() -> PlatformFact {
         limits: Limits::default(),
         fees: Vec::new(),
         total_limits: TotalLimits::default(),
+        provider: Provider::default(),
     }
 }
 

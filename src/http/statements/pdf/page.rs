@@ -1,9 +1,11 @@
 //! The pages: texts at places, lines and shaded boxes, in tenths of a point from the lower left.
 
+use pdf_writer::types::StructRole;
 use pdf_writer::{Content, Name, Str, TextStr};
 use unicode_bidi::{BidiInfo, Level};
 
 use super::fonts::Font;
+use super::tags::Tags;
 
 /// The left margin.
 pub(super) const LEFT: i16 = 400;
@@ -14,6 +16,9 @@ const BLACK: f32 = 0.0;
 const PRINT: f32 = 0.4;
 const SHADE: f32 = 0.93;
 const HAIR: f32 = 0.75;
+
+/// What is no part of the text: lines, boxes, and what every page repeats.
+const ARTIFACT: Name<'static> = Name(b"Artifact");
 
 /// The typeface of letters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +50,18 @@ pub(super) struct Pages {
     page: Content,
     plain: Font,
     bold: Font,
+    /// The element that each text belongs to.
+    pub tags: Tags,
+}
+
+/// Pages that are written: their bytes, the fonts and the structure of their texts.
+pub(super) struct Written {
+    /// The bytes of each page.
+    pub pages: Vec<Vec<u8>>,
+    /// The regular and the bold font.
+    pub fonts: [Font; 2],
+    /// The element that each text belongs to.
+    pub tags: Tags,
 }
 
 /// An empty page.
@@ -62,19 +79,18 @@ impl Pages {
             page: blank(),
             plain: Font::plain(),
             bold: Font::bold(),
+            tags: Tags::new(),
         }
     }
 
     /// Begins another page.
     pub(super) fn turn(&mut self) {
         self.full.push(std::mem::replace(&mut self.page, blank()));
+        self.tags.turn();
     }
 
-    /// Adds to each page what depends on its number and on how many there are. Returns their bytes, and the fonts.
-    pub(super) fn finish(
-        mut self,
-        foot: impl Fn(&mut Self, usize, usize),
-    ) -> (Vec<Vec<u8>>, [Font; 2]) {
+    /// Adds to each page what depends on its number and on how many there are.
+    pub(super) fn finish(mut self, foot: impl Fn(&mut Self, usize, usize)) -> Written {
         self.turn();
         let (full, mut bytes) = (std::mem::take(&mut self.full), Vec::new());
         let count = full.len();
@@ -84,7 +100,18 @@ impl Pages {
             let page = std::mem::replace(&mut self.page, blank());
             bytes.push(page.finish().into_vec());
         }
-        (bytes, [self.plain, self.bold])
+        Written {
+            pages: bytes,
+            fonts: [self.plain, self.bold],
+            tags: self.tags,
+        }
+    }
+
+    /// Writes texts as an element of their own.
+    pub(super) fn tagged(&mut self, role: StructRole, write: impl FnOnce(&mut Self)) {
+        self.tags.open(role);
+        write(self);
+        self.tags.close();
     }
 
     fn font(&mut self, face: Face) -> &mut Font {
@@ -168,14 +195,23 @@ impl Pages {
 
     fn area(&mut self, x: i16, y: i16, wide: i16, high: i16, tone: f32) {
         let [x, y, wide, high] = [x, y, wide, high].map(f32::from);
+        self.page.begin_marked_content(ARTIFACT);
         self.page.set_fill_gray(tone);
         self.page.rect(x, y, wide, high).fill_nonzero();
         self.page.set_fill_gray(BLACK);
+        self.page.end_marked_content();
     }
 
     fn show(&mut self, (x, y): (i16, i16), (size, face): TextStyle, text: &str) {
         let pieces = self.font(face).encoded(&from_left(text));
+        let mark = self.tags.mark();
         let page = &mut self.page;
+        if let Some((role, number)) = mark {
+            let mut mark = page.begin_marked_content_with_properties(role.to_name());
+            mark.properties().identify(number);
+        } else {
+            page.begin_marked_content(ARTIFACT);
+        }
         if face == Face::Light {
             page.set_fill_gray(PRINT);
         }
@@ -197,6 +233,7 @@ impl Pages {
         if face == Face::Light {
             page.set_fill_gray(BLACK);
         }
+        page.end_marked_content();
     }
 }
 
