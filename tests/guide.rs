@@ -210,7 +210,7 @@ fn all_well(ran: &Ran, least: usize) {
 async fn the_five_requests_of_the_readme_run_as_printed() {
     let mut walk = Walk::start().await;
     let blocks = blocks("README.md");
-    // The first block starts the program.
+    // The first block starts the two commands.
     let lines = blocks[1..].concat();
     for shell in Shell::all() {
         for time in ["first", "second"] {

@@ -1,4 +1,4 @@
-//! What needs a person is one list, and everybody who is told has it: the status, its command, the metrics, the console.
+//! The status, its command, the metrics and the console show the same list of what needs a person.
 
 use caudal_service::TEST_ADMIN_KEY;
 

@@ -269,7 +269,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .with(&[body("to", "to", "The node that is to own the log; the one that lacks least unless set")])
         .failed(says_error),
     get("outgoing show", "/admin/outgoing", "Show whether transfers and events are held"),
-    post("outgoing release", "/admin/outgoing/release", "Let everything leave that waits, for good").with(&[BY]).failed(says_error),
+    post("outgoing release", "/admin/outgoing/release", "Release everything that is held; this cannot be undone").with(&[BY]).failed(says_error),
     get("seal-keys show", "/admin/tenants/{id}/seal-keys", "Show the public keys that sign a tenant's closed days, for the tenant to publish").with(&[TENANT]),
     post("seal-keys rotate", "/admin/tenants/{id}/seal-keys/rotate", "Let new keys sign a tenant's closed days; the next day is still signed with the old key and names the new one").with(&[TENANT]),
     get("tenant list", "/admin/tenants", "List all tenants").rows("items", &["id", "name", "realms.live", "realms.test", "createdAt"]),
@@ -339,15 +339,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
     post(
         "webhooks resume",
         "/admin/webhooks/{id}/resume",
-        "Let a webhook go on where it stopped, also one that its tenant paused",
+        "Resume a webhook that stopped, or that its tenant paused",
     )
     .with(&[WEBHOOK]),
-    post("webhooks redeliver", "/admin/webhooks/{id}/redeliver", "Send a range of events to a webhook once more: those of its types").with(&[
+    post("webhooks redeliver", "/admin/webhooks/{id}/redeliver", "Send a range of events to a webhook again: those of its types").with(&[
         WEBHOOK,
         body("from", "from", "The id of the first event").required(),
         body("to", "to", "The id of the last event; the last one of now unless set"),
     ]),
-    post("webhooks redeliver-one", "/admin/webhooks/deliveries/{id}/redeliver", "Send one event to its webhook once more")
+    post("webhooks redeliver-one", "/admin/webhooks/deliveries/{id}/redeliver", "Send one event to its webhook again")
         .with(&[id("id", "DELIVERY", "The id of the delivery, dlv_…")]),
 ];
 
@@ -585,7 +585,7 @@ fn not_carried_out(approval: &Value) -> Option<String> {
             Some(format!("approval {id} could not be carried out: {why}"))
         }
         Some("approved") => Some(format!(
-            "nobody knows yet how approval {id} ended: see `caudal audit`"
+            "the outcome of approval {id} is not known yet: see `caudal audit`"
         )),
         Some(_) | None => None,
     }

@@ -1,5 +1,5 @@
-//! Operations of the admin API by their ids, for whoever carries one out without a request to it: the console, and the
-//! approval of a second person. The same code runs as for a request, with the same checks.
+//! Runs an operation of the admin API by its id, for the console and for approvals: the same code as for a request, with
+//! the same checks.
 //!
 //! **Order.** The caller has admitted the operator and has logged that the operation begins ([`super::people`]).
 

@@ -46,7 +46,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether it takes no events until somebody switches it on again.
+    /// Whether it gets no events until it is resumed.
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.status, "parked" | "gone")
     }
@@ -126,7 +126,7 @@ async fn one(admin_state: &AdminState, id: WebhookId) -> Result<Row, ApiError> {
     Ok(row(tenant.id.clone(), mode, webhook(id.realm, &view)))
 }
 
-/// Lets a webhook go on where it stopped: one that took nothing for 3 days, that answered 410, or that was paused.
+/// Resumes a webhook where it stopped: one that took nothing for 3 days, that answered 410, or that was paused.
 #[utoipa::path(
     post,
     path = "/admin/webhooks/{id}/resume",
