@@ -50,7 +50,7 @@ async fn what_has_waited_too_long_is_shown_wherever_people_look() {
     assert_eq!(codes(&service).await, <[String; 0]>::default());
     let (code, page, _) = command(&service);
     assert_eq!(code, Some(0), "{page}");
-    assert!(page.contains("problems  none"), "{page}");
+    assert!(page.starts_with("No problems."), "{page}");
     let ends = json!({"mode": "live", "label": "till", "expiresAt": "2026-03-10T12:00:00Z"});
     let path = format!("/admin/tenants/{TENANT}/keys");
     let key = service.admin("POST", &path, &ends).await.is(201).json;
@@ -64,7 +64,7 @@ async fn what_has_waited_too_long_is_shown_wherever_people_look() {
         {"code": "case_old", "severity": "ticket", "realms": test, "subject": null, "at": since, "count": 1,
             "amount": null, "runbook": "/docs/alerts#caudalcaseold"},
         {"code": "transfer_old", "severity": "ticket", "realms": test, "subject": collector,
-            "at": "2026-03-02T12:00:00.000Z", "count": 2, "amount": "30.00",
+            "at": "2026-03-02T12:00:00.000Z", "count": null, "amount": null,
             "runbook": "/docs/alerts#caudaltransferold"},
         {"code": "key_ends", "severity": "ticket", "realms": [{"tenant": TENANT, "mode": "live"}],
             "subject": key["id"], "at": "2026-03-10T12:00:00.000Z", "count": null, "amount": null,
@@ -76,8 +76,14 @@ async fn what_has_waited_too_long_is_shown_wherever_people_look() {
     }
     let (code, page, why) = command(&service);
     assert_eq!(code, Some(5), "{page}");
-    let line = "ticket transfer_old     tnt_first (test), 3220001805007351350083, 2, 30.00 pesos, 2026-03-02T12:00:00.000Z, /docs/alerts#caudaltransferold";
-    assert!(page.contains(line), "{page}");
+    let words = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let row = "ticket transfer_old test tnt_first 3220001805007351350083 - - \
+               2026-03-02T12:00:00.000Z /docs/alerts#caudaltransferold";
+    assert!(page.lines().any(|line| words(line) == words(row)), "{page}");
     let all = "needs a person on the next working day: case_old, transfer_old, key_ends";
     assert!(why.contains(all), "{why}");
     for (language, urgency, names) in [

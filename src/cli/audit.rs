@@ -1,7 +1,8 @@
 //! `caudal audit`: what the people who run a service did, and were shown.
 
-use reqwest::{Method, Url};
+use reqwest::Method;
 use serde_json::Value;
+use url::form_urlencoded::Serializer;
 
 use super::Exit;
 use super::operations::rows as table;
@@ -78,7 +79,7 @@ pub(super) fn run(args: AuditArgs) -> Result<(), Exit> {
         let Some(left @ 1..) = limit.checked_sub(seen) else {
             break;
         };
-        let path = query(&filter, left.min(PAGE), cursor.as_deref())?;
+        let path = query(&filter, left.min(PAGE), cursor.as_deref());
         let page = wait(remote.ask(Method::GET, &path, None))?;
         rows.extend(items(&page).iter().cloned());
         let next = page.get("nextCursor").and_then(Value::as_str);
@@ -120,17 +121,11 @@ fn details(row: &Value) -> String {
     said.join("; ")
 }
 
-fn query(filter: &[(&str, String)], limit: u64, cursor: Option<&str>) -> Result<String, Exit> {
-    // Only the query of this URL is used.
-    let mut url: Url = "http://localhost/admin/audit"
-        .parse()
-        .map_err(Exit::failed)?;
-    url.query_pairs_mut()
+fn query(filter: &[(&str, String)], limit: u64, cursor: Option<&str>) -> String {
+    let query = Serializer::new(String::new())
         .extend_pairs(filter)
         .append_pair("limit", &limit.to_string())
-        .extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
-    Ok(url
-        .as_str()
-        .trim_start_matches("http://localhost")
-        .to_owned())
+        .extend_pairs(cursor.map(|cursor| ("cursor", cursor)))
+        .finish();
+    format!("/admin/audit?{query}")
 }

@@ -76,6 +76,12 @@ async fn status(service: &TestService) -> (Value, Option<i32>, String) {
     (own.unwrap_or_default(), code, page)
 }
 
+/// Checks that one line of a page has all of these.
+fn has_row(page: &str, parts: &[&str]) {
+    let has = |line: &str| parts.iter().all(|part| line.contains(part));
+    assert!(page.lines().any(has), "{parts:?} in {page}");
+}
+
 /// The first block of the overview in both languages.
 async fn overview(service: &TestService) -> [String; 2] {
     let mut pages = [String::new(), String::new()];
@@ -102,9 +108,18 @@ async fn is_short(service: &TestService) {
     );
     assert!(item["at"].is_string());
     assert_eq!(code, Some(1));
-    let line = "page   money_missing    tnt_first (test), 3220001805007351350083, 30.00 pesos, ";
+    has_row(
+        &page,
+        &[
+            "page",
+            "money_missing",
+            "tnt_first",
+            sandbox::COLLECTOR,
+            "30.00",
+        ],
+    );
     assert!(
-        page.contains(line) && page.contains(", 1 uncovered, 0 with"),
+        page.contains("\n  uncovered    1\n  unreachable  0\n"),
         "{page}"
     );
     let [spanish, english] = overview(service).await;
@@ -255,8 +270,16 @@ async fn a_bank_that_is_not_reachable_is_told_with_what_waits_for_it() {
         (&json!("bank_unreachable"), &json!(1), &json!("40.00"))
     );
     assert_eq!(code, Some(1));
-    let line = "page   bank_unreachable tnt_first (test), 3220001805007351350083, 1, 40.00 pesos, ";
-    assert!(page.contains(line), "{page}");
+    has_row(
+        &page,
+        &[
+            "page",
+            "bank_unreachable",
+            "tnt_first",
+            sandbox::COLLECTOR,
+            "40.00",
+        ],
+    );
     let [spanish, english] = overview(&service).await;
     let text = "El banco no responde y hay transferencias en espera";
     assert!(spanish.contains(text), "{spanish}");

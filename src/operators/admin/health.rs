@@ -359,9 +359,9 @@ fn hooks(page: &mut Page, found: &[webhooks::Row], named: &LabelledTenants) {
 /// How many problems there are of each kind.
 fn problems(page: &mut Page, admin_state: &AdminState, observed: &Observed) {
     let found = problems::problems(admin_state, observed);
-    let counted = ProblemKind::ALL.map(|kind| {
+    let counted = ProblemKind::ALL.iter().map(|kind| {
         let labels = format!("{{code=\"{}\"}}", kind.code());
-        let of_kind = found.iter().filter(|it| it.kind == kind);
+        let of_kind = found.iter().filter(|it| it.kind == *kind);
         (labels, size(of_kind.count()))
     });
     let help = "What needs a person, by its code; see docs/alerts.md.";

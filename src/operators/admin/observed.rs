@@ -10,8 +10,6 @@ use caudal_actors::platform::realms;
 use caudal_http::AppState;
 use caudal_http::errors::ApiError;
 use caudal_ledger::ids::RealmId;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::{AdminState, webhooks};
 
@@ -83,30 +81,4 @@ fn cases(admin_state: &AdminState) -> Result<Vec<RealmCases>, Failure> {
         })
     });
     all.collect()
-}
-
-/// How many collector accounts there are, and in which state.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = StatusOfTreasury)]
-pub(super) struct CollectorCounts {
-    /// How many there are.
-    collectors: usize,
-    /// For how many of them the bank has reported the balance since the service started.
-    checked: usize,
-    /// For how many of them clients' money is missing.
-    uncovered: usize,
-    /// For how many of them the bank is not reachable.
-    unreachable: usize,
-}
-
-impl CollectorCounts {
-    pub(super) fn of(all: &[WatchedCollector]) -> Self {
-        let count = |is: fn(&WatchedCollector) -> bool| all.iter().filter(|it| is(it)).count();
-        Self {
-            collectors: all.len(),
-            checked: count(|it| it.check.as_ref().is_some_and(|check| check.last.is_some())),
-            uncovered: count(|it| it.uncovered.is_some()),
-            unreachable: count(|it| it.unreachable_since().is_some()),
-        }
-    }
 }

@@ -16,9 +16,10 @@ use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::tenants::{Mode, Platform, Tenant};
+use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
+use caudal_ledger::webhooks::WebhookId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -62,80 +63,62 @@ pub(crate) enum Severity {
     NextDay,
 }
 
-/// The kinds of problems, the most urgent first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum ProblemKind {
-    NotReady,
-    NoOwner,
-    ClockInDoubt,
-    DamageFound,
-    MoneyMissing,
-    RealmDown,
-    OneCopy,
-    DiskNearlyFull,
-    BankUnreachable,
-    BackupBehind,
-    NodeAbsent,
-    DiskLow,
-    CoverageUnknown,
-    OutgoingHeld,
-    CaseOld,
-    TransferOld,
-    DayNotClosed,
-    WebhookStopped,
-    KeyEnds,
+impl Severity {
+    /// Its word on the wire.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Now => "page",
+            Self::NextDay => "ticket",
+        }
+    }
+}
+
+macro_rules! kinds {
+    ($($kind:ident $code:literal $severity:ident $alert:literal;)+) => {
+        /// The kinds of problems, the most urgent first.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub(crate) enum ProblemKind {$(
+            #[doc = $code]
+            $kind,
+        )+}
+
+        impl ProblemKind {
+            /// Every kind.
+            pub(crate) const ALL: &[Self] = &[$(Self::$kind),+];
+
+            /// Its code, how soon it needs a person, and the alert that says what to do.
+            const fn row(self) -> (&'static str, Severity, &'static str) {
+                match self {$(
+                    Self::$kind => ($code, Severity::$severity, $alert),
+                )+}
+            }
+        }
+    };
+}
+
+kinds! {
+    NotReady "not_ready" Now "CaudalNotReady";
+    NoOwner "no_owner" Now "CaudalNoOwner";
+    ClockInDoubt "clock_in_doubt" Now "CaudalClockInDoubt";
+    DamageFound "damage_found" Now "CaudalDamageFound";
+    MoneyMissing "money_missing" Now "CaudalUncovered";
+    RealmDown "realm_down" Now "CaudalRealmDown";
+    OneCopy "one_copy" Now "CaudalOneCopy";
+    DiskNearlyFull "disk_nearly_full" Now "CaudalDiskNearlyFull";
+    BankUnreachable "bank_unreachable" Now "CaudalBankUnreachable";
+    BackupBehind "backup_behind" Now "CaudalBackupBehind";
+    NodeAbsent "node_absent" NextDay "CaudalNodeAbsent";
+    DiskLow "disk_low" NextDay "CaudalDiskLow";
+    CoverageUnknown "coverage_unknown" NextDay "CaudalCoverageUnknown";
+    OutgoingHeld "outgoing_held" NextDay "CaudalOutgoingHeld";
+    CaseOld "case_old" NextDay "CaudalCaseOld";
+    TransferOld "transfer_old" NextDay "CaudalTransferOld";
+    DayNotClosed "day_not_closed" NextDay "CaudalDayNotClosed";
+    WebhookStopped "webhook_stopped" NextDay "CaudalWebhookStopped";
+    KeyEnds "key_ends" NextDay "CaudalKeyEnds";
 }
 
 impl ProblemKind {
-    /// Every kind.
-    pub(crate) const ALL: [Self; 19] = [
-        Self::NotReady,
-        Self::NoOwner,
-        Self::ClockInDoubt,
-        Self::DamageFound,
-        Self::MoneyMissing,
-        Self::RealmDown,
-        Self::OneCopy,
-        Self::DiskNearlyFull,
-        Self::BankUnreachable,
-        Self::BackupBehind,
-        Self::NodeAbsent,
-        Self::DiskLow,
-        Self::CoverageUnknown,
-        Self::OutgoingHeld,
-        Self::CaseOld,
-        Self::TransferOld,
-        Self::DayNotClosed,
-        Self::WebhookStopped,
-        Self::KeyEnds,
-    ];
-
-    /// Its code, how soon it needs a person, and the alert that says what to do.
-    const fn row(self) -> (&'static str, Severity, &'static str) {
-        use Severity::{NextDay, Now};
-        match self {
-            Self::NotReady => ("not_ready", Now, "CaudalNotReady"),
-            Self::NoOwner => ("no_owner", Now, "CaudalNoOwner"),
-            Self::ClockInDoubt => ("clock_in_doubt", Now, "CaudalClockInDoubt"),
-            Self::DamageFound => ("damage_found", Now, "CaudalDamageFound"),
-            Self::MoneyMissing => ("money_missing", Now, "CaudalUncovered"),
-            Self::RealmDown => ("realm_down", Now, "CaudalRealmDown"),
-            Self::OneCopy => ("one_copy", Now, "CaudalOneCopy"),
-            Self::DiskNearlyFull => ("disk_nearly_full", Now, "CaudalDiskNearlyFull"),
-            Self::BankUnreachable => ("bank_unreachable", Now, "CaudalBankUnreachable"),
-            Self::BackupBehind => ("backup_behind", Now, "CaudalBackupBehind"),
-            Self::NodeAbsent => ("node_absent", NextDay, "CaudalNodeAbsent"),
-            Self::DiskLow => ("disk_low", NextDay, "CaudalDiskLow"),
-            Self::CoverageUnknown => ("coverage_unknown", NextDay, "CaudalCoverageUnknown"),
-            Self::OutgoingHeld => ("outgoing_held", NextDay, "CaudalOutgoingHeld"),
-            Self::CaseOld => ("case_old", NextDay, "CaudalCaseOld"),
-            Self::TransferOld => ("transfer_old", NextDay, "CaudalTransferOld"),
-            Self::DayNotClosed => ("day_not_closed", NextDay, "CaudalDayNotClosed"),
-            Self::WebhookStopped => ("webhook_stopped", NextDay, "CaudalWebhookStopped"),
-            Self::KeyEnds => ("key_ends", NextDay, "CaudalKeyEnds"),
-        }
-    }
-
     /// Its code, the same for ever.
     pub(crate) const fn code(self) -> &'static str {
         self.row().0
@@ -256,10 +239,7 @@ pub(crate) fn problems(admin_state: &AdminState, observed: &Observed) -> Vec<Pro
         let collectors = read("collector accounts", &observed.collectors);
         all.extend(collectors.flat_map(|it| of_collector(it, now)));
         all.extend(of_cases(read("cases", &observed.cases), now));
-        all.extend(of_webhooks(
-            admin_state,
-            read("webhooks", &observed.webhooks),
-        ));
+        all.extend(of_webhooks(read("webhooks", &observed.webhooks)));
         all.extend(of_days(admin_state));
         all.extend(of_keys(admin_state));
     }
@@ -395,8 +375,6 @@ fn of_collector(it: &WatchedCollector, now: Timestamp) -> Vec<Problem> {
     if let Some(oldest) = oldest.filter(|at| is_over(*at, TRANSFER_WAITS_MAX, now)) {
         all.push(Problem {
             at: Some(oldest),
-            count: u64::try_from(it.waiting.count).ok(),
-            amount: Some(it.waiting.amount),
             ..on(ProblemKind::TransferOld)
         });
     }
@@ -426,26 +404,15 @@ fn of_cases<'a>(
 
 /// The webhooks that stopped.
 fn of_webhooks<'a>(
-    admin_state: &AdminState,
     found: impl Iterator<Item = &'a webhooks::Row>,
-) -> Vec<Problem> {
-    let platform = admin_state.app.engine.platform();
-    let stopped = found.filter(|row| row.is_stopped());
-    let all = stopped.filter_map(|row| {
-        let tenant = platform.tenants.get(&row.tenant_id)?;
-        let realm = realm_of(tenant, row.mode)?;
+) -> impl Iterator<Item = Problem> {
+    found.filter(|row| row.is_stopped()).filter_map(|row| {
+        let realm = WebhookId::parse(&row.id)?.realm;
         Some(Problem {
-            realms: vec![realm],
-            ..Problem::about(ProblemKind::WebhookStopped, &row.id)
+            subject: Some(row.id.clone()),
+            ..Problem::in_realm(ProblemKind::WebhookStopped, realm)
         })
-    });
-    all.collect()
-}
-
-fn realm_of(tenant: &Tenant, mode: &str) -> Option<RealmId> {
-    let mut modes = [Mode::Live, Mode::Test].into_iter();
-    let mode = modes.find(|known| known.as_str() == mode)?;
-    Some(tenant.realm(mode))
+    })
 }
 
 /// The realms whose day should be closed by now.
@@ -486,11 +453,14 @@ mod tests {
     #[test]
     fn kinds_are_listed_once_in_their_order_with_codes_of_their_own() {
         assert!(ProblemKind::ALL.is_sorted());
-        let codes = ProblemKind::ALL.map(ProblemKind::code);
-        let known: std::collections::BTreeSet<_> = codes.into_iter().collect();
-        assert_eq!(known.len(), codes.len());
-        let severities = ProblemKind::ALL.map(|kind| kind.severity() == Severity::NextDay);
-        assert!(severities.is_sorted(), "the most urgent come first");
+        let codes = ProblemKind::ALL.iter().map(|kind| kind.code());
+        let known: std::collections::BTreeSet<_> = codes.collect();
+        assert_eq!(known.len(), ProblemKind::ALL.len());
+        let later = |kind: &ProblemKind| kind.severity() == Severity::NextDay;
+        assert!(
+            ProblemKind::ALL.is_sorted_by_key(later),
+            "the most urgent come first"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::platform::realms;
 use caudal_backup::since::Since;
 use caudal_http::errors::ApiError;
@@ -13,7 +14,7 @@ use super::AdminState;
 use super::backup::BackupBody;
 use super::disk::DiskFigures;
 use super::memory::MemoryBody;
-use super::observed::{CollectorCounts, Observed, RealmCases, fit};
+use super::observed::{Observed, RealmCases, fit};
 use super::older_pepper::OlderPepper;
 use super::problems::{ProblemBody, problems};
 use super::webhooks;
@@ -126,6 +127,32 @@ struct WebhooksFigures {
     failing: usize,
     /// Parked or gone.
     stopped: usize,
+}
+
+/// How many collector accounts there are, and in which state.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StatusOfTreasury)]
+struct CollectorCounts {
+    /// How many there are.
+    collectors: usize,
+    /// For how many of them the bank has reported the balance since the service started.
+    checked: usize,
+    /// For how many of them clients' money is missing.
+    uncovered: usize,
+    /// For how many of them the bank is not reachable.
+    unreachable: usize,
+}
+
+impl CollectorCounts {
+    fn of(all: &[WatchedCollector]) -> Self {
+        let count = |is: fn(&WatchedCollector) -> bool| all.iter().filter(|it| is(it)).count();
+        Self {
+            collectors: all.len(),
+            checked: count(|it| it.check.as_ref().is_some_and(|check| check.last.is_some())),
+            uncovered: count(|it| it.uncovered.is_some()),
+            unreachable: count(|it| it.unreachable_since().is_some()),
+        }
+    }
 }
 
 impl CasesFigures {

@@ -1,4 +1,4 @@
-//! Operations of the admin API as forms: what operators do about tenants, keys, people, limits, fees, webhooks and nodes.
+//! Operations of the admin API as forms: keys, limits, fees, policies, people, webhooks, nodes and what is held.
 //!
 //! **Shape.** An [`OperationForm`] names its operation and its fields; a field is called as in the body of the operation,
 //! and its kind says how its text becomes a value there. So the page, the request and its checks follow from one table,
@@ -8,12 +8,14 @@
 //!
 //! **Secrets.** A key or a credential that was made is on the page that follows, once.
 
+use std::borrow::Cow;
+
 use actix_web::body::to_bytes_limited;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_http::errors::ApiError;
 use caudal_http::words::Refusal;
-use caudal_ledger::limits::LimitKind;
+use caudal_ledger::limits::{LimitKind, Quantity};
 use caudal_ledger::people::Role;
 use caudal_ledger::people::audit::REASON_MAX;
 use serde_json::{Map, Value};
@@ -43,6 +45,8 @@ enum Kind {
     Text,
     /// A text or an amount; an empty one is sent as null.
     Clearable,
+    /// A whole number; an empty one is not sent.
+    Number,
     /// A whole number; an empty one is sent as null.
     Count,
     /// Yes or no.
@@ -60,77 +64,54 @@ enum Kind {
 }
 
 /// A field of an operation: its name in the body, with dots between the names of objects; its label; its kind.
-type OperationField = (&'static str, Word, Kind);
+type OperationField = (Cow<'static, str>, Word, Kind);
 
-/// An operation that has a form.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum OperationForm {
-    IssueKey,
-    RotateKey,
-    RevokeKey,
-    TenantLimits,
-    TenantPolicy,
-    TenantFees,
-    PlatformLimits,
-    PlatformFees,
-    AccountFees,
-    AddPerson,
-    ChangeRole,
-    RotatePerson,
-    RevokePerson,
-    ResumeWebhook,
-    ReleaseOutgoing,
-    ConfirmClock,
-    HandOver,
+macro_rules! forms {
+    ($($form:ident $name:literal $operation:literal $title:ident;)+) => {
+        /// An operation that has a form.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum OperationForm {$(
+            #[doc = $name]
+            $form,
+        )+}
+
+        impl OperationForm {
+            /// Every form.
+            const ALL: &[Self] = &[$(Self::$form),+];
+
+            /// Its name in addresses, the id of its operation, and its title.
+            const fn row(self) -> (&'static str, &'static str, Word) {
+                match self {$(
+                    Self::$form => ($name, $operation, Word::$title),
+                )+}
+            }
+        }
+    };
+}
+
+forms! {
+    IssueKey "issue-key" "issueKey" IssueKey;
+    RotateKey "rotate-key" "rotateKey" RotateKey;
+    RevokeKey "revoke-key" "revokeKey" RevokeKey;
+    TenantLimits "tenant-limits" "changeTenant" ChangeLimits;
+    TenantPolicy "tenant-policy" "changeTenant" ChangePolicy;
+    TenantFees "tenant-fees" "changeTenant" ChangeFees;
+    PlatformLimits "platform-limits" "changePlatform" ChangeLimits;
+    PlatformFees "platform-fees" "changePlatform" ChangeFees;
+    AccountFees "account-fees" "setFeeSchedule" ChangeFees;
+    AddPerson "add-person" "addPerson" AddPerson;
+    ChangeRole "change-role" "changePerson" ChangeRole;
+    RotatePerson "rotate-person" "rotatePerson" RotatePerson;
+    RevokePerson "revoke-person" "revokePerson" RevokePerson;
+    ResumeWebhook "resume-webhook" "resumeWebhook" ResumeWebhook;
+    ReleaseOutgoing "release-outgoing" "releaseOutgoing" ReleaseOutgoing;
+    ConfirmClock "confirm-clock" "confirmClock" ConfirmClock;
+    HandOver "hand-over" "handOver" HandOver;
 }
 
 impl OperationForm {
-    /// Every form.
-    const ALL: [Self; 17] = [
-        Self::IssueKey,
-        Self::RotateKey,
-        Self::RevokeKey,
-        Self::TenantLimits,
-        Self::TenantPolicy,
-        Self::TenantFees,
-        Self::PlatformLimits,
-        Self::PlatformFees,
-        Self::AccountFees,
-        Self::AddPerson,
-        Self::ChangeRole,
-        Self::RotatePerson,
-        Self::RevokePerson,
-        Self::ResumeWebhook,
-        Self::ReleaseOutgoing,
-        Self::ConfirmClock,
-        Self::HandOver,
-    ];
-
-    /// Its name in addresses, the id of its operation, and its title.
-    const fn row(self) -> (&'static str, &'static str, Word) {
-        match self {
-            Self::IssueKey => ("issue-key", "issueKey", Word::IssueKey),
-            Self::RotateKey => ("rotate-key", "rotateKey", Word::RotateKey),
-            Self::RevokeKey => ("revoke-key", "revokeKey", Word::RevokeKey),
-            Self::TenantLimits => ("tenant-limits", "changeTenant", Word::ChangeLimits),
-            Self::TenantPolicy => ("tenant-policy", "changeTenant", Word::ChangePolicy),
-            Self::TenantFees => ("tenant-fees", "changeTenant", Word::ChangeFees),
-            Self::PlatformLimits => ("platform-limits", "changePlatform", Word::ChangeLimits),
-            Self::PlatformFees => ("platform-fees", "changePlatform", Word::ChangeFees),
-            Self::AccountFees => ("account-fees", "setFeeSchedule", Word::ChangeFees),
-            Self::AddPerson => ("add-person", "addPerson", Word::AddPerson),
-            Self::ChangeRole => ("change-role", "changePerson", Word::ChangeRole),
-            Self::RotatePerson => ("rotate-person", "rotatePerson", Word::RotatePerson),
-            Self::RevokePerson => ("revoke-person", "revokePerson", Word::RevokePerson),
-            Self::ResumeWebhook => ("resume-webhook", "resumeWebhook", Word::ResumeWebhook),
-            Self::ReleaseOutgoing => ("release-outgoing", "releaseOutgoing", Word::ReleaseOutgoing),
-            Self::ConfirmClock => ("confirm-clock", "confirmClock", Word::ConfirmClock),
-            Self::HandOver => ("hand-over", "handOver", Word::HandOver),
-        }
-    }
-
     fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.row().0 == name)
+        Self::ALL.iter().copied().find(|form| form.row().0 == name)
     }
 
     fn operation(self) -> Result<&'static AdminOperation, ApiError> {
@@ -155,53 +136,57 @@ impl OperationForm {
     /// Its fields; `subjects` are those that can be chosen.
     fn fields(self, subjects: Vec<String>) -> Vec<OperationField> {
         let words = |all: &[&str]| Kind::Words(all.iter().map(|word| (*word).to_owned()).collect());
-        let fee = ("feeSchedule", Word::FeesAsLines, Kind::Objects);
+        let fee = ("feeSchedule".into(), Word::FeesAsLines, Kind::Objects);
         match self {
             Self::IssueKey => vec![
-                ("mode", Word::Mode, words(&["live", "test"])),
-                ("label", Word::Label, Kind::Text),
-                ("scopes", Word::ScopesOrAll, Kind::List),
-                ("ipAllow", Word::NetworksOrAll, Kind::List),
-                ("expiresAt", Word::ExpiresOn, Kind::Day),
+                ("mode".into(), Word::Mode, words(&["live", "test"])),
+                ("label".into(), Word::Label, Kind::Text),
+                ("scopes".into(), Word::ScopesOrAll, Kind::List),
+                ("ipAllow".into(), Word::NetworksOrAll, Kind::List),
+                ("expiresAt".into(), Word::ExpiresOn, Kind::Day),
             ],
             Self::RotateKey => vec![
-                ("", Word::Keys, Kind::Subject(subjects)),
-                ("overlapSeconds", Word::OverlapSeconds, Kind::Text),
+                ("".into(), Word::Keys, Kind::Subject(subjects)),
+                ("overlapSeconds".into(), Word::OverlapSeconds, Kind::Number),
             ],
-            Self::RevokeKey => vec![("", Word::Keys, Kind::Subject(subjects))],
+            Self::RevokeKey => vec![("".into(), Word::Keys, Kind::Subject(subjects))],
             Self::TenantLimits | Self::PlatformLimits => LimitKind::ALL.map(limit).into(),
             Self::TenantPolicy => vec![
                 (
-                    "policy.closeRequiresZeroBalance",
+                    "policy.closeRequiresZeroBalance".into(),
                     Word::CloseNeedsZero,
                     Kind::YesNo,
                 ),
-                ("policy.relaxedTestCuit", Word::RelaxedCuit, Kind::YesNo),
                 (
-                    "policy.fourEyes.decisionsAbove",
+                    "policy.relaxedTestCuit".into(),
+                    Word::RelaxedCuit,
+                    Kind::YesNo,
+                ),
+                (
+                    "policy.fourEyes.decisionsAbove".into(),
                     Word::FourEyesAbove,
                     Kind::Clearable,
                 ),
                 (
-                    "policy.fourEyes.limitRaises",
+                    "policy.fourEyes.limitRaises".into(),
                     Word::FourEyesRaises,
                     Kind::YesNo,
                 ),
             ],
             Self::TenantFees | Self::PlatformFees | Self::AccountFees => vec![fee],
             Self::AddPerson => vec![
-                ("name", Word::NameInAudit, Kind::Text),
-                ("role", Word::Role, words(&roles())),
+                ("name".into(), Word::NameInAudit, Kind::Text),
+                ("role".into(), Word::Role, words(&roles())),
             ],
             Self::ChangeRole => vec![
-                ("", Word::Person, Kind::Subject(subjects)),
-                ("role", Word::Role, words(&roles())),
+                ("".into(), Word::Person, Kind::Subject(subjects)),
+                ("role".into(), Word::Role, words(&roles())),
             ],
             Self::RotatePerson | Self::RevokePerson => {
-                vec![("", Word::Person, Kind::Subject(subjects))]
+                vec![("".into(), Word::Person, Kind::Subject(subjects))]
             }
-            Self::HandOver => vec![("to", Word::Node, Kind::Words(subjects))],
-            Self::ReleaseOutgoing | Self::ConfirmClock => vec![(BY, Word::By, Kind::Text)],
+            Self::HandOver => vec![("to".into(), Word::Node, Kind::Words(subjects))],
+            Self::ReleaseOutgoing | Self::ConfirmClock => vec![(BY.into(), Word::By, Kind::Text)],
             Self::ResumeWebhook => Vec::new(),
         }
     }
@@ -209,20 +194,12 @@ impl OperationForm {
 
 /// The field of a limit.
 fn limit(kind: LimitKind) -> OperationField {
-    let (name, takes) = match kind {
-        LimitKind::MaxPerTransaction => ("limits.maxPerTransaction", Kind::Clearable),
-        LimitKind::DailyAmount => ("limits.dailyAmount", Kind::Clearable),
-        LimitKind::DailyCount => ("limits.dailyCount", Kind::Count),
-        LimitKind::MonthlyAmount => ("limits.monthlyAmount", Kind::Clearable),
-        LimitKind::MonthlyCount => ("limits.monthlyCount", Kind::Count),
-        LimitKind::MaxBalance => ("limits.maxBalance", Kind::Clearable),
-        LimitKind::MaxPerIncoming => ("limits.maxPerIncoming", Kind::Clearable),
-        LimitKind::DailyIncoming => ("limits.dailyIncoming", Kind::Clearable),
-        LimitKind::MonthlyIncoming => ("limits.monthlyIncoming", Kind::Clearable),
-        LimitKind::DailyGross => ("limits.dailyGross", Kind::Clearable),
-        LimitKind::MonthlyGross => ("limits.monthlyGross", Kind::Clearable),
+    let takes = match kind.quantity(0) {
+        Some(Quantity::Count(_)) => Kind::Count,
+        Some(Quantity::Money(_)) | None => Kind::Clearable,
     };
-    (name, Word::limit(kind), takes)
+    let name = format!("limits.{}", kind.name());
+    (name.into(), Word::limit(kind), takes)
 }
 
 fn roles() -> Vec<&'static str> {
@@ -257,7 +234,7 @@ pub(super) fn of_subjects(
     let fields = which.fields(subjects).into_iter();
     // A person acts under their own name.
     let named = context.session.who.is_person();
-    let fields = fields.filter(|(name, ..)| !(named && *name == BY));
+    let fields = fields.filter(|(name, ..)| !(named && name == BY));
     let mut fields: Vec<Field> = fields.map(|it| shown(context, it, current)).collect();
     if which.has_reason() {
         let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
@@ -295,13 +272,19 @@ fn shown(context: &PageContext, (name, label, kind): OperationField, current: &V
         .try_fold(current, |value, part| value.get(part));
     let value = value.map_or_else(String::new, readable);
     let (takes, most, needed) = match kind {
-        Kind::Text | Kind::Clearable | Kind::Count | Kind::List => (Takes::Line, TEXT_MAX, false),
+        Kind::Text | Kind::Clearable | Kind::Number | Kind::Count | Kind::List => {
+            (Takes::Line, TEXT_MAX, false)
+        }
         Kind::YesNo => (yes_no(), TEXT_MAX, true),
         Kind::Words(words) | Kind::Subject(words) => (choices(words), TEXT_MAX, true),
         Kind::Day => (Takes::Day, TEXT_MAX, false),
         Kind::Objects => (Takes::Lines, FEES_MAX, false),
     };
-    let name = if name.is_empty() { "subject" } else { name };
+    let name = if name.is_empty() {
+        "subject".into()
+    } else {
+        name
+    };
     let field = Field::new(locale, name, label, takes, most).maybe(value);
     if needed { field.required() } else { field }
 }
@@ -327,7 +310,10 @@ fn readable(value: &Value) -> String {
 fn body(sent: &SubmittedForm, fields: &[OperationField]) -> Value {
     let mut body = Map::new();
     for (name, _, kind) in fields {
-        let text = sent.fields.get(*name).map_or("", |text| text.trim());
+        let text = sent
+            .fields
+            .get(name.as_ref())
+            .map_or("", |text| text.trim());
         if let Some(value) = value(kind, text) {
             put(&mut body, name, value);
         }
@@ -346,9 +332,8 @@ fn value(kind: &Kind, text: &str) -> Option<Value> {
         Kind::Clearable | Kind::Count if text.is_empty() => Some(Value::Null),
         Kind::Objects => Some(text.lines().map(object).collect()),
         _ if text.is_empty() => None,
-        Kind::Text if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(number(text)),
         Kind::Text | Kind::Clearable | Kind::Words(_) => Some(text.into()),
-        Kind::Count => Some(number(text)),
+        Kind::Number | Kind::Count => Some(number(text)),
         Kind::YesNo => Some((text == "true").into()),
         Kind::List => Some(text.split(',').map(str::trim).collect()),
         Kind::Day => Some(format!("{text}T00:00:00-03:00").into()),
@@ -513,7 +498,7 @@ mod tests {
         }
         for form in OperationForm::ALL {
             assert!(form.operation().is_ok(), "{form:?}");
-            assert_eq!(OperationForm::named(form.row().0), Some(form));
+            assert_eq!(OperationForm::named(form.row().0), Some(*form));
         }
     }
 
@@ -525,7 +510,9 @@ mod tests {
         for (kind, text, right) in [
             (Kind::Text, "", None),
             (Kind::Text, "till", Some("till".into())),
-            (Kind::Text, "3600", Some(3600.into())),
+            (Kind::Text, "3600", Some("3600".into())),
+            (Kind::Number, "", None),
+            (Kind::Number, "3600", Some(3600.into())),
             (Kind::Clearable, "", Some(Value::Null)),
             (Kind::Clearable, "10.00", Some("10.00".into())),
             (Kind::Count, "7", Some(7.into())),

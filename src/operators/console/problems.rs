@@ -4,10 +4,10 @@ use caudal_actors::platform::realms;
 use caudal_ledger::tenants::Mode;
 
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell, CellKind, Table, Tone};
+use super::view::{Block, Cell, Table, Tone};
 use super::words::Word;
 use crate::admin::observed::Observed;
-use crate::admin::problems::{Problem, ProblemKind, Severity, problems};
+use crate::admin::problems::{Problem, ProblemKind, problems};
 
 /// The table of everything that needs a person now, or the note that nothing does.
 pub(super) fn needed(context: &PageContext, observed: &Observed) -> Block {
@@ -39,15 +39,11 @@ fn row(context: &PageContext, it: &Problem) -> Vec<Cell> {
         .collect();
     let titles = places.iter().map(TenantRealm::title);
     let about: Vec<_> = titles.chain(it.subject.clone()).collect();
-    let urgency = match it.kind.severity() {
-        Severity::Now => (Tone::Bad, Word::UrgentNow),
-        Severity::NextDay => (Tone::Warn, Word::NextWorkingDay),
-    };
     let runbook = it.kind.runbook();
     let place = place(it, places.first()).unwrap_or_else(|| runbook.clone());
     vec![
-        Cell::of(CellKind::State(urgency.0), context.say(urgency.1)),
-        Cell::text(context.say(name(it.kind))).to(place),
+        locale.state(it.kind.severity().as_str()),
+        Cell::text(locale.named(it.kind.code())).to(place),
         Cell::text(about.join(" · ")),
         locale.maybe_time(it.at),
         locale.maybe_count(it.count),
@@ -90,27 +86,20 @@ fn place(it: &Problem, realm: Option<&TenantRealm>) -> Option<String> {
     }
 }
 
-/// The name of a kind of problem.
-const fn name(kind: ProblemKind) -> Word {
-    match kind {
-        ProblemKind::NotReady => Word::NotReady,
-        ProblemKind::NoOwner => Word::NoOwner,
-        ProblemKind::ClockInDoubt => Word::ClockInDoubt,
-        ProblemKind::DamageFound => Word::DamageFound,
-        ProblemKind::MoneyMissing => Word::MoneyMissing,
-        ProblemKind::RealmDown => Word::RealmDown,
-        ProblemKind::OneCopy => Word::OneCopy,
-        ProblemKind::DiskNearlyFull => Word::DiskNearlyFull,
-        ProblemKind::BankUnreachable => Word::BankUnreachable,
-        ProblemKind::BackupBehind => Word::BackupBehind,
-        ProblemKind::NodeAbsent => Word::NodeAbsent,
-        ProblemKind::DiskLow => Word::DiskLow,
-        ProblemKind::CoverageUnknown => Word::CoverageUnknown,
-        ProblemKind::OutgoingHeld => Word::OutgoingHeld,
-        ProblemKind::CaseOld => Word::CaseOld,
-        ProblemKind::TransferOld => Word::TransferOld,
-        ProblemKind::DayNotClosed => Word::DayNotClosed,
-        ProblemKind::WebhookStopped => Word::WebhookStopped,
-        ProblemKind::KeyEnds => Word::KeyEnds,
+#[cfg(test)]
+mod tests {
+    use caudal_http::current::Language;
+
+    use super::*;
+    use crate::console::words::state;
+
+    #[test]
+    fn every_kind_has_a_name_in_both_languages() {
+        for kind in ProblemKind::ALL {
+            for language in [Language::Spanish, Language::English] {
+                assert!(state(kind.code(), language).is_some(), "{kind:?}");
+                assert!(state(kind.severity().as_str(), language).is_some());
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! **Bounds.** A page shows what the API gives: lists have pages of [`ROWS`].
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use caudal_http::current::Language;
@@ -133,7 +134,7 @@ pub(super) enum Takes {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Field {
     /// Its name in the form that is sent.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its label.
     pub label: &'static str,
     /// What it takes.
@@ -150,13 +151,13 @@ impl Field {
     /// A required field.
     pub(super) fn new(
         locale: Locale,
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         label: Word,
         takes: Takes,
         most: usize,
     ) -> Self {
         Self {
-            name,
+            name: name.into(),
             label: locale.say(label),
             takes,
             value: String::new(),

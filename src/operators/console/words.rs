@@ -108,36 +108,12 @@ texts! {
     AtMost = "Máximo", "At most";
     JournalOnDisk = "Diario en disco", "Journal on disk";
     IndexOnDisk = "Índice en disco", "Index on disk";
-    ClockInDoubt = "El reloj de la máquina está en duda: no se toman órdenes",
-        "The machine's clock is in doubt: no orders are taken";
     NeedsSomebody = "Necesita a una persona", "Needs a person";
     NothingWrong = "Nada necesita a una persona.", "Nothing needs a person.";
     Urgency = "Urgencia", "Urgency";
-    UrgentNow = "Ahora", "Now";
-    NextWorkingDay = "Próximo día hábil", "Next working day";
     Problem = "Problema", "Problem";
     Items = "Cantidad", "Items";
     WhatToDo = "Qué hacer", "What to do";
-    OutgoingHeld = "Transferencias y webhooks retenidos desde una restauración",
-        "Transfers and webhooks held since a restore";
-    MoneyMissing = "Falta dinero de clientes", "Client money is missing";
-    BankUnreachable = "El banco no responde y hay transferencias en espera",
-        "The bank does not respond, and transfers wait for it";
-    CoverageUnknown = "El banco no informa el saldo", "The bank does not report the balance";
-    RealmDown = "Entorno caído", "Realm down";
-    DamageFound = "La revisión encontró daños en el disco", "The check found damage on the disk";
-    NoOwner = "Ningún nodo atiende", "No node serves requests";
-    OneCopy = "El registro está en un solo servidor", "The log is on one server only";
-    NodeAbsent = "Un nodo no responde", "A node does not respond";
-    DiskNearlyFull = "El disco está casi lleno", "The disk is nearly full";
-    DiskLow = "Queda poco espacio en disco", "The disk is getting full";
-    BackupBehind = "La copia de seguridad está atrasada", "The backup is behind";
-    CaseOld = "Un caso espera hace más de una hora", "A case has waited for more than an hour";
-    TransferOld = "Una transferencia espera al banco hace más de una hora",
-        "A transfer has waited for the bank for more than an hour";
-    DayNotClosed = "Un día no se pudo cerrar", "A day could not be closed";
-    WebhookStopped = "Un webhook se detuvo", "A webhook has stopped";
-    KeyEnds = "Una clave de API está por vencer", "An API key expires soon";
     DocumentedSteps = "Ver pasos", "Steps";
     WaitsForPeople = "Espera una decisión", "Waits for a decision";
     NothingWaits = "Nada espera una decisión.", "Nothing waits for a decision.";

@@ -21,6 +21,29 @@ macro_rules! states {
 }
 
 states! {
+    // Problems, and how soon they need a person.
+    "not_ready": Bad, "No está listo", "Not ready";
+    "no_owner": Bad, "Ningún nodo atiende", "No node serves requests";
+    "clock_in_doubt": Bad, "El reloj de la máquina está en duda: no se toman órdenes", "The machine's clock is in doubt: no orders are taken";
+    "damage_found": Bad, "La revisión encontró daños en el disco", "The check found damage on the disk";
+    "money_missing": Bad, "Falta dinero de clientes", "Client money is missing";
+    "realm_down": Bad, "Entorno caído", "Realm down";
+    "one_copy": Bad, "El registro está en un solo servidor", "The log is on one server only";
+    "disk_nearly_full": Bad, "El disco está casi lleno", "The disk is nearly full";
+    "bank_unreachable": Bad, "El banco no responde y hay transferencias en espera", "The bank does not respond, and transfers wait for it";
+    "backup_behind": Bad, "La copia de seguridad está atrasada", "The backup is behind";
+    "node_absent": Warn, "Un nodo no responde", "A node does not respond";
+    "disk_low": Warn, "Queda poco espacio en disco", "The disk is getting full";
+    "coverage_unknown": Warn, "El banco no informa el saldo", "The bank does not report the balance";
+    "outgoing_held": Warn, "Transferencias y webhooks retenidos desde una restauración", "Transfers and webhooks held since a restore";
+    "case_old": Warn, "Un caso espera hace más de una hora", "A case has waited for more than an hour";
+    "transfer_old": Warn, "Una transferencia espera al banco hace más de una hora", "A transfer has waited for the bank for more than an hour";
+    "day_not_closed": Warn, "Un día no se pudo cerrar", "A day could not be closed";
+    "webhook_stopped": Warn, "Un webhook se detuvo", "A webhook has stopped";
+    "key_ends": Warn, "Una clave de API está por vencer", "An API key expires soon";
+    "page": Bad, "Ahora", "Now";
+    "ticket": Warn, "Próximo día hábil", "Next working day";
+
     // Accounts, keys, webhooks.
     "active": Good, "Activa", "Active";
     "registered": Quiet, "Registrada", "Registered";
