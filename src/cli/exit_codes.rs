@@ -26,7 +26,7 @@ const CODES: [(u8, &str, &str); 6] = [
     (
         5,
         "Of `caudal status`: a person is needed on the next working day.",
-        "Do what the pages that it names say.",
+        "Follow the runbook of each problem.",
     ),
 ];
 

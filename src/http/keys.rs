@@ -6,7 +6,7 @@
 //! here, like any that was never issued. Only the
 //! HMAC-SHA-256 of the secret under the server's pepper is kept: with 256 random bits a slow hash
 //! would protect nothing and would be a lever for denial of service. While the pepper is replaced there are several: keys
-//! are made under the newest and fit under each.
+//! are made under the newest and checked under each.
 //!
 //! The credentials of the people who run the service are created and stored in the same way, and begin with `cdl_op_`;
 //! their ids have 10 characters, and no shard.

@@ -51,6 +51,7 @@ pub mod streams;
 pub mod text;
 pub mod trace;
 pub mod traces;
+pub mod units;
 mod unready;
 pub mod walletentidad;
 pub mod webhooks;

@@ -1,6 +1,5 @@
-//! Secrets of several lines: the first is the newest and is used, and each is accepted. So a secret is replaced without
-//! an instant at which a right one is refused: the new one is put before the old one, which is removed when nobody uses
-//! it any more.
+//! Secrets of several lines: the first is the newest and is used, and each is accepted. To replace a secret, put the new one
+//! before the old one, and remove the old one when nobody uses it any more: no valid secret is refused in between.
 
 use secrecy::{ExposeSecret as _, SecretString};
 

@@ -125,7 +125,7 @@ fn config(
         return Err(wrong("noticeSecretFile", why));
     }
     if password.as_ref().is_some_and(|it| lines(it).count() > 1) {
-        let why = "holds more than one password; the bank is shown one";
+        let why = "holds more than one password; the bank accepts one";
         return Err(wrong("passwordFile", why));
     }
     if own.username.is_some() != password.is_some() {

@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// The id of its orders, in place of that of a request.
 const ID: &str = "resealing";
 
-/// Seals what there is anew, until nothing is left or the handle is aborted; `None` while there is only one pepper.
+/// Seals all secrets anew, until none is left or the handle is aborted; `None` while there is only one pepper.
 pub(super) fn start(app: &AppState) -> Option<JoinHandle<()>> {
     let older = app.keyring.older_peppers() > 0;
     older.then(|| {

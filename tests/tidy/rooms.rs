@@ -132,6 +132,7 @@ const ACTORS: &[&str] = &[
 ];
 /// The rooms of `src/http`; each may use those before it.
 const HTTP: &[&str] = &[
+    "units",
     "bodies",
     "clients",
     "clock",

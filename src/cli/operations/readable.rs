@@ -3,6 +3,7 @@
 //! The units follow from the names of fields (`ageSeconds`, `diskBytes`) and the form of texts (an amount has two
 //! decimals). What is null or empty is left out of a page, and its id comes first. Nesting is bounded by the reader of JSON.
 
+use caudal_http::units::{duration, grouped, size};
 use serde_json::Value;
 
 use super::super::table::aligned;
@@ -20,10 +21,6 @@ pub(in super::super) enum Shown {
     Sentence(&'static str),
 }
 
-const KIB: u64 = 1 << 10;
-const MINUTE: u64 = 60;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
 /// The words of names that are units.
 const UNITS: [&str; 5] = ["bytes", "seconds", "millis", "ms", "micros"];
 
@@ -205,7 +202,10 @@ fn with_unit(name: &str, number: u64) -> Option<String> {
     let words = label(name, false);
     let unit = words.split(' ').find(|word| UNITS.contains(word))?;
     Some(match unit {
-        "bytes" => bytes(number),
+        "bytes" => {
+            let (number, unit) = size(number);
+            format!("{number} {unit}")
+        }
         "seconds" => duration(number),
         "micros" if number < 1_000 => format!("{number} µs"),
         "micros" => millis(number / 1_000),
@@ -221,54 +221,11 @@ fn millis(number: u64) -> String {
     }
 }
 
-/// A duration in its two largest units.
-fn duration(seconds: u64) -> String {
-    let two = |(one, name): (u64, &str), (part, below): (u64, &str)| {
-        format!("{} {name} {} {below}", seconds / one, seconds % one / part)
-    };
-    match seconds {
-        0..MINUTE => format!("{seconds} s"),
-        MINUTE..HOUR => two((MINUTE, "min"), (1, "s")),
-        HOUR..DAY => two((HOUR, "h"), (MINUTE, "min")),
-        _ => two((DAY, "d"), (HOUR, "h")),
-    }
-}
-
-/// A size with one decimal of its unit.
-fn bytes(number: u64) -> String {
-    let mut unit = 1;
-    for name in ["bytes", "KiB", "MiB", "GiB"] {
-        if number / unit < KIB || name == "GiB" {
-            let tenth = number % unit * 10 / unit;
-            return match unit {
-                1 => format!("{number} bytes"),
-                _ => format!("{}.{tenth} {name}", number / unit),
-            };
-        }
-        unit *= KIB;
-    }
-    format!("{number} bytes")
-}
-
 /// An amount with separators; `None` if the text is none.
 fn pesos(text: &str) -> Option<String> {
-    let (whole, centavos) = text.split_once('.')?;
-    let (sign, whole) = match whole.strip_prefix('-') {
-        Some(whole) => ("-", whole),
-        None => ("", whole),
-    };
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    if !digits(whole) || !digits(centavos) || centavos.len() != 2 {
-        return None;
-    }
-    let mut grouped = String::new();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    Some(format!("{sign}{grouped}.{centavos}"))
+    let (_, centavos) = text.split_once('.')?;
+    let is_amount = centavos.len() == 2 && centavos.bytes().all(|b| b.is_ascii_digit());
+    grouped(text, ',', '.').filter(|_| is_amount)
 }
 
 #[cfg(test)]
@@ -284,7 +241,7 @@ mod tests {
             ("completeSecondsAgo", json!(90_000), "1 d 1 h"),
             ("leaseLeftMs", json!(2_340), "2.3 s"),
             ("lastFlushMicros", json!(350), "350 µs"),
-            ("diskBytes", json!(1_023), "1023 bytes"),
+            ("diskBytes", json!(1_023), "1023 B"),
             ("blockCacheBytesMax", json!(1_610_612_736_u64), "1.5 GiB"),
             ("bytes", json!(20_971_520), "20.0 MiB"),
             ("amount", json!("-1234567.80"), "-1,234,567.80"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use caudal_http::bodies::nombres;
 use caudal_http::current::Language;
+use caudal_http::units;
 use caudal_ledger::limits::Quantity;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
@@ -75,28 +76,8 @@ impl Locale {
             Language::Spanish => ('.', ','),
             Language::English => (',', '.'),
         };
-        let (whole, rest) = text
-            .split_once('.')
-            .map_or((text, None), |(whole, rest)| (whole, Some(rest)));
-        let digits = whole.strip_prefix('-').unwrap_or(whole);
-        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return text.to_owned();
-        }
-        let mut made = String::with_capacity(text.len());
-        if digits.len() < whole.len() {
-            made.push('\u{2212}');
-        }
-        for (at, digit) in digits.chars().enumerate() {
-            if at > 0 && (digits.len() - at).is_multiple_of(3) {
-                made.push(thousands);
-            }
-            made.push(digit);
-        }
-        if let Some(rest) = rest {
-            made.push(decimals);
-            made.push_str(rest);
-        }
-        made
+        units::grouped(text, thousands, decimals)
+            .map_or_else(|| text.to_owned(), |made| made.replacen('-', "\u{2212}", 1))
     }
 
     /// An instant, as a clock in Buenos Aires shows it.
@@ -144,18 +125,8 @@ impl Locale {
 
     /// A size in bytes, in the unit that suits it.
     pub(super) fn bytes(self, bytes: u64) -> Cell {
-        const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-        let (mut tenths, mut units) = (u128::from(bytes) * 10, UNITS.iter().peekable());
-        while tenths >= 10_240 && units.len() > 1 {
-            tenths /= 1024;
-            units.next();
-        }
-        let unit = units.next().map_or("", |unit| *unit);
-        let shown = match unit {
-            "B" => bytes.to_string(),
-            _ => format!("{}.{}", tenths / 10, tenths % 10),
-        };
-        Cell::figure(format!("{} {unit}", self.grouped(&shown)))
+        let (number, unit) = units::size(bytes);
+        Cell::figure(format!("{} {unit}", self.grouped(&number)))
     }
 
     /// How long something took, in milliseconds and their tenths.
@@ -167,14 +138,7 @@ impl Locale {
 
     /// How long something has lasted.
     pub(super) fn lasting(self, seconds: u64) -> Cell {
-        let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
-        let (minutes, rest) = (seconds / 60 % 60, seconds % 60);
-        Cell::figure(match (days, hours, minutes) {
-            (0, 0, 0) => format!("{rest} s"),
-            (0, 0, _) => format!("{minutes} min {rest} s"),
-            (0, _, _) => format!("{hours} h {minutes} min"),
-            (_, _, _) => format!("{days} d {hours} h"),
-        })
+        Cell::figure(units::duration(seconds))
     }
 }
 

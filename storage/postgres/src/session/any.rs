@@ -3,8 +3,8 @@
 //! **Shape.** Names are looked up, and every address of every server is asked at once ([`Settings::servers`]): a name
 //! may have several addresses, and each may be another server.
 //!
-//! **Passwords.** A server that refuses a password is shown the next one, so that the database's and ours can be replaced
-//! one after the other.
+//! **Passwords.** If a server refuses a password, the next one is tried, so that the password can be changed at the database
+//! first.
 //!
 //! **Order.** If two servers say that they take writes, the one with the later timeline is used: the other one was
 //! frozen or cut off while its standby was promoted, and does not know. It acknowledges nothing, because it waits for
@@ -65,7 +65,7 @@ struct Asked {
     silent: BTreeMap<Number, String>,
     refusals: BTreeMap<Number, (String, String)>,
     best: Option<(Option<u64>, Session)>,
-    /// What each server is shown, in this order.
+    /// The passwords to try, in this order.
     passwords: Arc<[SecretString]>,
     /// Until when the other servers are waited for.
     until: Option<Instant>,
