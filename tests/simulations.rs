@@ -1,8 +1,18 @@
 //! The sandbox bank through the API: what a test key orders is done for its realm alone.
 
-use crate::support::{SOON, TestService, Value, json, wait_until};
+use caudal_ledger::time::{BusinessDay, Timestamp};
 
-const SIMULATIONS: [&str; 4] = ["cash-in", "transfer-outcome", "reversal", "bank-behaviour"];
+use crate::support::{Client, SOON, TestService, Value, json, wait_until};
+
+const SIMULATIONS: [&str; 5] = [
+    "cash-in",
+    "transfer-outcome",
+    "reversal",
+    "bank-behaviour",
+    "clock",
+];
+const HOUR: u64 = 3_600_000;
+const DAY: u64 = 24 * HOUR;
 
 fn path(of: &str) -> String {
     format!("/v1/simulations/{of}")
@@ -151,4 +161,87 @@ async fn the_bank_misbehaves_for_one_realm_alone() {
             refused.text
         );
     }
+}
+
+/// Puts the clock of a realm ahead; returns what it shows then.
+async fn ahead(client: &Client, days: u64) -> Timestamp {
+    let clock = client.post(&path("clock"), &json!({"daysAhead": days}));
+    let clock = clock.await.is(200);
+    assert_eq!(clock["daysAhead"], days);
+    Timestamp::parse(clock["now"].as_str().unwrap()).unwrap()
+}
+
+/// The reconciled movements of a day, each with how it was judged.
+async fn reconciled(client: &Client, day: BusinessDay) -> Vec<(Value, Value)> {
+    let found = client.get(&format!("/v1/bank/conciliacion?date={day}"));
+    let found = found.await.is(200);
+    let items = found["items"].as_array().unwrap().iter();
+    items
+        .map(|it| (it["amount"].clone(), it["result"].clone()))
+        .collect()
+}
+
+#[actix_web::test]
+async fn the_clock_of_a_test_realm_goes_ahead_with_its_bank() {
+    let mut service = TestService::start().await;
+    service.hear().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let arrives = async |service: &TestService, amount: &str, all: &str| {
+        let order = json!({"cvu": cvu, "amount": amount});
+        service.a.post(&path("cash-in"), &order).await.is(200);
+        wait_until("the money arrives", SOON, async || {
+            (service.a.available(&cvu).await == all).then_some(())
+        })
+        .await;
+    };
+    arrives(&service, "100.00", "100.00").await;
+    let began = ahead(&service.a, 0).await;
+    let first = began.business_day();
+    let ends = began.plus_millis(36 * HOUR).to_string();
+    let hold = json!({"amount": "60.00", "idExterno": "held", "expiresAt": ends});
+    let holds = format!("/v1/accounts/{cvu}/holds");
+    service.a.post(&holds, &hold).await.is(201);
+    assert_eq!(service.a.available(&cvu).await, "40.00");
+
+    let now = ahead(&service.a, 2).await;
+    let passed = now.millis() - began.millis();
+    assert!((2 * DAY..2 * DAY + HOUR).contains(&passed), "{began} {now}");
+    wait_until("the hold ends", SOON, async || {
+        (service.a.available(&cvu).await == "100.00").then_some(())
+    })
+    .await;
+    // The bank's day is the realm's.
+    arrives(&service, "5.00", "105.00").await;
+    let matched = |amount: &str| vec![(json!(amount), json!("matched"))];
+    assert_eq!(
+        reconciled(&service.a, now.business_day()).await,
+        matched("5.00")
+    );
+    assert_eq!(reconciled(&service.a, first).await, matched("100.00"));
+    service.close_days().await;
+    let closed = service.a.get("/v1/days").await.is(200);
+    let closed = closed["items"].as_array().unwrap().iter();
+    let closed: Vec<_> = closed
+        .map(|day| (day["date"].clone(), day["bank"]["status"].clone()))
+        .collect();
+    let known = |day: BusinessDay| (json!(day.to_string()), json!("known"));
+    assert_eq!(closed, [known(first.next()), known(first)]);
+
+    // A clock never goes back, and a crash loses nothing of it.
+    service.crash().await;
+    let refused = service
+        .a
+        .post(&path("clock"), &json!({"daysAhead": 1}))
+        .await;
+    let refused = refused.refused(400, "invalid_request");
+    assert_eq!(refused["errors"][0]["field"], "daysAhead");
+    assert!(ahead(&service.a, 2).await >= now);
+    service.a.credit(&cvu, "1.00").await;
+    // Nobody else's clock has moved.
+    let other = ahead(&service.b, 0).await;
+    assert!(other < began.plus_millis(HOUR), "{other}");
+    let live = service.live.get("/v1/treasury").await.is(200);
+    let live = Timestamp::parse(live["asOf"].as_str().unwrap()).unwrap();
+    assert!(live < began.plus_millis(HOUR), "{live}");
 }

@@ -28,7 +28,8 @@ use crate::loads::Loads;
 use crate::meter::{CountedUsage, Meter};
 use crate::outgoing_pause::OutgoingPause;
 use crate::ports::webhooks::WebhookSink;
-use crate::ports::{BankError, BankGateway, Clock};
+use crate::ports::{BankError, BankGateway};
+use crate::realm_clock::RealmClock;
 use crate::realm_tasks::RealmTasks;
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply, Responder};
@@ -51,8 +52,8 @@ pub struct Shared {
     pub store: Arc<dyn Store>,
     /// The realm's lane, which is the same store: it also reports how much it holds.
     pub lane: Arc<Lane>,
-    /// The clock of the service.
-    pub clock: Arc<dyn Clock>,
+    /// The clock of the realm.
+    pub clock: Arc<RealmClock>,
     /// The bank of the realm's mode.
     pub bank: Arc<dyn BankGateway>,
     /// Pauses the realm's outgoing calls.

@@ -222,7 +222,7 @@ impl Courier {
             secrets: endpoint.webhook.signing(now),
             contents: ParcelContents::Event(Box::new(job.event)),
             format: endpoint.webhook.format,
-            at: now,
+            at: self.shared.clock.service_time(),
         };
         let ended = Ended {
             replay: job.replay,

@@ -56,12 +56,14 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, Store};
 use dashmap::DashMap;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{oneshot, watch};
+
+use starting::RealmParts;
 
 use crate::accounts::{
     AccountView, BalanceView, ChangeProfile, ReadBalance, ReadBalanceAt, Versions, ViewAccount,
 };
-use crate::banks::{self, RealmBank};
+use crate::banks;
 use crate::commit_writer::RequestContext;
 use crate::failure::Failure;
 use crate::in_flight::{self, Admitted, InFlight};
@@ -78,7 +80,7 @@ use crate::realms::{RealmOrder, RealmSupervisor, Register, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Given, Keyed, Reply};
 use crate::residency::Residency;
-use crate::settings::{Pauses, Settings};
+use crate::settings::Pauses;
 use crate::times::Times;
 use crate::treasury::Treasury;
 use crate::treasury::checks::CollectorChecks;
@@ -277,10 +279,7 @@ struct Realms {
 /// A realm: its present supervisor, and the parts that outlive supervisors.
 #[derive(Clone)]
 struct Supervised {
-    settings: Arc<RwLock<Arc<Settings>>>,
-    bank: Arc<RealmBank>,
-    /// Wakes the readers that wait for the realm's next event.
-    published: Arc<Notify>,
+    parts: RealmParts,
     /// The way to its supervisor; nobody is there while the realm is retired, or between two supervisors.
     mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
@@ -412,6 +411,11 @@ impl Core {
         self.clock.now()
     }
 
+    /// The present time of a realm.
+    fn now_in(&self, realm: RealmId) -> Timestamp {
+        self.platform().realm_time(realm, self.now())
+    }
+
     /// The key of a public id, if it was ever issued, even if it no longer works.
     fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
         self.keys.get(id).map(|known| Arc::clone(known.value()))
@@ -541,6 +545,11 @@ impl Ledger<'_> {
 }
 
 impl Queries<'_> {
+    /// The present time of a realm: in a test realm, as far ahead of the machine's as a key has advanced it.
+    pub fn now(self, realm: RealmId) -> Timestamp {
+        self.0.now_in(realm)
+    }
+
     /// An account as it is. The answer waits until all that it shows is on disk.
     ///
     /// # Errors

@@ -32,6 +32,7 @@ pub mod people;
 pub mod persist;
 pub mod platform;
 pub mod ports;
+pub mod realm_clock;
 pub mod realm_tasks;
 pub mod realms;
 pub mod records;

@@ -73,6 +73,7 @@ pub use money::{JournalCalls, QuoteFees};
 pub use orders::{Adjustment, RealmReport, TypeRef};
 pub use postings::{Batch, BatchOrder};
 pub use profile::Register;
+pub use sweep::Sweep;
 pub use unbooked::DismissUnbooked;
 pub use voucher_types::{ChangeType, CreateType, ListTypes, RemoveType};
 pub use webhooks::{OrderWebhook, TryWebhook};

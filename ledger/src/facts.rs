@@ -17,6 +17,7 @@ use crate::kyc::Kyc;
 use crate::limits::{Limits, TemporaryLimits, TotalLimits};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
+use crate::tenants::test_clock::ClockAdvance;
 use crate::tenants::{ApiKey, BankRelation, Mode, Policy, Provider, RealmState, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
@@ -323,6 +324,13 @@ pub enum PlatformFact {
         id: String,
         /// Which of the tenant's keys it is, from 1.
         generation: u32,
+    },
+    /// The clock of a tenant's test realm was advanced.
+    TestClockAdvanced {
+        /// The id of the tenant.
+        id: String,
+        /// How far, and since when.
+        advance: ClockAdvance,
     },
 }
 

@@ -1,10 +1,12 @@
 //! Tenants, their two realms, their settings and their keys.
 
+mod clocks;
 pub mod four_eyes;
 pub mod moves;
 pub mod orders;
 mod platform;
 pub mod scopes;
+pub mod test_clock;
 
 use serde::{Deserialize, Serialize};
 

@@ -9,6 +9,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::resume_unwind;
 use std::thread;
 
+use caudal_actors::records::{PLATFORM_STREAM, decode};
+use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::tenants::Platform;
+use caudal_ledger::time::Timestamp;
 use caudal_storage::CommitNo;
 use caudal_storage::log::{Hash, LogId, Sealed, StoredEntry, Tail};
 
@@ -325,9 +330,35 @@ pub(crate) fn entries(
     Ok(())
 }
 
+/// The machine's times of records, which are read from the first one on. The entries of a realm have the time of its
+/// clock, which a test key can have advanced.
+#[derive(Default)]
+pub struct MachineTimes(Platform);
+
+impl MachineTimes {
+    /// The latest time of the next record's entries, in milliseconds since 1970 UTC; 0 when it has none.
+    ///
+    /// # Errors
+    /// When an entry fails its checksum or cannot be read.
+    pub fn latest(&mut self, record: &Sealed<'_>) -> Result<u64, BackupError> {
+        let mut latest = Timestamp::default();
+        entries(record, &mut |entry| {
+            if entry.stream == PLATFORM_STREAM {
+                self.0.apply(&decode::<PlatformFact>(entry.body)?);
+            }
+            let (realm, at) = (RealmId(entry.stream.realm), entry.at);
+            let at = self.0.machine_time(realm, Timestamp::from_millis(at));
+            latest = latest.max(at);
+            Ok(())
+        })?;
+        Ok(latest.millis())
+    }
+}
+
 /// The state of a walk along a chain.
 #[derive(Default)]
 struct Chain {
+    times: MachineTimes,
     log: Option<LogId>,
     tail: Tail,
     walked: ChainSummary,
@@ -400,7 +431,7 @@ impl Chain {
     }
 
     /// The latest time of a record's entries, if the record is sound and comes next.
-    fn accept(&self, record: &Sealed<'_>) -> Result<u64, String> {
+    fn accept(&mut self, record: &Sealed<'_>) -> Result<u64, String> {
         if !record.follows(&self.tail) {
             let CommitNo(last) = self.tail.commit;
             if Some(record.first_commit().0) != last.checked_add(1) {
@@ -418,8 +449,7 @@ impl Chain {
                 "the record with commit {last} is not the one that was shipped, according to the object `end`"
             ));
         }
-        let latest = record.latest();
-        latest.ok_or_else(|| "an entry in the record fails its checksum".to_owned())
+        self.times.latest(record).map_err(|why| why.to_string())
     }
 
     fn count(&mut self, record: &Sealed<'_>, latest: u64) {

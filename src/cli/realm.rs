@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use caudal_backup::BackupError;
 use caudal_backup::backup_store;
-use caudal_backup::chain::{self, Take};
+use caudal_backup::chain::{self, MachineTimes, Take};
 use caudal_backup::names::hex;
 use caudal_backup::portable::export::{Export, ExportRequest};
 use caudal_backup::portable::file::{CheckedFile, count};
@@ -228,13 +228,12 @@ fn each(
     let all = records.behind(&from);
     let bar = ProgressLine::bytes("exporting", all);
     let (mut read, mut wrong) = (0, None);
+    let mut times = MachineTimes::default();
     records.read(&from, &mut |record| {
         read += count(record.bytes().len());
         bar.set_position(read.min(all));
-        let taken = match record.latest() {
-            Some(latest) => take(record, latest),
-            None => Err(BackupError::unsound(record)),
-        };
+        let latest = times.latest(record);
+        let taken = latest.and_then(|latest| take(record, latest));
         taken.unwrap_or_else(|why| {
             wrong = Some(why);
             false

@@ -13,6 +13,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::in_flight::{Admitted, TooMany};
 use caudal_actors::platform::KnownKey;
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
 
 use super::AppState;
 use super::accept;
@@ -43,6 +44,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The present time of the realm.
+    pub fn now(&self) -> Timestamp {
+        self.engine().queries().now(self.realm())
+    }
+
     /// The realm that the key of the request opens: a mode of its tenant.
     pub const fn realm(&self) -> RealmId {
         self.identity.realm

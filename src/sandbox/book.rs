@@ -11,11 +11,12 @@ use std::sync::Arc;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::cvu::Cvu;
+use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::accounts::{Account, FORMAT};
+use super::clock::{self, Advance, ClockLine};
 use super::fund::{self, Enrolled};
 use super::log::{Log, SpanFields};
 use super::names::three_words;
@@ -65,6 +66,8 @@ pub(super) struct Book {
     pub(super) transfers: Transfers,
     /// Enrolments in remuneration, by their references.
     pub(super) fund: BTreeMap<String, Enrolled>,
+    /// How many days the clocks of collector accounts are ahead.
+    pub(super) clocks: BTreeMap<Cbu, u32>,
     /// Notices that were not yet posted, oldest first.
     pub(super) notices: Vec<Notice>,
 }
@@ -92,6 +95,7 @@ impl Book {
             accounts,
             transfers,
             enrolments,
+            clocks,
         } = kept;
         let fund = enrolments.into_iter().map(|it| (it.reference.clone(), it));
         let main = World::of(COLLECTOR, psp)?;
@@ -107,6 +111,7 @@ impl Book {
             keeping,
             transfers: Transfers::default(),
             fund: fund.collect(),
+            clocks,
             notices: Vec::new(),
         };
         for transfer in transfers {
@@ -200,6 +205,23 @@ impl Book {
         self.write(&fund::EnrolmentLine::of(&enrolled))?;
         self.fund.insert(enrolled.reference.clone(), enrolled);
         Ok(())
+    }
+
+    fn days_ahead(&self, collector: Cbu) -> u32 {
+        self.clocks.get(&collector).map_or(0, |days| *days)
+    }
+
+    /// The time of a collector account when the machine's clock shows `now`.
+    pub(super) fn time_of(&self, collector: Cbu, now: u64) -> u64 {
+        clock::ahead(now, self.days_ahead(collector))
+    }
+
+    /// Puts the clock of a collector account ahead; it never goes back.
+    pub(super) fn advance(&mut self, world: World, order: &Advance) -> Result<Value, NoEffect> {
+        let days = order.days_ahead.max(self.days_ahead(world.collector));
+        self.write(&ClockLine::of(world.collector, days))?;
+        self.clocks.insert(world.collector, days);
+        Ok(json!({"daysAhead": days}))
     }
 
     fn keep(&mut self, world: World, account: Account) -> Result<(), NoEffect> {

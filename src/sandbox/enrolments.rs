@@ -47,6 +47,7 @@ impl Book {
         order: &Enrol,
         now: u64,
     ) -> Result<Value, NoEffect> {
+        let now = self.time_of(world.collector, now);
         let reference = &order.reference;
         let good = (1..=REFERENCE_MAX).contains(&reference.len())
             && reference.bytes().all(|b| b.is_ascii_graphic());
@@ -100,6 +101,7 @@ impl Book {
         reference: &str,
         now: u64,
     ) -> Result<Value, NoEffect> {
+        let now = self.time_of(world.collector, now);
         let known = self.fund.get(reference);
         let known = known.filter(|it| self.home_of(&it.cvu) == world);
         let known = known.ok_or_else(|| refusal("RM001"))?;
@@ -135,6 +137,7 @@ impl Book {
             day: day.flatten().or(known.day),
             ..known.clone()
         };
+        let now = self.time_of(self.home_of(&enrolled.cvu).collector, now);
         let shown = enrolled.shown(now, &self.calendar);
         self.keep_enrolled(enrolled)?;
         Ok(shown)

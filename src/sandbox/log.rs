@@ -1,4 +1,4 @@
-//! The sandbox's accounts and transfers on disk: one file, one line of JSON for each state of an
+//! The sandbox's accounts, transfers and clocks on disk: one file, one line of JSON for each state of an
 //! account or of the transfers that change together; the last state counts.
 //!
 //! **Order.** A line is synced before its effect is shown to anybody.
@@ -13,9 +13,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use caudal_ledger::cvu::Cbu;
 use serde::{Deserialize, Serialize};
 
 use super::accounts::{Account, FORMAT};
+use super::clock::{self, ClockLine};
 use super::fund::{self, Enrolled};
 use super::transfers::{self, Transfer};
 
@@ -32,11 +34,14 @@ pub(super) struct SpanFields {
     pub accounts: Vec<Account>,
     pub transfers: Vec<Transfer>,
     pub enrolments: Vec<Enrolled>,
+    /// How many days the clocks of collector accounts are ahead.
+    pub clocks: BTreeMap<Cbu, u32>,
 }
 
 impl SpanFields {
     fn count(&self) -> usize {
         let more = self.transfers.len().saturating_add(self.enrolments.len());
+        let more = more.saturating_add(self.clocks.len());
         self.accounts.len().saturating_add(more)
     }
 }
@@ -60,7 +65,7 @@ impl Log {
         let (lines, good) = whole_lines(&bytes);
         let count = lines.len();
         let (mut accounts, mut transfers) = (BTreeMap::new(), BTreeMap::new());
-        let mut enrolments = BTreeMap::new();
+        let (mut enrolments, mut clocks) = (BTreeMap::new(), BTreeMap::new());
         for (number, line) in lines.into_iter().enumerate() {
             let entry = read(line).map_err(|why| {
                 let number = number.saturating_add(1);
@@ -77,12 +82,16 @@ impl Log {
                 Entry::Enrolled(it) => {
                     enrolments.insert(it.reference.clone(), *it);
                 }
+                Entry::Clock(line) => {
+                    clocks.insert(line.collector, line.days);
+                }
             }
         }
         let kept = SpanFields {
             accounts: accounts.into_values().collect(),
             transfers: transfers.into_values().collect(),
             enrolments: enrolments.into_values().collect(),
+            clocks,
         };
         let mut log = Self { file, good };
         if count > STALE_MIN.max(kept.count().saturating_mul(STALE_FACTOR)) {
@@ -104,6 +113,9 @@ impl Log {
         }
         for enrolment in &kept.enrolments {
             bytes.extend(line(&fund::EnrolmentLine::of(enrolment))?);
+        }
+        for (collector, days) in &kept.clocks {
+            bytes.extend(line(&ClockLine::of(*collector, *days))?);
         }
         let mut file = File::create(&fresh)?;
         file.write_all(&bytes)?;
@@ -163,6 +175,7 @@ enum Entry {
     Account(Box<Account>),
     Transfers(Vec<Transfer>),
     Enrolled(Box<Enrolled>),
+    Clock(ClockLine),
 }
 
 /// The part of a line that tells how to read it. Lines of accounts have no kind.
@@ -192,6 +205,9 @@ fn read(line: &[u8]) -> Result<Entry, String> {
         (Some(fund::KIND), fund::FORMAT) => {
             let changed: fund::EnrolmentLine = serde_json::from_slice(line).map_err(broken)?;
             Ok(Entry::Enrolled(Box::new(changed.enrolment)))
+        }
+        (Some(clock::KIND), clock::FORMAT) => {
+            Ok(Entry::Clock(serde_json::from_slice(line).map_err(broken)?))
         }
         (kind, format) => {
             let kind = kind.unwrap_or("accounts");

@@ -101,7 +101,7 @@ async fn balance(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> 
         Ok(json!({
             "id": collector,
             "balance": {"currency": "ARS", "amount": book.transfers.balance(collector)},
-            "at": Timestamp::from_millis(now).to_string(),
+            "at": Timestamp::from_millis(book.time_of(collector, now)).to_string(),
         }))
     })
     .await

@@ -178,8 +178,9 @@ impl Book {
         world: World,
         order: &Send,
         origin: Option<&Account>,
-        (mode, now): (Mode, u64),
+        (mode, machine): (Mode, u64),
     ) -> Result<Value, NoEffect> {
+        let now = self.time_of(world.collector, machine);
         let (amount, concept) = order.checked()?;
         let (target, other) = self.destination(world.rail, &order.to)?;
         let mut transfer = Transfer {
@@ -213,10 +214,14 @@ impl Book {
                 transfer.status = TransferStatus::Completed;
                 transfer.coelsa_id = new_rail_id()?;
                 let from = origin.map_or_else(|| own_party(world), |it| party(world, it));
-                Some(arrival(&transfer, home, &account, from))
+                let at = self.time_of(home.collector, machine);
+                Some(Transfer {
+                    at,
+                    ..arrival(&transfer, home, &account, from)
+                })
             }
             TransferTarget::Other(key) => {
-                decide(&mut transfer, &key, now)?;
+                decide(&mut transfer, &key, machine)?;
                 None
             }
         };
@@ -297,6 +302,7 @@ impl Book {
         status: TransferStatus,
         now: u64,
     ) -> Result<Value, NoEffect> {
+        let now = self.time_of(transfer.collector.unwrap_or(self.main.collector), now);
         transfer.status = status;
         transfer.due = None;
         transfer.posted = (status == TransferStatus::Completed).then_some(now);
@@ -328,6 +334,7 @@ impl Book {
         amount: Option<Amount>,
         now: u64,
     ) -> Result<Value, NoEffect> {
+        let now = self.time_of(transfer.collector.unwrap_or(self.main.collector), now);
         // Transfers between CVUs of the PSP do not use the rail, so the rail cannot return them.
         let own = Cbu::parse(&transfer.other.cbu).is_ok_and(|key| self.is_own(&key));
         let rest = transfer.amount.centavos().saturating_sub(transfer.returned);
@@ -396,7 +403,8 @@ impl Book {
         let amount = amount_of(&order.amount)?;
         let other = sender(order)?;
         let coelsa_id = order.coelsa_id.clone().map_or_else(new_rail_id, Ok)?;
-        let collector = Some(self.home_of(&cvu).collector);
+        let collector = self.home_of(&cvu).collector;
+        let now = self.time_of(collector, now);
         let holder = self.by_cvu(cvu.as_str()).map(|(_, account)| account);
         let transfer = Transfer {
             number: self.transfers.number(now),
@@ -417,7 +425,7 @@ impl Book {
             reverses: None,
             notices: None,
             due: None,
-            collector,
+            collector: Some(collector),
             posted: None,
             hidden: false,
         };

@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::answers::Bank;
 use super::behaviours::BehaviourOrder;
+use super::clock::Advance;
 use super::rail::{CashIn, Reverse, Settle};
 
 pub(super) fn configure(config: &mut ServiceConfig) {
@@ -20,7 +21,8 @@ pub(super) fn configure(config: &mut ServiceConfig) {
             &format!("{here}/transfers/{{id}}/reverse"),
             web::post().to(reverse),
         )
-        .route(&format!("{here}/behaviour"), web::post().to(behave));
+        .route(&format!("{here}/behaviour"), web::post().to(behave))
+        .route(&format!("{here}/clock"), web::post().to(advance));
 }
 
 async fn cash_in(
@@ -58,6 +60,18 @@ async fn reverse(
     bank.simulate(&request, |book, rail, now| {
         let world = book.enter(&collector, rail)?;
         book.reverse(Some(world), &id, &order, now)
+    })
+}
+
+async fn advance(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    collector: Path<String>,
+    order: Json<Advance>,
+) -> HttpResponse {
+    bank.simulate(&request, |book, rail, _| {
+        let world = book.enter(&collector, rail)?;
+        book.advance(world, &order)
     })
 }
 

@@ -125,6 +125,7 @@ impl Book {
     /// Posts a movement of the collector account itself.
     pub(crate) fn post_own(&mut self, order: &OwnMovement, now: u64) -> Result<Value, NoEffect> {
         let world = self.collector_of(order)?;
+        let now = self.time_of(world.collector, now);
         let text = order.text.clone();
         let text = text.unwrap_or_else(|| order.kind.text().to_owned());
         if text.chars().count() > TEXT_MAX {

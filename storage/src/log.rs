@@ -135,17 +135,6 @@ impl<'a> Sealed<'a> {
         self.record.header.entries
     }
 
-    /// The latest time of its entries, in milliseconds since 1970 UTC; 0 when it has none, `None` when an
-    /// entry fails its checksum.
-    pub fn latest(&self) -> Option<u64> {
-        let mut latest = 0;
-        let whole = self.record.visit(&mut |_, _, entry| {
-            latest = latest.max(entry.at);
-            true
-        });
-        whole.then_some(latest)
-    }
-
     /// Visits its entries in order until `visit` returns `false`. Returns false when an entry fails its checksum; the
     /// entries before it have been visited then.
     pub fn visit(&self, visit: &mut dyn FnMut(StoredEntry<'a>) -> bool) -> bool {

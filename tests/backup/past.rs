@@ -75,6 +75,46 @@ async fn a_restore_to_the_past_is_a_history_of_its_own() {
 }
 
 #[actix_web::test]
+async fn a_restore_to_an_instant_goes_by_the_machines_clock() {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let clock = TestClock::at("2026-03-02T12:00:00Z");
+    let mut service = TestService::with(Setup {
+        clock: Arc::<TestClock>::clone(&clock),
+        backup: at(&to),
+        ..Setup::default()
+    })
+    .await;
+    // Every time of the realm is a month after the machine's from here on.
+    let order = json!({"daysAhead": 30});
+    service
+        .a
+        .post("/v1/simulations/clock", &order)
+        .await
+        .is(200);
+    let cvus = worked(&service, 2).await;
+    let before = seen(&service.a, &cvus).await;
+    assert!(
+        before[1].to_string().contains("2026-04-01T12:00:00"),
+        "{}",
+        before[1]
+    );
+    clock.set("2026-03-02T12:05:00Z");
+    service.a.credit(&cvus[0], "7.00").await;
+    shipped(&service).await;
+    service.end(true).await;
+    let new = dir.path().join("new");
+    let how = ["--at", "2026-03-02T12:01:00Z", "--new-history"];
+    let done = restored(&to, &new, service.data(), &how);
+    assert_eq!(done["restored"]["cut"], true);
+    service.moves(new);
+    service.begin().await;
+    assert_eq!(seen(&service.a, &cvus).await, before);
+    service.a.credit(&cvus[0], "9.00").await;
+    service.end(true).await;
+}
+
+#[actix_web::test]
 async fn outgoing_calls_of_a_new_history_wait_for_an_operator() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");

@@ -483,6 +483,11 @@ pub fn table() -> Vec<Row> {
             ..ROW
         },
         Row {
+            operation: "simulateClock",
+            body: Some(|_| json!({"daysAhead": 0})),
+            ..ROW
+        },
+        Row {
             operation: "readIdempotencyKey",
             path: |ids| vec![&ids.key],
             malformed: &["a%20b", "%00"],

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_backup::BackupError;
+use caudal_backup::chain::MachineTimes;
 use caudal_backup::portable::export::{Export, ExportRequest};
 use caudal_backup::portable::file::CheckedFile;
 use caudal_backup::portable::import;
@@ -36,8 +37,10 @@ pub fn finely(data: &Path, to: &Path) -> CheckedFile {
         frame_bytes: 700,
     };
     let mut export = Export::begin(to, records.history(), wanted).unwrap();
+    let mut times = MachineTimes::default();
     let mut take = |record: &caudal_storage::log::Sealed<'_>| {
-        export.record(record, record.latest().unwrap()).unwrap()
+        let latest = times.latest(record).unwrap();
+        export.record(record, latest).unwrap()
     };
     records.read(&records.beginning(), &mut take).unwrap();
     let made = export.finish().unwrap();

@@ -371,7 +371,7 @@ impl AccountState {
         settings.context(self.shared.realm, now, self.meter.usage())
     }
 
-    /// The present time, by the service's clock.
+    /// The present time, by the realm's clock.
     pub(super) fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }

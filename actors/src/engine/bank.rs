@@ -17,13 +17,14 @@ use crate::banks::{self, Collectors, NoBank, NoticeAuthority, RealmBank, Relatio
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::orders::Envelope;
+use crate::platform::PlatformOrder;
 use crate::ports::RawNotice;
 use crate::ports::{
     BankError, BankGateway as _, BankMovement, Collector, KeyHolder, MovementWay, Notice,
     Simulation,
 };
-use crate::realms::JournalCalls;
 use crate::realms::startup_check::{self, Report};
+use crate::realms::{JournalCalls, Sweep};
 use crate::records::projection::VoucherPlace;
 use crate::records::reads;
 
@@ -42,7 +43,7 @@ impl Realms {
     /// Computes anew which realms are on which collector account.
     pub(super) fn count_collectors(&self) {
         let here = self.supervisors.iter();
-        let here = here.map(|known| (*known.key(), Arc::clone(&known.value().bank)));
+        let here = here.map(|known| (*known.key(), Arc::clone(&known.value().parts.bank)));
         let realms: BTreeMap<RealmId, Arc<RealmBank>> = here.collect();
         let found = banks::collectors(realms.iter().map(|(realm, bank)| (*realm, bank.as_ref())));
         self.collectors.set(found);
@@ -81,7 +82,7 @@ impl Realms {
     /// The bank of a realm by its relation, whether the realm is served or not.
     fn relation(&self, realm: RealmId) -> Option<Arc<RealmBank>> {
         let known = self.supervisors.get(&realm);
-        known.map(|known| Arc::clone(&known.value().bank))
+        known.map(|known| Arc::clone(&known.value().parts.bank))
     }
 }
 
@@ -119,9 +120,9 @@ impl Queries<'_> {
     /// `None` when none does.
     pub fn sender(self, notice: &RawNotice<'_>) -> Option<(Arc<RealmBank>, NoticeAuthority)> {
         let known = self.0.realms.supervisors.iter();
-        let senders = known.filter(|known| known.value().bank.verify(notice));
+        let senders = known.filter(|known| known.value().parts.bank.verify(notice));
         let senders: BTreeMap<_, _> = senders
-            .map(|known| (*known.key(), Arc::clone(&known.value().bank)))
+            .map(|known| (*known.key(), Arc::clone(&known.value().parts.bank)))
             .collect();
         let bank = Arc::clone(senders.values().next()?);
         let realms: BTreeSet<RealmId> = senders.into_keys().collect();
@@ -175,6 +176,26 @@ impl Ledger<'_> {
         let reply = bank.simulate(&simulation, request_id).await;
         self.0.journal(realm, reply.calls);
         reply.result.map_err(Failure::of_question)
+    }
+}
+
+impl Ledger<'_> {
+    /// Puts the clock of `realm`, the test realm of a tenant, this many days ahead of the machine's. The clock of its
+    /// bank is not touched.
+    ///
+    /// # Errors
+    /// Those of an order to the platform.
+    pub async fn advance_clock(
+        self,
+        tenant: &str,
+        realm: RealmId,
+        days: u32,
+    ) -> Result<(), Failure> {
+        self.0.certain()?;
+        let order = PlatformOrder::AdvanceTestClock(tenant.to_owned(), days);
+        self.0.instruct(order).await?;
+        // What is due now happens now, and not with the next sweep.
+        self.0.ask(realm, Sweep).await
     }
 }
 
@@ -314,7 +335,7 @@ impl ReadAccess {
         let spoken = self.realms.supervisors.iter();
         let spoken = spoken.filter(|known| authority.speaks_for(*known.key()));
         let spoken: Vec<_> = spoken
-            .map(|known| (*known.key(), Arc::clone(&known.value().settings)))
+            .map(|known| (*known.key(), Arc::clone(&known.value().parts.settings)))
             .collect();
         for (realm, settings) in spoken {
             let settings = Arc::clone(&settings.read().unwrap_or_else(PoisonError::into_inner));

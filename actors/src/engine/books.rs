@@ -42,7 +42,7 @@ impl Queries<'_> {
         realm: RealmId,
         at: Option<Timestamp>,
     ) -> Result<TrialBalance, Failure> {
-        let as_of = at.unwrap_or_else(|| self.0.now());
+        let as_of = at.unwrap_or_else(|| self.0.now_in(realm));
         let ends_a_day = as_of == as_of.business_day().end();
         let cost = ReadCost::scan_if(at.is_some() && !ends_a_day);
         let both = |(balances, sum)| (balances, Some(sum));

@@ -4,6 +4,7 @@
 //! under way at the bank is settled, stamped with the believed time.
 
 use caudal_ledger::facts::ClockWord;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{CommitNo, Store, StoreError};
@@ -68,7 +69,9 @@ pub(super) fn known(store: &dyn Store, platform: &Platform) -> Result<KnownTimes
     if last > 0 {
         let from = last.saturating_sub(COMMITS).saturating_add(1);
         store.replay(CommitNo(from.max(1)), &mut |_, entry| {
-            newest = newest.max(Some(Timestamp::from_millis(entry.at)));
+            let at = Timestamp::from_millis(entry.at);
+            let at = platform.machine_time(RealmId(entry.stream.realm), at);
+            newest = newest.max(Some(at));
             true
         })?;
     }

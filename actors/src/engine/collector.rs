@@ -321,7 +321,7 @@ impl Queries<'_> {
         request_id: &str,
     ) -> Result<ListedForCvus, Failure> {
         let mut lists = ListedForCvus::default();
-        let today = self.0.now().business_day();
+        let today = self.0.now_in(realm).business_day();
         for day in [day.before(), day, day.next()] {
             if day <= today {
                 lists.add(self.listed_by_bank(realm, day, request_id).await?.as_ref());
@@ -347,7 +347,7 @@ impl Queries<'_> {
         if let Some(known) = kept.get(&(realm, day), changes) {
             return Ok((known, Vec::new()));
         }
-        let ongoing = day == self.0.now().business_day();
+        let ongoing = day == self.0.now_in(realm).business_day();
         let reply = bank.statement(day, ongoing, request_id).await;
         let statement = Arc::new(reply.result.map_err(Failure::of_question)?);
         if !statement.unreadable.is_empty() {

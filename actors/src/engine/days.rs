@@ -133,7 +133,7 @@ impl Ledger<'_> {
         let due = |day: BusinessDay| day.end().plus_millis(grace);
         let next = closed.map_or(first, BusinessDay::next);
         self.0.days_due.insert(realm, due(next));
-        let Some(date) = due_day(closed, first, self.0.now(), grace) else {
+        let Some(date) = due_day(closed, first, self.0.now_in(realm), grace) else {
             return Ok(None);
         };
         let last = last.map(|record| record.day);
@@ -449,7 +449,7 @@ impl Queries<'_> {
         }
         Ok(BankSide::Known(Box::new(BankOfDay {
             balance: sums.closing,
-            at: self.0.now(),
+            at: self.0.now_in(realm),
             digest: report.digest,
             unexplained: sums.unexplained(),
             differences: DayDifference::of(&totals),

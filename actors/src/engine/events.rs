@@ -114,7 +114,7 @@ impl Queries<'_> {
     /// Waits until a realm has an event after a number, with no time limit.
     pub async fn event_after(self, realm: RealmId, number: u64) -> Result<(), Failure> {
         let found = self.0.realms.supervisors.get(&realm);
-        let published = found.map(|known| Arc::clone(&known.published));
+        let published = found.map(|known| Arc::clone(&known.parts.published));
         let published = published.ok_or_else(|| self.0.realms.absent(realm))?;
         loop {
             let next = published.notified();

@@ -7,13 +7,11 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
 
 use super::Realms;
-use super::starting::PreparedRealm;
-use crate::banks::Relation;
+use super::starting::{PreparedRealm, RealmTerms};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::platform;
 use crate::realms::RealmSupervisor;
-use crate::settings::Settings;
 
 /// Realms that were loaded before they are taken up.
 pub(super) type LoadedAhead = BTreeMap<RealmId, PreparedRealm>;
@@ -40,23 +38,17 @@ impl Realms {
         }
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
-            let relation = Relation::of(tenant, mode);
             let open = platform.is_open(realm);
-            let settings = Settings::of(platform, tenant, mode);
+            let terms = RealmTerms::of(platform, tenant, mode);
             match self.supervisors.get(&realm) {
                 Some(known) => {
                     known.restarter.serve(open);
-                    known.bank.follow(&self.outside.banks, relation);
-                    let mut now = known
-                        .settings
-                        .write()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    *now = Arc::new(settings);
+                    known.parts.follow(&self.outside.banks, terms);
                 }
                 // A failure here does not stop the other realms; the realm's restarter tries again.
                 None => {
                     let loaded = ahead.remove(&realm);
-                    let added = self.add(realm, settings, relation, open, loaded);
+                    let added = self.add(realm, terms, open, loaded);
                     failed = failed.and(added);
                 }
             }
@@ -76,8 +68,7 @@ impl Realms {
             if !platform.is_open(realm) || self.supervisors.contains_key(&realm) {
                 continue;
             }
-            let settings = Settings::of(platform, tenant, mode);
-            let loaded = self.ahead(realm, settings, Relation::of(tenant, mode))?;
+            let loaded = self.ahead(realm, RealmTerms::of(platform, tenant, mode))?;
             ahead.insert(realm, loaded);
         }
         Ok(ahead)

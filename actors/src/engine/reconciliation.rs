@@ -166,7 +166,7 @@ impl Queries<'_> {
             Ok((found, seen, ours))
         };
         let (mut found, mut seen, mut ours) = self.0.look(realm, ReadCost::Scan, compare).await?;
-        for other in other_days(day, self.0.now().business_day(), begun(&ours)) {
+        for other in other_days(day, self.0.now_in(realm).business_day(), begun(&ours)) {
             if ours.is_empty() {
                 break;
             }

@@ -22,14 +22,12 @@ use caudal_storage::{Store as _, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
-use super::starting::{PreparedRealm, StartedRealm};
+use super::starting::{PreparedRealm, RealmTerms, StartedRealm};
 use super::{Core, Lifecycle, Queries, Realms, Supervised};
-use crate::banks::Relation;
 use crate::failure::Failure;
 use crate::lanes::Lane;
 use crate::orders::Envelope;
 use crate::realms::Retire;
-use crate::settings::Settings;
 
 /// A realm that has run for this long is stable: its next failure counts as the first.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
@@ -149,27 +147,16 @@ impl Realms {
     pub(super) fn add(
         self: &Arc<Self>,
         realm: RealmId,
-        settings: Settings,
-        relation: Relation,
+        terms: RealmTerms,
         open: bool,
         ahead: Option<PreparedRealm>,
     ) -> Result<(), Failure> {
-        let new = || self.unloaded(settings.clone(), relation.clone());
-        let PreparedRealm {
-            settings: place,
-            bank,
-            published,
-            loaded,
-        } = ahead.unwrap_or_else(new);
+        let PreparedRealm { parts, loaded } = ahead.unwrap_or_else(|| self.unloaded(terms.clone()));
         // Changes since it was loaded apply to it, too.
-        bank.follow(&self.outside.banks, relation);
-        *place.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        parts.follow(&self.outside.banks, terms);
         let start = || match loaded {
             Some(loaded) => Ok(self.begin(loaded)),
-            None => {
-                let (settings, bank) = (Arc::clone(&place), Arc::clone(&bank));
-                self.start(realm, settings, bank, Arc::clone(&published))
-            }
+            None => self.start(realm, parts.clone()),
         };
         let (started, done) = match open.then(start).transpose() {
             Ok(started) => (started, Ok(())),
@@ -181,9 +168,7 @@ impl Realms {
         };
         let restarter = start_restarter(self, realm, open, started);
         let known = Supervised {
-            settings: place,
-            bank,
-            published,
+            parts,
             mailbox,
             lane,
             restarter,
@@ -352,7 +337,7 @@ impl RealmRestarter {
         let known = realms.supervisors.get(&self.realm);
         let known = known.map(|known| known.value().clone());
         let known = known.ok_or(Rejection::TenantNotFound)?;
-        let load = || realms.start(self.realm, known.settings, known.bank, known.published);
+        let load = || realms.start(self.realm, known.parts);
         let started = catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(Failure::Bug))?;
         if let Some(mut known) = realms.supervisors.get_mut(&self.realm) {
             known.mailbox = started.mailbox.clone();

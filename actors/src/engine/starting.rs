@@ -6,18 +6,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 use actix::{Actor as _, AsyncContext as _, Context};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::numbers::Opening;
+use caudal_ledger::tenants::{Mode, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::Store;
 use tokio::sync::{Notify, Semaphore};
 
 use super::Realms;
-use crate::banks::{RealmBank, Relation};
+use crate::banks::{Banks, RealmBank, Relation};
 use crate::commit_writer::Shared;
 use crate::failure::Failure;
 use crate::lanes::Lane;
 use crate::loads::Loads;
 use crate::mailbox::{Mailbox, QueueDepth};
 use crate::outgoing_pause::OutgoingPause;
+use crate::realm_clock::RealmClock;
 use crate::realm_tasks::{self, TasksDone};
 use crate::realms::{self, RealmSupervisor};
 use crate::records::reads;
@@ -47,20 +49,66 @@ pub(super) struct LoadedRealm {
 
 /// A realm before it is taken up; it may be loaded already.
 pub(super) struct PreparedRealm {
-    pub(super) settings: Arc<RwLock<Arc<Settings>>>,
-    pub(super) bank: Arc<RealmBank>,
-    pub(super) published: Arc<Notify>,
+    pub(super) parts: RealmParts,
     pub(super) loaded: Option<LoadedRealm>,
+}
+
+/// The parts of a realm that outlive its supervisors and follow the platform.
+#[derive(Clone)]
+pub(super) struct RealmParts {
+    pub(super) settings: Arc<RwLock<Arc<Settings>>>,
+    pub(super) clock: Arc<RealmClock>,
+    pub(super) bank: Arc<RealmBank>,
+    /// Wakes the readers that wait for the realm's next event.
+    pub(super) published: Arc<Notify>,
+}
+
+/// What the platform says about a realm.
+#[derive(Clone)]
+pub(super) struct RealmTerms {
+    settings: Settings,
+    relation: Relation,
+    /// How far its clock is ahead of the service's, in milliseconds.
+    ahead: u64,
+}
+
+impl RealmTerms {
+    /// The terms of the realm of a tenant and a mode.
+    pub(super) fn of(platform: &Platform, tenant: &Tenant, mode: Mode) -> Self {
+        Self {
+            settings: Settings::of(platform, tenant, mode),
+            relation: Relation::of(tenant, mode),
+            ahead: platform.ahead(tenant.realm(mode)),
+        }
+    }
+}
+
+impl RealmParts {
+    /// Takes the platform's terms over.
+    pub(super) fn follow(&self, banks: &Banks, terms: RealmTerms) {
+        self.bank.follow(banks, terms.relation);
+        self.clock.follow(terms.ahead);
+        *self
+            .settings
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(terms.settings);
+    }
 }
 
 impl Realms {
     /// A realm that is new here, and not loaded yet.
-    pub(super) fn unloaded(&self, settings: Settings, relation: Relation) -> PreparedRealm {
+    pub(super) fn unloaded(&self, terms: RealmTerms) -> PreparedRealm {
         let outgoing = Arc::new(OutgoingPause::new(self.outside.held.clone()));
+        let clock = RealmClock::new(Arc::clone(&self.clock));
+        clock.follow(terms.ahead);
+        let bank = RealmBank::new(&self.outside.banks, terms.relation, outgoing);
         PreparedRealm {
-            settings: Arc::new(RwLock::new(Arc::new(settings))),
-            bank: Arc::new(RealmBank::new(&self.outside.banks, relation, outgoing)),
-            published: Arc::new(Notify::new()),
+            parts: RealmParts {
+                settings: Arc::new(RwLock::new(Arc::new(terms.settings))),
+                clock: Arc::new(clock),
+                bank: Arc::new(bank),
+                published: Arc::new(Notify::new()),
+            },
             loaded: None,
         }
     }
@@ -69,12 +117,10 @@ impl Realms {
     pub(super) fn ahead(
         &self,
         realm: RealmId,
-        settings: Settings,
-        relation: Relation,
+        terms: RealmTerms,
     ) -> Result<PreparedRealm, Failure> {
-        let new = self.unloaded(settings, relation);
-        let (settings, bank) = (Arc::clone(&new.settings), Arc::clone(&new.bank));
-        let loaded = self.load(realm, settings, bank, Arc::clone(&new.published))?;
+        let new = self.unloaded(terms);
+        let loaded = self.load(realm, new.parts.clone())?;
         Ok(PreparedRealm {
             loaded: Some(loaded),
             ..new
@@ -101,25 +147,19 @@ impl Realms {
     }
 
     /// Starts the supervisor of a realm from the store.
-    pub(super) fn start(
-        &self,
-        realm: RealmId,
-        settings: Arc<RwLock<Arc<Settings>>>,
-        bank: Arc<RealmBank>,
-        published: Arc<Notify>,
-    ) -> Result<StartedRealm, Failure> {
-        let loaded = self.load(realm, settings, bank, published)?;
+    pub(super) fn start(&self, realm: RealmId, parts: RealmParts) -> Result<StartedRealm, Failure> {
+        let loaded = self.load(realm, parts)?;
         Ok(self.begin(loaded))
     }
 
     /// Loads the supervisor of a realm from the store.
-    fn load(
-        &self,
-        realm: RealmId,
-        settings: Arc<RwLock<Arc<Settings>>>,
-        bank: Arc<RealmBank>,
-        published: Arc<Notify>,
-    ) -> Result<LoadedRealm, Failure> {
+    fn load(&self, realm: RealmId, parts: RealmParts) -> Result<LoadedRealm, Failure> {
+        let RealmParts {
+            settings,
+            clock,
+            bank,
+            published,
+        } = parts;
         let store = Arc::clone(&self.store);
         let last = reads::events::last_at(store.as_ref(), realm)?;
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic), self.room);
@@ -138,7 +178,6 @@ impl Realms {
             loads: Loads::new(Arc::clone(&store), realm),
             store,
             lane: Arc::clone(&lane),
-            clock: Arc::clone(&self.clock),
             outgoing: Arc::clone(bank.outgoing()),
             collectors: self.collectors.clone(),
             bank,
@@ -149,9 +188,10 @@ impl Realms {
             room: self.room,
             schedule: self.schedule,
             opening: Opening {
-                opened: self.opened(),
+                opened: clock.of_service(self.opened()),
                 began,
             },
+            clock,
             event_rules: self.event_rules,
             times: self.times.clone(),
             meter: Arc::default(),

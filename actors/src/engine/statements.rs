@@ -59,7 +59,7 @@ impl Queries<'_> {
         period: Period,
     ) -> Result<Pin, Failure> {
         // before the account is asked: see the order above
-        let is_final = period.is_final(self.0.now());
+        let is_final = period.is_final(self.0.now_in(realm));
         let head = self.balance(realm, target).await?;
         let account = head.account;
         let stream = account_stream(realm, account, LEDGER);

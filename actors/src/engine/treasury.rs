@@ -124,7 +124,9 @@ impl Queries<'_> {
     /// The present treasury of a realm.
     pub async fn treasury(self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
         let whose = TreasuryOwner::Realm(realm);
-        self.take((whose, request_id), false, DEADLINE).await
+        let mut taken = self.take((whose, request_id), false, DEADLINE).await?;
+        taken.as_of = self.0.platform().realm_time(realm, taken.as_of);
+        Ok(taken)
     }
 
     /// The treasury of all realms on a collector account together: for operators.

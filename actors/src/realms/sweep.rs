@@ -9,10 +9,25 @@ use actix::{AsyncContext as _, Context};
 use caudal_ledger::ids::AccountNo;
 use caudal_storage::StoreError;
 
-use super::{RealmSupervisor, SWEEP_MAX, SWEEP_ON};
+use super::{RealmContext, RealmOrder, RealmSupervisor, SWEEP_MAX, SWEEP_ON};
 use crate::accounts::Tick;
 use crate::commit_writer::Shared;
+use crate::orders::{ContextOf, Order};
 use crate::records::{self, reads};
+
+/// Has a realm whose clock was advanced look for what is due now.
+pub struct Sweep;
+
+impl Order for Sweep {
+    type Outcome = ();
+}
+
+impl RealmOrder for Sweep {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, ctx: &mut RealmContext) {
+        realm.sweep(ctx);
+        request.answer(Ok(()));
+    }
+}
 
 impl RealmSupervisor {
     /// Starts the missing actors of accounts that wait for the bank or the fund, and has holds released whose time is

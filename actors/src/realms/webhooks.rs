@@ -93,7 +93,7 @@ impl RealmOrder for TryWebhook {
                 webhook: id.to_string(),
             },
             format: webhook.format,
-            at: now,
+            at: realm.shared.clock.service_time(),
         };
         let sink = Arc::clone(&realm.shared.sink);
         let sent = async move { sink.send(parcel).await };

@@ -552,6 +552,8 @@ fn records_of_every_version_are_read() {
     check_all("collector", &cases::collector(), lines);
     check("collector-rules", &cases::collector_rules(), lines);
     check("seal-keys-rotated", &cases::seal_keys_rotated(), lines);
+    let advanced = cases::test_clock_advanced();
+    check("test-clock-advanced", &advanced, lines);
     check_all("account", &account_facts(), lines);
     check_all("temporary-limits", &temporary_limits(), lines);
     check_all("wallet", &wallet::facts(), lines);

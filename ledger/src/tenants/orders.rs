@@ -138,6 +138,9 @@ pub enum PlatformOrder {
     SetCollectorRules(String, Vec<CollectorRule>),
     /// Let new keys sign the closed days of the tenant with this id.
     RotateSealKeys(String),
+    /// Put the clock of the test realm of the tenant with this id this many days ahead of the machine's. It never goes
+    /// back, and is at most [`DAYS_AHEAD_MAX`](super::test_clock::DAYS_AHEAD_MAX) ahead.
+    AdvanceTestClock(String, u32),
 }
 
 impl Platform {
@@ -198,6 +201,9 @@ impl Platform {
             PlatformOrder::RotateSealKeys(id) => {
                 let generation = self.tenant(&id)?.seal_generation.strict_add(1);
                 Ok(vec![PlatformFact::SealKeysRotated { id, generation }])
+            }
+            PlatformOrder::AdvanceTestClock(id, days) => {
+                Ok(self.advance_clock(&id, days, now)?.into_iter().collect())
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::test_clock::TestClock;
 use super::{ApiKey, Mode, RealmState, Tenant};
 use crate::facts::PlatformFact;
 use crate::fees::FeeRule;
@@ -26,6 +27,8 @@ pub struct Platform {
     pub clock: Option<(Timestamp, Timestamp)>,
     /// The states of realms for which a fact exists.
     pub(super) states: BTreeMap<RealmId, RealmState>,
+    /// The clocks of test realms that were advanced.
+    pub(super) clocks: BTreeMap<RealmId, TestClock>,
 }
 
 impl Platform {
@@ -159,6 +162,11 @@ impl Platform {
             PlatformFact::SealKeysRotated { id, generation } => {
                 if let Some(tenant) = self.tenants.get_mut(id) {
                     tenant.seal_generation = *generation;
+                }
+            }
+            PlatformFact::TestClockAdvanced { id, advance } => {
+                if let Some(tenant) = self.tenants.get(id) {
+                    self.clocks.entry(tenant.test).or_default().0.push(*advance);
                 }
             }
         }

@@ -103,7 +103,7 @@ pub(super) async fn past(
     mut query: Query,
 ) -> HandlerResult {
     let target = target(path)?;
-    let now = caller.engine().now();
+    let now = caller.now();
     let PastDay { date: day } = PastDay::take(&mut query, now.business_day());
     let At { at: instant } = At::take(&mut query, now);
     if day.is_some() && instant.is_some() {

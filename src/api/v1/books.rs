@@ -92,7 +92,7 @@ pub(crate) async fn trial_balance(
     query: Query,
 ) -> HandlerResult {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let sent = TrialBalanceParams::read(query, engine.now())?;
+    let sent = TrialBalanceParams::read(query, caller.now())?;
     let at = sent.at.or(sent.date.map(BusinessDay::end));
     let found = engine.queries().trial_balance(realm, at).await?;
     let body = TrialBalanceBody::of(&found, sent.date);

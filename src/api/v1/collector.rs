@@ -41,7 +41,7 @@ pub(crate) async fn of_day(
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let today = engine.now().business_day();
+    let today = caller.now().business_day();
     let sent = CollectorDayParams::read(query, today)?;
     let queries = engine.queries();
     let day = sent.date.unwrap_or(today);

@@ -229,7 +229,7 @@ pub(crate) async fn of_days(
     mut query: Query,
 ) -> Result<HttpResponse, ApiError> {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let today = engine.now().business_day();
+    let today = caller.now().business_day();
     let style = rows::whole(&request, &mut query);
     let sent = ReconciliationParams::read(query, today)?;
     let named = sent.date.or(sent.fecha);

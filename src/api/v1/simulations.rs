@@ -4,6 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, post};
 use caudal_actors::ports::Simulation;
+use caudal_http::bodies::texts::Instant;
 use caudal_http::bodies::words::SimulatedOutcomeWord;
 use caudal_http::body::Body;
 use caudal_http::body::read::{amount, integer, line, text};
@@ -19,6 +20,7 @@ use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::{RealmId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::tenants::Mode;
+use caudal_ledger::tenants::test_clock::DAYS_AHEAD_MAX;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -39,7 +41,8 @@ pub(super) fn routes(config: &mut ServiceConfig) {
         .service(cash_in)
         .service(transfer_outcome)
         .service(reversal)
-        .service(bank_behaviour);
+        .service(bank_behaviour)
+        .service(clock);
 }
 
 /// Money that has arrived at the sandbox bank.
@@ -262,4 +265,60 @@ pub(crate) async fn bank_behaviour(caller: Caller, body: Body) -> HandlerResult 
     });
     simulate(&caller, realm, &["behaviour"], &order).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+request! {
+    /// How far a test realm's clock is ahead.
+    strict struct ClockBody as SimulateClockDto {
+        /// How many days it is ahead of the machine's clock from now on, in all: not fewer than it is now, because a clock
+        /// never goes back.
+        days_ahead: u32 = required("daysAhead", integer(0, DAYS_AHEAD_MAX.into())) as u32 { minimum = 0, maximum = 3650 };
+    }
+}
+
+/// The clock of a test realm.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SimulatedClock {
+    /// How many days it is ahead of the machine's clock.
+    pub days_ahead: u32,
+    /// What it shows now.
+    pub now: Instant,
+}
+
+/// Puts the clock of a test realm and its sandbox bank ahead, by whole days.
+///
+/// What is due then happens within a minute: holds and temporary limits end, windows of limits begin anew, days close and
+/// are sealed one after the other. Every time of the realm is by its clock from then on; keys, signatures of webhooks and
+/// the audit log stay with the machine's. To go on by a day, send one more than before; the same number again changes
+/// nothing and returns the clock.
+#[utoipa::path(
+    operation_id = "simulateClock",
+    tag = "Simulations",
+    request_body(content = ClockBody),
+    responses((status = 200, body = SimulatedClock), BankProblems)
+)]
+#[post("/v1/simulations/clock")]
+pub(crate) async fn clock(caller: Caller, body: Body) -> HandlerResult {
+    let realm = of_test(&caller)?;
+    let days_ahead = ClockBody::read(body)?.days_ahead;
+    let engine = caller.engine();
+    let known = engine.platform().test_clock(realm).days_ahead();
+    if days_ahead < known {
+        let range = Mistake::OutOfRange {
+            min: known.into(),
+            max: DAYS_AHEAD_MAX.into(),
+        };
+        return Err(ApiError::field("daysAhead", range));
+    }
+    // The bank goes first: if the second step fails, the same request completes it.
+    let order = json!({"daysAhead": days_ahead});
+    simulate(&caller, realm, &["clock"], &order).await?;
+    let (ledger, tenant) = (engine.ledger(), &caller.identity.tenant);
+    ledger.advance_clock(tenant, realm, days_ahead).await?;
+    let clock = SimulatedClock {
+        days_ahead: engine.platform().test_clock(realm).days_ahead(),
+        now: caller.now().into(),
+    };
+    Ok(whole_json(StatusCode::OK, &clock))
 }

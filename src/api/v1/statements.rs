@@ -50,7 +50,7 @@ pub(crate) async fn read(
     query: Query,
 ) -> HandlerResult {
     let target = target(&path)?;
-    let today = caller.engine().now().business_day();
+    let today = caller.now().business_day();
     let period = StatementParams::read(query, today)?.into();
     let forms = StatementFormat::ALL.map(|format| (format.media(), format));
     let format = preferred(&request, &forms).unwrap_or(StatementFormat::Json);

@@ -174,7 +174,7 @@ params! {
 #[get("/v1/treasury")]
 pub(crate) async fn take(request: HttpRequest, caller: Caller, query: Query) -> HandlerResult {
     let (engine, realm) = (caller.engine(), caller.realm());
-    let sent = TreasuryParams::read(query, engine.now().business_day())?;
+    let sent = TreasuryParams::read(query, caller.now().business_day())?;
     if let Some(day) = sent.date {
         let past = engine.queries().past_treasury(realm, day).await?;
         let past = Treasury::past(&past, day, engine.queries().collector(realm));
@@ -220,7 +220,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let text = ClientText::take(&mut query).q;
     let page = query.page();
     let (engine, realm) = (caller.engine(), caller.realm());
-    let at = instant(&mut query, engine.now());
+    let at = instant(&mut query, caller.now());
     query.done()?;
     let filter = PositionFilter { text, min, max, at };
     if let Some(style) = whole {
@@ -238,7 +238,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let body = Positions {
         page: PositionsPage::of(&listing, &page, |position| position.into()),
         as_of: at.map(Into::into),
-        is_final: at.map(|at| engine.queries().is_settled(at)),
+        is_final: at.map(|at| engine.queries().is_settled(realm, at)),
         sequence: cut.map(|cut| cut.sequence),
         client_funds: cut.as_ref().map(ClientFunds::from),
     };

@@ -170,7 +170,7 @@ fn birth_date(text: &str) -> Result<String, Mistake> {
 
 /// Like [`birth_date`], as a text of a body, and not in the future.
 pub(crate) fn born(caller: &Caller) -> impl FnOnce(&str) -> Result<String, Mistake> + use<> {
-    let today = caller.engine().now().business_day().to_string();
+    let today = caller.now().business_day().to_string();
     read_body::text(move |text| match birth_date(text)? {
         born if born > today => Err(Mistake::InTheFuture),
         born => Ok(born),

@@ -74,7 +74,7 @@ impl Corte {
         let cut = cut_of(caller, at, page).await?;
         Ok(Self {
             as_of: at.map(Into::into),
-            definitivo: at.map(|at| caller.engine().queries().is_settled(at)),
+            definitivo: at.map(|at| caller.engine().queries().is_settled(caller.realm(), at)),
             secuencia: cut.map(|cut| cut.sequence),
             totales: cut.as_ref().map(Totales::from),
         })

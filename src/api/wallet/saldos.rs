@@ -132,7 +132,7 @@ async fn balances(
 #[get("/wallet/v1/SaldosActuales")]
 pub(crate) async fn current(caller: Caller, mut query: Query) -> HandlerResult {
     let page = query.wallet_page_of(LIMIT_MAX);
-    let at = corte::instant(&mut query, caller.engine().now());
+    let at = corte::instant(&mut query, caller.now());
     query.done()?;
     let listing = balances(&caller, at, page).await?;
     let body = Saldos {
@@ -261,7 +261,7 @@ async fn now(caller: &Caller, target: Target) -> HandlerResult {
 
 /// The day that a query asks for, under either name.
 fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
-    PastDay::take(query, caller.engine().now().business_day()).day()
+    PastDay::take(query, caller.now().business_day()).day()
 }
 
 /// Answers with the balance of an account at the end of a day.

@@ -75,7 +75,7 @@ pub(crate) async fn balances(caller: Caller, mut query: Query) -> HandlerResult 
     let text = ClientText::take(&mut query).q;
     let page = query.wallet_page();
     let (engine, realm) = (caller.engine(), caller.realm());
-    let at = corte::instant(&mut query, engine.now());
+    let at = corte::instant(&mut query, caller.now());
     query.done()?;
     let filter = PositionFilter {
         text,
@@ -220,7 +220,7 @@ pub(crate) async fn historical(
     mut query: Query,
 ) -> HandlerResult {
     let target = by_its_cvu(&path)?;
-    let today = caller.engine().now().business_day();
+    let today = caller.now().business_day();
     let asked = PastDay::take(&mut query, today).day();
     query.done()?;
     let day =

@@ -210,6 +210,7 @@ impl Export {
         self.end_frame()?;
         self.streams()?;
         let ending = Ending {
+            test_clock: self.platform.test_clock(known.test),
             tenant: known,
             closed: *self.platform.state(realm) == RealmState::Closed,
             entries: self.tally.entries,

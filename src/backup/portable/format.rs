@@ -19,6 +19,7 @@ use std::io::Read as _;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::ids::{Mode, RealmId};
 use caudal_ledger::tenants::Tenant;
+use caudal_ledger::tenants::test_clock::TestClock;
 use caudal_storage::log::LogId;
 use caudal_storage::{COMMIT_BYTES_MAX, ENTRY_BYTES_MAX};
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,9 @@ pub struct Ending {
     pub tenant: Tenant,
     /// Whether the realm was closed by then, so that no entry could follow.
     pub closed: bool,
+    /// The clock of the tenant's test realm.
+    #[serde(default, skip_serializing_if = "TestClock::is_usual")]
+    pub test_clock: TestClock,
     /// How many entries there are.
     pub entries: u64,
     /// How many streams there are.

@@ -23,7 +23,7 @@ use caudal_actors::records::projection::ServiceProjection;
 use caudal_actors::records::{PLATFORM_STREAM, Tail};
 use caudal_actors::verify;
 use caudal_ledger::facts::PlatformFact;
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::ids::{Mode, RealmId};
 use caudal_ledger::tenants::moves::NotMoved;
 use caudal_ledger::tenants::{Platform, RealmSource};
 use caudal_ledger::time::Timestamp;
@@ -162,7 +162,10 @@ pub fn begin(
     };
     say(store, now, |platform| {
         let of = (&checked.ending.tenant, head.mode);
-        let facts = platform.begin_import(of, &source, there.entries == 0)?;
+        let mut facts = platform.begin_import(of, &source, there.entries == 0)?;
+        if head.mode == Mode::Test {
+            facts.extend(platform.adopt_clock(&head.tenant, &checked.ending.test_clock));
+        }
         follows(&there, path, checked)?;
         Ok(facts)
     })

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use caudal_backup::BackupError;
 use caudal_backup::backup_store::{self, BackupStore};
-use caudal_backup::chain::{self, ShippedStore};
+use caudal_backup::chain::{self, MachineTimes, ShippedStore};
 use caudal_backup::names::hex;
 use caudal_backup::object::unpack;
 use caudal_backup::restore;
@@ -238,6 +238,7 @@ struct SourceSummary {
     bytes: u64,
     /// The latest time of an entry, in milliseconds since 1970 UTC.
     latest: u64,
+    times: MachineTimes,
     tail: Tail,
 }
 
@@ -247,6 +248,7 @@ impl SourceSummary {
             records: 0,
             bytes: 0,
             latest: 0,
+            times: MachineTimes::default(),
             tail,
         }
     }
@@ -260,10 +262,7 @@ impl SourceSummary {
                 self.tail.commit.0
             )));
         }
-        let latest = record
-            .latest()
-            .ok_or_else(|| BackupError::unsound(record))?;
-        self.latest = self.latest.max(latest);
+        self.latest = self.latest.max(self.times.latest(record)?);
         self.records += 1;
         self.bytes += u64::try_from(record.bytes().len()).map_err(Exit::failed)?;
         self.tail = record.tail();

@@ -129,7 +129,7 @@ impl Lists {
             return Ok(Arc::clone(known));
         }
         let listed = queries.listed_by_bank(realm, day, request_id).await?;
-        if day < queries.0.now().business_day() {
+        if day < queries.0.now_in(realm).business_day() {
             self.days.insert(day, Arc::clone(&listed));
         }
         Ok(listed)

@@ -146,8 +146,8 @@ impl Queries<'_> {
             .await
     }
 
-    /// Whether the cut of an instant can no longer grow.
-    pub fn is_settled(self, at: Timestamp) -> bool {
-        at.millis().saturating_add(SETTLING) < self.0.now().millis()
+    /// Whether the cut of a realm at an instant can no longer grow.
+    pub fn is_settled(self, realm: RealmId, at: Timestamp) -> bool {
+        at.millis().saturating_add(SETTLING) < self.0.now_in(realm).millis()
     }
 }

@@ -54,7 +54,8 @@ pub fn tenant_at(
             | PlatformFact::ClockConfirmed(_)
             | PlatformFact::RealmChanged { .. }
             | PlatformFact::CollectorRulesSet { .. }
-            | PlatformFact::SealKeysRotated { .. } => None,
+            | PlatformFact::SealKeysRotated { .. }
+            | PlatformFact::TestClockAdvanced { .. } => None,
         };
         match named {
             Some((id, then)) if id == tenant && (at <= until || called.is_none()) => {

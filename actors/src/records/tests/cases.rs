@@ -7,6 +7,7 @@ use caudal_ledger::cases::{
 use caudal_ledger::collector::{CollectorClass, CollectorMovement, CollectorRule};
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::{OriginId, Tag};
+use caudal_ledger::tenants::test_clock::ClockAdvance;
 use caudal_ledger::transfers::{
     BankMoved, Departure, Destination, Recovered, TransferFact, TransferRecord, TransferRejection,
     Verdict,
@@ -186,6 +187,13 @@ pub(super) fn seal_keys_rotated() -> PlatformFact {
     PlatformFact::SealKeysRotated {
         id: "tnt_1".into(),
         generation: 2,
+    }
+}
+
+pub(super) fn test_clock_advanced() -> PlatformFact {
+    PlatformFact::TestClockAdvanced {
+        id: "tnt_1".into(),
+        advance: ClockAdvance { at: at(9), days: 2 },
     }
 }
 

@@ -49,7 +49,11 @@ fn every_variant_of_every_fact_has_a_sample() {
     let transfers: Vec<TransferFact> = transfers.into_iter().map(|record| record.fact).collect();
     let platforms = [
         platform_facts(),
-        vec![cases::collector_rules(), cases::seal_keys_rotated()],
+        vec![
+            cases::collector_rules(),
+            cases::seal_keys_rotated(),
+            cases::test_clock_advanced(),
+        ],
     ]
     .concat();
     let missing = [

@@ -122,7 +122,7 @@ pub(crate) async fn change(
     body: Body,
 ) -> HandlerResult {
     let sent = UpdateAccountKyc::read(body)?;
-    let today = caller.engine().now().business_day().to_string();
+    let today = caller.now().business_day().to_string();
     if sent
         .birth_date
         .as_ref()

@@ -58,8 +58,7 @@ pub(crate) async fn change(
     path: web::Path<String>,
     body: Body,
 ) -> HandlerResult {
-    let UpdateAccountLimits { limits, until } =
-        UpdateAccountLimits::read(body, caller.engine().now())?;
+    let UpdateAccountLimits { limits, until } = UpdateAccountLimits::read(body, caller.now())?;
     let order = match until {
         None => ProfileOrder::ChangeLimits(limits),
         Some(until) => ProfileOrder::SetTemporaryLimits(until.map(|until| {
