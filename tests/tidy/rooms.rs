@@ -93,7 +93,6 @@ const STORAGE: &[&str] = &[
     "log/disk",
     "durable",
     "filling",
-    "memory",
     "faulty",
     "conformance",
 ];

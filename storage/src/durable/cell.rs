@@ -63,8 +63,6 @@ pub(crate) struct Cell {
     lease: Option<HeldLease>,
     /// The last commit of which followers were told that it was acknowledged.
     told: CommitNo,
-    /// Whether this node takes in only what an owner has acknowledged while it follows.
-    only_acknowledged: bool,
     /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines.
     elsewhere: bool,
     local: Arc<Mutex<JournalWriter>>,
@@ -82,16 +80,9 @@ impl Cell {
             epoch: Epoch::default(),
             lease: None,
             told: CommitNo::default(),
-            only_acknowledged: false,
             elsewhere,
             local,
         }
-    }
-
-    /// From now on this node takes in only what an owner has acknowledged while it follows: it may own the log after a
-    /// server that fails has lost the rest.
-    pub(crate) fn take_only_acknowledged(&mut self) {
-        self.only_acknowledged = true;
     }
 
     /// Where the records become durable.
@@ -269,38 +260,31 @@ impl Cell {
         Err(LogError::Lost(Arc::from(why)))
     }
 
-    /// How far this node may take in the log: a node that may become its owner to the last acknowledged commit, an
-    /// owner and a plain copy to its end. A follower waits at most `most` until a commit beyond `past` is acknowledged.
+    /// How far this node may take in the log: an owner to its end, a follower to the last acknowledged commit. It may own
+    /// the log after a server that fails has lost the rest.
     ///
     /// # Errors
-    /// As [`Log::watch`].
-    pub(crate) fn reaches(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
+    /// When the log cannot be reached.
+    pub(crate) fn reaches(&self) -> Result<CommitNo, LogError> {
         if self.epoch == Epoch::default() {
-            let acknowledged = self.log.watch(past, most)?;
-            if self.only_acknowledged {
-                return Ok(acknowledged);
-            }
+            return Ok(self.log.cluster_view()?.acknowledged);
         }
         Ok(self.log.tail()?.commit)
     }
 
-    /// Waits at most `most` for records beyond the end of this node's journal ([`Self::reaches`]). Each record is put
-    /// into the journal and flushed, then visited with its entries, until `visit` returns `false`.
+    /// Takes in the records between the end of this node's journal and `end`. Each is put into the journal and flushed,
+    /// then visited with its entries, until `visit` returns `false`.
     ///
     /// # Errors
-    /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, or one
-    /// that `projection` does not know: it is not put into the journal. Records that were visited before it stay there.
+    /// As [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, or one that `projection`
+    /// does not know: it is not put into the journal. Records that were visited before it stay there.
     pub(crate) fn follow(
         &self,
-        most: Duration,
+        end: CommitNo,
         projection: &dyn Projection,
         visit: &mut dyn FnMut(&AppendedAt, &Sealed<'_>, &[FramedEntry]) -> bool,
     ) -> Result<(), LogError> {
         let own = self.tail().commit;
-        let end = self.reaches(own, most)?;
-        if end <= own {
-            return Ok(());
-        }
         let mut failed = None;
         self.log.read(CommitNo(own.0 + 1), &mut |sealed| {
             if sealed.tail().commit > end {

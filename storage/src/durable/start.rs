@@ -93,7 +93,7 @@ pub(super) fn start(
     if let Err(e) = drop_old(shared.held.folder()) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
-    let run = work(Arc::clone(&shared), cell, applier, part, heartbeat);
+    let run = work(Arc::clone(&shared), cell, applier, heartbeat);
     spawn("caudal-storage-commit", run)?;
     let watched = Arc::clone(&shared);
     spawn(
@@ -131,36 +131,30 @@ fn behind<T: Send + Sync + 'static>(of: &Arc<T>, work: fn(&T)) -> Box<dyn FnOnce
 }
 
 /// Announces a node to the others under its name; nothing else announces itself.
-fn announced(cell: &mut Cell, part: &NodePart) -> Result<Option<Heartbeat>, OpenError> {
-    let NodePart::Node { name, url, .. } = part else {
+fn announced(
+    cell: &mut Cell,
+    part: &NodePart,
+) -> Result<Option<(Heartbeat, Duration)>, OpenError> {
+    let NodePart::Node { name, url, lease } = part else {
         return Ok(None);
     };
     let heartbeat = Heartbeat::new(name, url);
     heartbeat.claim(cell).map_err(OpenError::Log)?;
-    cell.take_only_acknowledged();
-    Ok(Some(heartbeat))
+    Ok(Some((heartbeat, *lease)))
 }
 
-/// The work of the thread that appends or follows.
+/// The work of the thread that appends or follows; `heartbeat` is that of a node among others, with the length of its
+/// lease.
 fn work(
     shared: Arc<Shared>,
     cell: Cell,
     applier: Applier,
-    part: &NodePart,
-    heartbeat: Option<Heartbeat>,
+    heartbeat: Option<(Heartbeat, Duration)>,
 ) -> Box<dyn FnOnce() + Send> {
-    let part = part.clone();
     Box::new(move || {
-        let work = AssertUnwindSafe(|| match (&part, heartbeat) {
-            (NodePart::Node { lease, .. }, Some(heartbeat)) => {
-                node::run(&shared, (cell, applier, heartbeat), *lease);
-            }
-            (NodePart::Owner { .. }, _) => {
-                Committer::new(Arc::clone(&shared), cell, applier, None).run();
-            }
-            (NodePart::Follower | NodePart::Node { .. }, _) => {
-                follower::run(&shared, &cell, applier)
-            }
+        let work = AssertUnwindSafe(|| match heartbeat {
+            Some((heartbeat, lease)) => node::run(&shared, (cell, applier, heartbeat), lease),
+            None => drop(Committer::new(Arc::clone(&shared), cell, applier, None).run()),
         });
         if catch_unwind(work).is_err() {
             shared.health.poison("the committer panicked");
@@ -229,8 +223,6 @@ fn compare(cell: &mut Cell) -> Result<(), OpenError> {
         false
     });
     match (read, found) {
-        // The next record names its predecessor, so it is compared when the record is taken.
-        (Err(LogError::Trimmed { .. }), _) => Ok(()),
         (Err(e), _) => Err(OpenError::Log(e)),
         (Ok(()), Some(tail)) if own.commit.0 > 0 && tail != own => {
             refused("holds another record in its place")
