@@ -13,8 +13,8 @@ use caudal_proptests::config;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Log as _, LogError};
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Fact, Head, Index as _, IndexWriter, NodePart,
-    OpenError, Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
+    Commit, CommitNo, DurableStore, Entry, Fact, Index as _, IndexWriter, NodePart, OpenError,
+    Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
 };
 use proptest::prelude::*;
 
@@ -27,18 +27,6 @@ struct Nothing;
 impl Projection for Nothing {
     fn version(&self) -> u32 {
         1
-    }
-
-    fn single(&self) -> &[u8] {
-        &[]
-    }
-
-    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
-        None
     }
 
     fn project(
@@ -128,7 +116,10 @@ impl World {
 
     /// A node that never takes the cell; two of one name would be refused.
     fn follower(&self) -> NodePart {
-        let name = format!("follower {}", self.followers.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "follower {}",
+            self.followers.fetch_add(1, Ordering::Relaxed)
+        );
         NodePart::Node {
             name: Arc::from(name),
             url: Arc::from("http://here"),

@@ -66,7 +66,7 @@ impl Audit {
 /// # Errors
 /// When the store cannot be read.
 pub fn ledger(store: &dyn Index, realms: &[(RealmId, &Tally)]) -> anyhow::Result<Audit> {
-    let (report, histories) = verify::store(store, 0, &mut |_| {})?;
+    let (report, histories) = verify::store(store, &mut |_| {})?;
     let mut audit = Audit {
         vouchers: report.vouchers,
         ..Audit::default()

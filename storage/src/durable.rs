@@ -12,7 +12,6 @@
 //! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open adds to the index
 //! whatever it lacks.
 
-mod ahead;
 mod applier;
 mod cell;
 pub(crate) mod checker;

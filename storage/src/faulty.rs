@@ -17,10 +17,10 @@ use crate::api::{
     Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
     SortOrder, Stats, Store, StoreError, StreamId,
 };
-use state::MemoryState;
 use crate::num::{u64_of, usize_of};
 use crate::rows::check_row;
 use crate::sync::lock;
+use state::MemoryState;
 
 enum Pending {
     Commit(Commit, Done),

@@ -8,6 +8,7 @@ use crate::api::CommitNo;
 use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
+use crate::journal::position;
 use crate::log::LogError;
 
 /// Brings a node's copy of a cell up to this commit of its log.
@@ -22,8 +23,9 @@ pub(crate) fn catch_up(
 ) -> Result<(), LogError> {
     let mut failed = None;
     let rows = shared.projection.as_ref();
-    cell.follow(end, rows, &mut |placed, sealed, entries| {
-        let applied = applier.record(placed, sealed, entries);
+    cell.follow(end, rows, &mut |placed, sealed| {
+        let at = position(placed.segment.number, placed.offset);
+        let applied = applier.record(at, sealed);
         let applied = applied.and_then(|()| applier.settle());
         failed = applied.err();
         shared.reached(applier.mark());

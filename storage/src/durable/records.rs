@@ -104,20 +104,6 @@ impl Records {
         Ok(reached)
     }
 
-    /// The number of the last durable commit; 0 when there is none. Reads one segment.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn last(&self) -> Result<u64, StoreError> {
-        let mut last = 0;
-        let from = self.journal.segment_of(u64::MAX);
-        self.journal.records(from, &mut |_, record| {
-            last = record.header.last_commit();
-            Ok(true)
-        })?;
-        Ok(last)
-    }
-
     /// How far the journal is durable now.
     pub fn end(&self) -> End {
         End(self.journal.end())

@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
 use crate::background::give_way;
-use crate::codec::all_zero;
-use crate::durable::ahead::{Reading, parts_of};
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
 use crate::durable::committer::Committer;
@@ -28,7 +26,7 @@ use crate::durable::options::{NodePart, Progress};
 use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
 use crate::index::SortedRows;
-use crate::log::{LogError, Tail};
+use crate::log::{LogError, Sealed, Tail};
 use crate::num::u64_of;
 
 /// The pause between two tries to take a cell that another owner has.
@@ -131,10 +129,7 @@ fn behind<T: Send + Sync + 'static>(of: &Arc<T>, work: fn(&T)) -> Box<dyn FnOnce
 }
 
 /// Announces a node to the others under its name; nothing else announces itself.
-fn announced(
-    cell: &mut Cell,
-    part: &NodePart,
-) -> Result<Option<(Heartbeat, Duration)>, OpenError> {
+fn announced(cell: &mut Cell, part: &NodePart) -> Result<Option<(Heartbeat, Duration)>, OpenError> {
     let NodePart::Node { name, url, lease } = part else {
         return Ok(None);
     };
@@ -240,29 +235,23 @@ fn catch_up(shared: &Shared, applier: &mut Applier, end: Tail) -> Result<(), Sto
     tracing::info!(from = from.commit, to = last, "indexing the journal");
     let mut reported = Instant::now();
     let mut bytes = 0;
-    let reading = Reading {
-        journal: &shared.journal,
-        from: from.end,
-        end,
-        projection: shared.projection.as_ref(),
-    };
-    let parts = parts_of(shared.options.table_bytes);
-    reading.all(parts, &mut |read| {
-        applier.again(&read)?;
-        bytes += u64_of(read.bytes);
+    shared.journal.records(from.end, &mut |at, record| {
+        applier.record(at, &Sealed::of(*record))?;
+        applier.settle()?;
+        bytes += u64_of(record.bytes.len());
         if reported.elapsed().as_secs() >= 1 {
             reported = Instant::now();
-            let commit = read.mark.commit;
-            shared
-                .options
-                .report(Progress::Indexing { commit, of: last });
+            let commit = applier.mark().commit;
+            let progress = Progress::Indexing { commit, of: last };
+            shared.options.report(progress);
             tracing::info!(commit, of = last, "indexing");
         }
-        Ok(())
+        Ok(true)
     })?;
-    applier.show();
-    applier.settle()?;
+    if (applier.mark().commit, applier.mark().chain) != (last, end.hash) {
+        let why = "the journal does not end where it ended when it was checked";
+        return Err(StoreError::Corrupt(why.into()));
+    }
     shared.checker.read_more(bytes);
-    debug_assert!(!all_zero(&applier.mark().chain));
     Ok(())
 }

@@ -369,11 +369,7 @@ fn an_append_that_arrives_late_is_made_once_and_is_not_refused() {
     history.check(store.as_ref());
     end(store);
     let place = tempfile::tempdir().unwrap();
-    history.check(
-        join(place.path(), &log, &a_follower())
-            .unwrap()
-            .as_ref(),
-    );
+    history.check(join(place.path(), &log, &a_follower()).unwrap().as_ref());
 }
 
 #[test]
@@ -459,9 +455,5 @@ fn records_read_the_same_in_every_log() {
     assert_eq!(tail, disk.tail().unwrap());
     moved.renew(lease.epoch, LEASE, tail.commit).unwrap();
     let place = tempfile::tempdir().unwrap();
-    history.check(
-        join(place.path(), &moved, &a_follower())
-            .unwrap()
-            .as_ref(),
-    );
+    history.check(join(place.path(), &moved, &a_follower()).unwrap().as_ref());
 }
