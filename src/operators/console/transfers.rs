@@ -9,6 +9,7 @@ use caudal_ledger::ids::{RealmId, TransferId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::TransferStatus;
 
+use super::cases::accounts;
 use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::movements::{counterparty, metadata};
@@ -148,6 +149,8 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     if view.transfer.status == TransferStatus::Audit {
         let text = context.say(Word::TransferWaits);
         blocks.push(Block::Note(Tone::Warn, text.to_owned()));
+    }
+    if view.transfer.status.is_open() {
         let case = format!("/console/cases/{}", body.id);
         blocks.push(Block::Tabs(vec![(
             case,
@@ -155,15 +158,13 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
             false,
         )]));
     }
-    let above_cvu = (
-        body.from_cvu.clone(),
-        format!("/console/accounts/{}", body.from_cvu),
-    );
+    let cvu = body.from_cvu.clone();
     let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
     blocks.extend(details(context, body));
+    blocks.extend(accounts(context, &cvu).await?);
     blocks.extend(bank_calls(context, &calls));
     let mut above = place.above(context.locale());
-    above.push(above_cvu);
+    above.push((cvu.clone(), format!("/console/accounts/{cvu}")));
     Ok(context
         .page(Part::Tenants, context.say(Word::Transfer), blocks)
         .below(above))
@@ -288,5 +289,11 @@ pub(super) fn bank_calls(context: &PageContext, calls: &[BankCallBody]) -> Vec<B
             format!("→ {}\n← {status} {}", text(&call.request), text(&call.body)),
         )
     });
-    std::iter::once(Block::Table(table)).chain(texts).collect()
+    let mut blocks = vec![Block::Table(table)];
+    if !calls.is_empty() {
+        blocks.push(Block::FoldBegins(context.say(Word::BankMessages)));
+        blocks.extend(texts);
+        blocks.push(Block::FoldEnds);
+    }
+    blocks
 }
