@@ -19,10 +19,10 @@ use caudal_ledger::time::Timestamp;
 
 use super::movements::counterparty;
 use super::page_context::PageContext;
+use super::places::accounts;
 use super::transfers::{bank_calls, decided, details};
 use super::view::{Block, Cell, Page, Part, ROWS, Table};
 use super::words::Word;
-use crate::admin::approvals::{AccountBody, accounts_in};
 
 pub(super) use decide::decide;
 
@@ -240,15 +240,6 @@ pub(super) async fn contents(
     Ok((blocks, form))
 }
 
-/// The accounts whose CVUs a text names, as they are now.
-pub(super) async fn accounts(
-    context: &PageContext,
-    text: &str,
-) -> Result<impl Iterator<Item = Block>, ApiError> {
-    let found = accounts_in(&context.admin_state.app, text).await?;
-    Ok(found.into_iter().map(|it| account(context, it)))
-}
-
 /// Money in suspense, its sender, and the decision about it.
 fn of_suspense(context: &PageContext, realm: RealmId, id: &str, parked: &Parked) -> Vec<Block> {
     let (locale, body) = (context.locale(), resolved(realm, parked));
@@ -274,21 +265,6 @@ fn of_suspense(context: &PageContext, realm: RealmId, id: &str, parked: &Parked)
     ];
     blocks.extend(body.decision.map(|decision| decided(context, &decision)));
     blocks
-}
-
-/// An account that a case is about, as it is now.
-fn account(context: &PageContext, it: AccountBody) -> Block {
-    let locale = context.locale();
-    let place = format!("/console/accounts/{}", it.cvu);
-    let facts = vec![
-        (context.say(Word::Cvu), Cell::code(it.cvu).to(place)),
-        (context.say(Word::Holder), Cell::text(it.holder_name)),
-        (context.say(Word::Cuit), Cell::code(it.cuit)),
-        (context.say(Word::State), locale.state(it.status)),
-        (context.say(Word::Available), locale.money(it.available)),
-        (context.say(Word::Held), locale.money(it.held)),
-    ];
-    Block::Facts(context.say(Word::Account).to_owned(), facts)
 }
 
 /// Checks that the realm exists: anybody can make up ids.

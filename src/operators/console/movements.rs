@@ -12,11 +12,10 @@ use caudal_ledger::ids::{HoldId, RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 
 use super::books::entries_address;
-use super::cases::accounts;
 use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::page_context::PageContext;
-use super::places::found;
+use super::places::{accounts, found};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::words::Word;
 

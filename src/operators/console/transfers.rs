@@ -9,12 +9,11 @@ use caudal_ledger::ids::{RealmId, TransferId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::TransferStatus;
 
-use super::cases::accounts;
 use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::movements::{counterparty, metadata};
 use super::page_context::{PageContext, TenantRealm};
-use super::places::found;
+use super::places::{accounts, found};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, Tone};
 use super::words::Word;
 
