@@ -127,14 +127,14 @@ async fn is_short(service: &TestService) {
         (
             &spanish,
             [
-                "Necesita a una persona",
+                "Problemas",
                 "Falta dinero de clientes",
                 "30,00",
             ],
         ),
         (
             &english,
-            ["Needs a person", "Client money is missing", "30.00"],
+            ["Problems", "Client money is missing", "30.00"],
         ),
     ] {
         for text in texts {
