@@ -169,10 +169,7 @@ fn row(context: &PageContext, place: &TenantRealm, entry: &BookEntry) -> Vec<Cel
         locale.book(&body.account),
         locale.money(body.debit),
         locale.money(body.credit),
-        locale
-            .state(body.source.kind)
-            .to(source)
-            .with_raw(body.source.id),
+        Cell::code(body.source.id).to(source),
         Cell::maybe(body.text),
         locale.book(&body.counter_account).to(counter),
     ]

@@ -106,17 +106,15 @@ impl Locale {
         state(word, self.0).map_or("", |(_, text)| text)
     }
 
-    /// A mode, by its word on the wire, which a file has in its place.
+    /// A mode, by its word on the wire.
     pub(super) fn mode(self, word: &str) -> Cell {
-        Cell::text(self.named(word)).with_raw(word)
+        Cell::text(self.named(word))
     }
 
     /// An account of the books: its code, after its name in Spanish where the code is not the tenant's own.
     pub(super) fn book(self, code: &str) -> Cell {
         match (self.0, book(code)) {
-            (Language::Spanish, Some(name)) => {
-                Cell::text(format!("{name} · {code}")).with_raw(code)
-            }
+            (Language::Spanish, Some(name)) => Cell::text(format!("{name} · {code}")),
             (Language::Spanish | Language::English, _) => Cell::code(code),
         }
     }

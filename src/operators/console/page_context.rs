@@ -277,11 +277,10 @@ impl PageContext {
         found.map(|(tenant, mode)| TenantRealm::of(tenant, mode))
     }
 
-    /// The name of a tenant; a file has its id.
+    /// The name of a tenant.
     pub(super) fn tenant(&self, id: &str) -> Cell {
         let platform = self.engine().platform();
-        let name = platform.tenant(id).map_or(id, |tenant| &tenant.name);
-        Cell::text(name).with_raw(id)
+        Cell::text(platform.tenant(id).map_or(id, |tenant| &tenant.name))
     }
 
     /// The realm of a tenant and a mode.
