@@ -78,7 +78,7 @@ pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
 pub use tenants::new_id as new_tenant_id;
 pub(crate) use tenants::{state as tenant_state, state_of_platform};
-pub(crate) use webhooks::{Row as WebhookRow, all as all_webhooks, host};
+pub(crate) use webhooks::{Row as WebhookRow, all as all_webhooks, host, shown_status};
 
 /// The header that carries the admin key.
 pub const ADMIN_KEY: HeaderName = HeaderName::from_static("x-admin-key");

@@ -177,7 +177,7 @@ async fn an_account_is_shown_with_its_balances_and_its_actor() {
     let past = format!("/console/accounts/{}?at=2020-01-01", told.cvu);
     let past = browser.get(&past).await.is(200).text;
     assert!(
-        past.contains("Saldo a un momento 2020-01-01 23:59:59"),
+        past.contains("Saldo histórico 2020-01-01 23:59:59"),
         "{past}"
     );
     let wrong = format!("/console/accounts/{}?at=yesterday", told.cvu);

@@ -121,6 +121,10 @@ function pages({ first, sent, hook, voucher, cases, request }) {
     audit: "/console/audit",
     approvals: "/console/approvals",
     "not-found": "/console/nowhere",
+    "docs-api": "/docs/api",
+    "docs-operations": "/docs/operations",
+    "docs-operating": "/docs/operating",
+    "docs-evidence": "/docs/evidence",
     refused: "/console/accounts/0000000000000000000000",
   };
   for (const it of cases) all[`case-${it.kind}`] = `/console/cases/${it.id}`;
@@ -136,7 +140,7 @@ async function look(page, name) {
     // The policy of the pages refuses what is made of text; the browser itself may bring it along.
     return page.evaluate(async () => (await window.axe.run({ resultTypes: ["violations"] })).violations);
   });
-  for (const it of found.filter((it) => ["serious", "critical"].includes(it.impact))) {
+  for (const it of found) {
     say(`${name}: ${it.id} (${it.impact}): ${it.nodes.slice(0, 3).map((node) => node.html).join(" | ").slice(0, 300)}`);
   }
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -51,12 +51,17 @@ impl Row {
         matches!(self.status, "parked" | "gone")
     }
 
-    /// Its status as operators see it: an active one whose last event was not taken is failing.
+    /// Its status as operators see it.
     pub(crate) fn shown_status(&self) -> &'static str {
-        match self.status {
-            "active" if self.progress.retrying > 0 => "failing",
-            status => status,
-        }
+        shown_status(self.status, &self.progress)
+    }
+}
+
+/// The status of a webhook as operators see it: an active one whose last event was not taken is failing.
+pub(crate) fn shown_status(status: &'static str, progress: &ProgressBody) -> &'static str {
+    match status {
+        "active" if progress.retrying > 0 => "failing",
+        status => status,
     }
 }
 

@@ -42,7 +42,7 @@ fn row(context: &PageContext, it: &WatchedCollector) -> Vec<Cell> {
         .iter()
         .filter_map(|realm| context.realm(*realm));
     let places: Vec<TenantRealm> = realms.collect();
-    let titles: Vec<_> = places.iter().map(TenantRealm::title).collect();
+    let titles: Vec<_> = places.iter().map(|it| it.title(locale)).collect();
     let last = it.check.as_ref().and_then(|check| check.last);
     let (tone, word) = match (it.unreachable_since(), last) {
         (Some(_), _) => (Tone::Bad, Word::NotResponding),

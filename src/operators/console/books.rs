@@ -7,6 +7,7 @@ use caudal_http::errors::ApiError;
 use caudal_http::words::Mistake;
 use caudal_ledger::books::{BookName, BookRef};
 use caudal_ledger::time::BusinessDay;
+use caudal_ledger::treasury::Sum;
 
 use super::lists::{asked_day, asked_page, whole};
 use super::page_context::{PageContext, TenantRealm};
@@ -53,7 +54,7 @@ async fn trial_balance(context: &PageContext, path: &(String, String)) -> Result
         let account = &it.account.account;
         let entries = (it.account.kind != MEMO_KIND).then(|| entries_address(&place, account, day));
         vec![
-            Cell::code(account).leads(entries),
+            locale.book(account).leads(entries),
             locale.state(it.account.kind),
             locale.money(&it.debit),
             locale.money(&it.credit),
@@ -61,10 +62,17 @@ async fn trial_balance(context: &PageContext, path: &(String, String)) -> Result
         ]
     });
     let mut table = Table::new(locale, Word::TrialBalance, Word::NothingHere, &columns).with(rows);
+    let zero = Sum::from_centavos(0);
+    let total = |word: Word, side: fn(Sum) -> Sum| {
+        let amounts = found.lines.iter().map(|line| side(line.debit).max(zero));
+        let sum = locale.money(amounts.fold(zero, Sum::plus)).text;
+        format!("{} {sum}", context.say(word))
+    };
     table.note = Some(format!(
-        "{}: {}",
+        "{}: {} · {}",
         context.say(Word::Total),
-        locale.money(&body.total).text
+        total(Word::DebitSide, |debit| debit),
+        total(Word::CreditSide, |debit| Sum::from_centavos(0).minus(debit))
     ));
     let form = Form {
         title: context.say(Word::Day).to_owned(),
@@ -158,11 +166,11 @@ fn row(context: &PageContext, place: &TenantRealm, entry: &BookEntry) -> Vec<Cel
     let counter = entries_address(place, &body.counter_account, Some(day));
     vec![
         locale.time(entry.fact.at),
-        Cell::code(body.account),
+        locale.book(&body.account),
         locale.money(body.debit),
         locale.money(body.credit),
-        locale.state(body.source.kind).to(source),
+        Cell::code(body.source.id).to(source),
         Cell::maybe(body.text),
-        Cell::code(body.counter_account).to(counter),
+        locale.book(&body.counter_account).to(counter),
     ]
 }

@@ -19,10 +19,10 @@ use caudal_ledger::time::Timestamp;
 
 use super::movements::counterparty;
 use super::page_context::PageContext;
+use super::places::accounts;
 use super::transfers::{bank_calls, decided, details};
 use super::view::{Block, Cell, Page, Part, ROWS, Table};
 use super::words::Word;
-use crate::admin::approvals::{AccountBody, accounts_in};
 
 pub(super) use decide::decide;
 
@@ -143,7 +143,7 @@ fn row(context: &PageContext, (realm, case): &RealmCase) -> Vec<Cell> {
         locale.state(kind.as_str()),
         Cell::code(&id).to(format!("/console/cases/{id}")),
         Cell::maybe(place.as_ref().map(|place| &place.name)),
-        Cell::text(realm.mode().as_str()),
+        locale.mode(realm.mode().as_str()),
         amount.map_or_else(|| Cell::text(""), |amount| locale.money(amount)),
         cvu.map_or_else(
             || Cell::text(""),
@@ -169,7 +169,14 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         context.say(Word::Cases).to_owned(),
         "/console/cases".to_owned(),
     )];
-    Ok(context.page(Part::Cases, text, blocks).below(above))
+    let title = match id {
+        CaseId::Transfer(_) => Word::Transfer,
+        CaseId::Suspense(_) => Word::Suspense,
+        CaseId::Unbooked(_) => Word::Unbooked,
+        CaseId::Collector(_) => Word::Collector,
+    };
+    let title = format!("{}: {}", context.say(Word::Case), context.say(title));
+    Ok(context.page(Part::Cases, title, blocks).below(above))
 }
 
 /// The contents of a case with its id, with the accounts that it or the `request` about it names, and the form to decide
@@ -189,24 +196,26 @@ pub(super) async fn contents(
             if let Case::Transfer(view, since) = case {
                 let body = transfer(id.0.realm, &view);
                 named = format!("{named} {} {:?}", body.from_cvu, body.to.cvu);
-                blocks.extend(since.map(|since| waiting(context, since)));
+                blocks.extend(since.map(|since| waiting(context, text, since)));
                 blocks.extend(details(context, body));
                 form = decide::about_transfer(context, text, &view);
             }
             let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
+            blocks.push(Block::FoldBegins(context.say(Word::BankCalls)));
             blocks.extend(bank_calls(context, &calls));
+            blocks.push(Block::FoldEnds);
         }
         CaseId::Suspense(id) => {
             known(context, id.realm)?;
             let parked = engine.operators().suspense_case(id)?;
             named = format!("{named} {}", parked.suspense.cash_in.cvu);
-            blocks.extend(of_suspense(context, id.realm, &parked));
+            blocks.extend(of_suspense(context, id.realm, text, &parked));
             form = decide::about_suspense(context, text, parked.state.as_str());
         }
         CaseId::Unbooked(id) => {
             known(context, id.realm)?;
             let unbooked = engine.operators().unbooked_case(id)?;
-            blocks.extend(said(context, &unbooked));
+            blocks.extend(said(context, text, &unbooked));
             blocks.extend(
                 unbooked
                     .decision()
@@ -221,19 +230,18 @@ pub(super) async fn contents(
         CaseId::Collector(id) => {
             known(context, id.realm)?;
             let record = engine.operators().collector_case(id)?;
-            blocks.extend(of_collector(context, &record));
+            blocks.extend(of_collector(context, text, &record));
             let decision = record.decision.as_ref().map(DecisionBody::from);
             blocks.extend(decision.map(|it| decided(context, &it)));
             form = decide::about_collector(context, text, &record);
         }
     }
-    let accounts = accounts_in(&context.admin_state.app, &named).await?;
-    blocks.extend(accounts.into_iter().map(|it| account(context, it)));
+    blocks.extend(accounts(context, &named).await?);
     Ok((blocks, form))
 }
 
 /// Money in suspense, its sender, and the decision about it.
-fn of_suspense(context: &PageContext, realm: RealmId, parked: &Parked) -> Vec<Block> {
+fn of_suspense(context: &PageContext, realm: RealmId, id: &str, parked: &Parked) -> Vec<Block> {
     let (locale, body) = (context.locale(), resolved(realm, parked));
     let (say, arrived) = (|word| context.say(word), body.arrived);
     let facts = vec![
@@ -251,27 +259,12 @@ fn of_suspense(context: &PageContext, realm: RealmId, parked: &Parked) -> Vec<Bl
         (say(Word::Voucher), Cell::maybe_code(body.voucher_id)),
     ];
     let mut blocks = vec![
-        waiting(context, parked.since),
+        waiting(context, id, parked.since),
         Block::Facts(say(Word::Suspense).to_owned(), facts),
         counterparty(context, arrived.counterparty),
     ];
     blocks.extend(body.decision.map(|decision| decided(context, &decision)));
     blocks
-}
-
-/// An account that a case is about, as it is now.
-fn account(context: &PageContext, it: AccountBody) -> Block {
-    let locale = context.locale();
-    let place = format!("/console/accounts/{}", it.cvu);
-    let facts = vec![
-        (context.say(Word::Cvu), Cell::code(it.cvu).to(place)),
-        (context.say(Word::Holder), Cell::text(it.holder_name)),
-        (context.say(Word::Cuit), Cell::code(it.cuit)),
-        (context.say(Word::State), locale.state(it.status)),
-        (context.say(Word::Available), locale.money(it.available)),
-        (context.say(Word::Held), locale.money(it.held)),
-    ];
-    Block::Facts(context.say(Word::Account).to_owned(), facts)
 }
 
 /// Checks that the realm exists: anybody can make up ids.
@@ -282,13 +275,16 @@ fn known(context: &PageContext, realm: RealmId) -> Result<(), Rejection> {
         .ok_or(Rejection::CaseNotFound)
 }
 
-fn waiting(context: &PageContext, since: Timestamp) -> Block {
-    let facts = vec![(context.say(Word::Since), context.locale().time(since))];
+fn waiting(context: &PageContext, id: &str, since: Timestamp) -> Block {
+    let facts = vec![
+        (context.say(Word::Since), context.locale().time(since)),
+        (context.say(Word::Id), Cell::code(id)),
+    ];
     Block::Facts(context.say(Word::Case).to_owned(), facts)
 }
 
 /// A movement of the collector account, and its other side.
-fn of_collector(context: &PageContext, record: &RecordedMovement) -> [Block; 3] {
+fn of_collector(context: &PageContext, id: &str, record: &RecordedMovement) -> [Block; 3] {
     let (locale, movement) = (context.locale(), &record.movement);
     let say = |word| context.say(word);
     let way = if movement.incoming { "in" } else { "out" };
@@ -305,13 +301,13 @@ fn of_collector(context: &PageContext, record: &RecordedMovement) -> [Block; 3] 
         ),
     ];
     [
-        waiting(context, record.since),
+        waiting(context, id, record.since),
         Block::Facts(say(Word::Collector).to_owned(), facts),
         counterparty(context, movement.counterparty.clone().into()),
     ]
 }
 
-fn said(context: &PageContext, unbooked: &Unbooked) -> [Block; 2] {
+fn said(context: &PageContext, id: &str, unbooked: &Unbooked) -> [Block; 2] {
     let (locale, says) = (context.locale(), &unbooked.says);
     let state = if unbooked.waits() { "open" } else { "decided" };
     let amount = says.amount().map(|amount| locale.money(amount));
@@ -333,7 +329,7 @@ fn said(context: &PageContext, unbooked: &Unbooked) -> [Block; 2] {
         facts.push((context.say(Word::BankSays), Cell::code(&line.text)));
     }
     [
-        waiting(context, unbooked.since),
+        waiting(context, id, unbooked.since),
         Block::Facts(context.say(Word::Unbooked).to_owned(), facts),
     ]
 }

@@ -67,10 +67,10 @@ fn shown(context: &PageContext, place: &TenantRealm, body: CollectorDayBody) -> 
         (Word::Closing, locale.maybe_money(body.closing)),
     ];
     let mut tiles: Vec<_> = tiles.map(|(word, cell)| tile(context, word, cell)).into();
-    let unexplained = body
-        .unexplained
-        .map_or_else(String::new, |it| it.to_string());
-    let unexplained = Cell::of(CellKind::State(state), unexplained);
+    let unexplained = Cell {
+        kind: CellKind::State(state),
+        ..locale.maybe_money(body.unexplained)
+    };
     tiles.push(tile(context, Word::Unexplained, unexplained.to(open)));
     // A file has all of them.
     let most = if context.is_page() {

@@ -6,6 +6,7 @@ use caudal_http::errors::ApiError;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::BusinessDay;
 
+use super::books::entries_address;
 use super::lists::{asked_page, whole};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Page, Part, ROWS, Table};
@@ -67,14 +68,19 @@ async fn one(context: &PageContext, path: &(String, String, String)) -> Result<P
     let record = record.ok_or(Rejection::DayNotClosed)?;
     let body = ClosedDayBody::from(&record);
     let title = format!("{} {date}", context.say(Word::ClosedDay));
-    let blocks = shown(context, &place, &body);
+    let blocks = shown(context, &place, date, &body);
     let page = context.page(Part::Treasury, title, blocks);
     Ok(page.below(place.above(context.locale())))
 }
 
-fn shown(context: &PageContext, place: &TenantRealm, day: &ClosedDayBody) -> Vec<Block> {
+fn shown(
+    context: &PageContext,
+    place: &TenantRealm,
+    date: BusinessDay,
+    day: &ClosedDayBody,
+) -> Vec<Block> {
     let locale = context.locale();
-    let link = |what: &str| place.address(&format!("{what}?date={}", day.date));
+    let link = |what: &str| place.address(&format!("{what}?date={date}"));
     let bank = &day.bank;
     let facts = [
         (
@@ -102,12 +108,22 @@ fn shown(context: &PageContext, place: &TenantRealm, day: &ClosedDayBody) -> Vec
         (Word::Vouchers, locale.count(day.vouchers)),
         (Word::Events, locale.count(day.events)),
         (Word::ClosedAt, locale.time_of(&day.closed_at)),
+        (
+            Word::Books,
+            Cell::text(context.say(Word::TrialBalance)).to(link("books")),
+        ),
         (Word::PublicKey, Cell::code(&day.key)),
     ];
     let facts = facts.map(|(word, cell)| (context.say(word), cell));
-    let columns = [(Word::Account, false), (Word::Balance, true)];
+    let columns = [(Word::BookAccount, false), (Word::Balance, true)];
     let books = day.books.iter();
-    let books = books.map(|book| vec![Cell::code(&book.account), locale.money(&book.balance)]);
+    let books = books.map(|book| {
+        let entries = entries_address(place, &book.account, Some(date));
+        vec![
+            locale.book(&book.account).to(entries),
+            locale.money(&book.balance),
+        ]
+    });
     let books = Table::new(locale, Word::Books, Word::NothingHere, &columns).with(books);
     let mut blocks = vec![
         Block::Facts(context.say(Word::ClosedDay).to_owned(), facts.into()),

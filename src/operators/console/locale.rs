@@ -14,7 +14,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 
 use super::cells::{Cell, CellKind, Tone};
-use super::words::{Word, state};
+use super::words::{Word, book, state};
 
 /// A language that pages are written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +104,19 @@ impl Locale {
     /// The name of a state; empty for an unknown word.
     pub(super) fn named(self, word: &str) -> &'static str {
         state(word, self.0).map_or("", |(_, text)| text)
+    }
+
+    /// A mode, by its word on the wire.
+    pub(super) fn mode(self, word: &str) -> Cell {
+        Cell::text(self.named(word))
+    }
+
+    /// An account of the books: its code, after its name in Spanish where the code is not the tenant's own.
+    pub(super) fn book(self, code: &str) -> Cell {
+        match (self.0, book(code)) {
+            (Language::Spanish, Some(name)) => Cell::text(format!("{name} · {code}")),
+            (Language::Spanish | Language::English, _) => Cell::code(code),
+        }
     }
 
     /// The name of a voucher type: in this language if it is the system's, as its tenant gave it otherwise.

@@ -15,7 +15,7 @@ use super::books::entries_address;
 use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::page_context::PageContext;
-use super::places::found;
+use super::places::{accounts, found};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::words::Word;
 
@@ -184,10 +184,14 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let in_books = in_books.unwrap_or_else(|| Cell::text(""));
     let mut facts = facts(context, &body);
     facts.push((context.say(Word::Books), in_books));
+    let of_day = place.address(&format!("books?date={day}"));
+    let of_day = Cell::text(day.to_string()).to(of_day);
+    facts.push((context.say(Word::TrialBalance), of_day));
     facts.extend(links(context, &body));
     let mut blocks = vec![Block::Facts(context.say(Word::Voucher).to_owned(), facts)];
     let mut above = place.above(context.locale());
     above.push((body.cvu.clone(), format!("/console/accounts/{}", body.cvu)));
+    blocks.extend(accounts(context, &body.cvu).await?);
     if let Some(other) = body.counterparty {
         blocks.push(counterparty(context, *other));
     }

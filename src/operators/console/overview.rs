@@ -79,7 +79,7 @@ fn waiting(context: &PageContext, found: &[RealmCases]) -> Table {
         let place = format!("/console/cases?tenant={}&mode={}", it.tenant, it.mode);
         vec![
             Cell::text(&it.name).to(place),
-            Cell::text(it.mode),
+            locale.mode(it.mode),
             locale.count(counts.transfers),
             locale.count(counts.suspense),
             locale.count(counts.unbooked),
@@ -114,8 +114,8 @@ fn hooks(context: &PageContext, found: &[WebhookRow]) -> Table {
     });
     let rows = late.take(context.rows(ROWS)).map(|row| {
         vec![
-            Cell::text(&row.tenant_id),
-            Cell::text(row.mode),
+            context.tenant(&row.tenant_id),
+            locale.mode(row.mode),
             Cell::text(&row.host).to(format!("/console/webhooks/{}", row.id)),
             locale.state(row.shown_status()),
             locale.count(row.progress.behind),

@@ -24,6 +24,7 @@ use caudal_ledger::tenants::{Mode, Tenant};
 use super::Console;
 use super::locale::Locale;
 use super::sessions::Session;
+use super::view::Cell;
 use super::words::Word;
 use crate::admin::{AdminState, people};
 
@@ -276,6 +277,12 @@ impl PageContext {
         found.map(|(tenant, mode)| TenantRealm::of(tenant, mode))
     }
 
+    /// The name of a tenant.
+    pub(super) fn tenant(&self, id: &str) -> Cell {
+        let platform = self.engine().platform();
+        Cell::text(platform.tenant(id).map_or(id, |tenant| &tenant.name))
+    }
+
     /// The realm of a tenant and a mode.
     pub(super) fn place(&self, (tenant, mode): &(String, String)) -> Result<TenantRealm, ApiError> {
         let platform = self.engine().platform();
@@ -327,8 +334,8 @@ impl TenantRealm {
     }
 
     /// The name of the realm.
-    pub(super) fn title(&self) -> String {
-        format!("{} · {}", self.name, self.mode.as_str())
+    pub(super) fn title(&self, locale: Locale) -> String {
+        format!("{} · {}", self.name, locale.named(self.mode.as_str()))
     }
 
     /// The pages above one of this realm.
@@ -338,7 +345,10 @@ impl TenantRealm {
                 locale.say(Word::Tenants).to_owned(),
                 "/console/tenants".to_owned(),
             ),
-            (self.title(), format!("/console/tenants/{}", self.tenant)),
+            (
+                self.title(locale),
+                format!("/console/tenants/{}", self.tenant),
+            ),
         ]
     }
 }

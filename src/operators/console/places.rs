@@ -1,4 +1,4 @@
-//! The places of accounts: found by the key in an address, and the address of one.
+//! The places of accounts: found by the key in an address, the address of one, and the accounts that a text names.
 //!
 //! An account is named by its CVU, or by its realm and number (`3-12`) where it has none.
 
@@ -11,6 +11,9 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 
 use super::page_context::{PageContext, TenantRealm};
+use super::view::{Block, Cell};
+use super::words::Word;
+use crate::admin::approvals::{AccountBody, accounts_in};
 
 /// The realm and account of a key, and the one key by which the audit log knows it: the same account has to be found
 /// there under the same subject, however somebody typed it.
@@ -58,4 +61,28 @@ pub(super) fn key(realm: RealmId, account: &Account) -> String {
         Some(cvu) => cvu.to_string(),
         None => numbered(realm, account.number),
     }
+}
+
+/// The accounts whose CVUs a text names, as they are now.
+pub(super) async fn accounts(
+    context: &PageContext,
+    text: &str,
+) -> Result<impl Iterator<Item = Block>, ApiError> {
+    let found = accounts_in(&context.admin_state.app, text).await?;
+    Ok(found.into_iter().map(|it| account(context, it)))
+}
+
+/// An account as it is now.
+fn account(context: &PageContext, it: AccountBody) -> Block {
+    let locale = context.locale();
+    let place = format!("/console/accounts/{}", it.cvu);
+    let facts = vec![
+        (context.say(Word::Cvu), Cell::code(it.cvu).to(place)),
+        (context.say(Word::Holder), Cell::text(it.holder_name)),
+        (context.say(Word::Cuit), Cell::code(it.cuit)),
+        (context.say(Word::State), locale.state(it.status)),
+        (context.say(Word::Available), locale.money(it.available)),
+        (context.say(Word::Held), locale.money(it.held)),
+    ];
+    Block::Facts(context.say(Word::Account).to_owned(), facts)
 }

@@ -37,8 +37,10 @@ fn row(context: &PageContext, it: &Problem) -> Vec<Cell> {
     let places: Vec<_> = on_it
         .map(|(tenant, mode)| TenantRealm::of(tenant, mode))
         .collect();
-    let titles = places.iter().map(TenantRealm::title);
-    let about: Vec<_> = titles.chain(it.subject.clone()).collect();
+    let titles = places.iter().map(|it| it.title(locale));
+    let is_disk = matches!(it.kind, ProblemKind::DiskLow | ProblemKind::DiskNearlyFull);
+    let free = is_disk.then(|| context.say(Word::FreeRoom).to_owned());
+    let about: Vec<_> = titles.chain(free).chain(it.subject.clone()).collect();
     let runbook = it.kind.runbook();
     let place = place(it, places.first()).unwrap_or_else(|| runbook.clone());
     vec![

@@ -43,7 +43,7 @@ fn chosen(context: &PageContext) -> Page {
         let place = TenantRealm::of(tenant, mode);
         vec![
             Cell::text(&tenant.name),
-            Cell::text(mode.as_str()),
+            locale.mode(mode.as_str()),
             Cell::text(context.say(Word::Today)).to(place.address("reconciliation")),
         ]
     });

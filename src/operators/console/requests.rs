@@ -158,7 +158,9 @@ fn written(context: &PageContext, place: &TenantRealm, found: &[AccountVoucher])
         found,
         true,
     );
-    Some(Block::Table(table.of(&place.title(), place.realm.0)))
+    Some(Block::Table(
+        table.of(&place.title(context.locale()), place.realm.0),
+    ))
 }
 
 /// The events of a realm around the time of the request, with the request's calls to the bank. The period by which
@@ -187,7 +189,7 @@ async fn around(
     }
     let rows = events.iter().map(|event| row(context, realm, event));
     let table = Table::new(context.locale(), Word::RightAfter, Word::NoEvents, &COLUMNS);
-    let table = table.of(&place.title(), realm.0);
+    let table = table.of(&place.title(context.locale()), realm.0);
     let last = events.last().map(|event| event.id.number);
     // The list of events goes down from a number: a page from there begins just behind the last row.
     let more = last.filter(|_| full);

@@ -175,7 +175,7 @@ fn named(context: &PageContext, place: &TenantRealm, found: &[Found]) -> Option<
             locale.time(it.at),
         ]
     }));
-    let table = table.of(&place.title(), place.realm.0);
+    let table = table.of(&place.title(locale), place.realm.0);
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
@@ -227,7 +227,7 @@ async fn by_text(
         };
         let locale = context.locale();
         let table = accounts::table(locale, Word::Accounts, place.realm, &of.accounts);
-        let table = table.of(&place.title(), place.realm.0);
+        let table = table.of(&place.title(locale), place.realm.0);
         let text: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
         let list = format!("{}?text={text}", place.address("accounts"));
         blocks.push(Block::Table(table.next(of.more.then_some(list))));

@@ -150,6 +150,7 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
         Word::Events,
         Word::Positions,
         Word::Reconciliation,
+        Word::Books,
         Word::ClosedDays,
     ];
     let columns: Vec<_> = columns
@@ -161,7 +162,7 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
         let place = TenantRealm::of(tenant, mode);
         let link = |word: Word, what: &str| Cell::text(context.say(word)).to(place.address(what));
         vec![
-            Cell::text(mode.as_str()),
+            context.locale().mode(mode.as_str()),
             Cell::code(place.realm.0),
             link(Word::Open, "accounts"),
             link(Word::Open, "vouchers"),
@@ -169,6 +170,7 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
             link(Word::Open, "events"),
             link(Word::Open, "positions"),
             link(Word::Open, "reconciliation"),
+            link(Word::Open, "books"),
             link(Word::Open, "days"),
         ]
     });
@@ -214,7 +216,7 @@ fn shown_keys(context: &PageContext, keys: Vec<&ApiKey>) -> Table {
         vec![
             Cell::code(&key.id),
             Cell::maybe(key.label.as_ref()),
-            Cell::text(key.mode.as_str()),
+            locale.mode(key.mode.as_str()),
             locale.state(state),
             locale.time(key.created_at),
             locale.maybe_time(key.ends_at),

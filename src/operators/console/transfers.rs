@@ -13,7 +13,7 @@ use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::movements::{counterparty, metadata};
 use super::page_context::{PageContext, TenantRealm};
-use super::places::found;
+use super::places::{accounts, found};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, Tone};
 use super::words::Word;
 
@@ -148,6 +148,8 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     if view.transfer.status == TransferStatus::Audit {
         let text = context.say(Word::TransferWaits);
         blocks.push(Block::Note(Tone::Warn, text.to_owned()));
+    }
+    if view.transfer.status.is_open() {
         let case = format!("/console/cases/{}", body.id);
         blocks.push(Block::Tabs(vec![(
             case,
@@ -155,15 +157,13 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
             false,
         )]));
     }
-    let above_cvu = (
-        body.from_cvu.clone(),
-        format!("/console/accounts/{}", body.from_cvu),
-    );
+    let cvu = body.from_cvu.clone();
     let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
     blocks.extend(details(context, body));
+    blocks.extend(accounts(context, &cvu).await?);
     blocks.extend(bank_calls(context, &calls));
     let mut above = place.above(context.locale());
-    above.push(above_cvu);
+    above.push((cvu.clone(), format!("/console/accounts/{cvu}")));
     Ok(context
         .page(Part::Tenants, context.say(Word::Transfer), blocks)
         .below(above))
@@ -288,5 +288,11 @@ pub(super) fn bank_calls(context: &PageContext, calls: &[BankCallBody]) -> Vec<B
             format!("→ {}\n← {status} {}", text(&call.request), text(&call.body)),
         )
     });
-    std::iter::once(Block::Table(table)).chain(texts).collect()
+    let mut blocks = vec![Block::Table(table)];
+    if !calls.is_empty() {
+        blocks.push(Block::FoldBegins(context.say(Word::BankMessages)));
+        blocks.extend(texts);
+        blocks.push(Block::FoldEnds);
+    }
+    blocks
 }

@@ -133,13 +133,13 @@ fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
         tile(Word::Free, locale.maybe_money(it.free_balance.as_ref())),
         tile(Word::State, covered(context, it.covered)),
     ];
-    let names: Vec<_> = on.places.iter().map(TenantRealm::title).collect();
+    let names: Vec<_> = on.places.iter().map(|it| it.title(locale)).collect();
     let ratio = it
         .coverage_ratio
         .as_ref()
         .map(|ratio| locale.grouped(ratio));
     let books = on.places.iter().map(|place| {
-        let page = Cell::text(place.title()).to(place.address("books"));
+        let page = Cell::text(place.title(locale)).to(place.address("books"));
         (context.say(Word::Books), page)
     });
     let mut facts = vec![
@@ -195,6 +195,12 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
             link("positions"),
         ),
         (
+            Word::OutgoingHeld,
+            locale.money(totals.outgoing),
+            Word::TransfersOpen,
+            link("transfers?status=in_progress"),
+        ),
+        (
             Word::InSuspense,
             locale.money(totals.incoming),
             Word::Cases,
@@ -214,9 +220,6 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
         let places = [link("vouchers"), day, link("reconciliation")];
         rows.extend(free_terms(context, free, places));
     }
-    let open = link("transfers?status=in_progress");
-    let outgoing = locale.money(totals.outgoing);
-    rows.push((Word::Outgoing, outgoing, Word::TransfersOpen, open));
     let rows = rows.into_iter().map(|(word, cell, made, place)| {
         vec![
             Cell::text(context.say(word)),

@@ -14,11 +14,12 @@ use caudal_ledger::webhooks::WebhookId;
 use serde_json::Value;
 
 use super::lists::{asked_page, cut, whole};
+use super::locale::Locale;
 use super::operations::{OperationForm, form};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::words::Word;
-use crate::admin::{all_webhooks, host};
+use crate::admin::{all_webhooks, host, shown_status};
 
 pub(super) use deliveries::{one as delivery, redeliver};
 
@@ -52,8 +53,8 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
     let (all, note, next) = cut(context, all_webhooks(&context.admin_state).await?);
     let rows = all.into_iter().map(|row| {
         vec![
-            Cell::text(&row.tenant_id),
-            Cell::text(row.mode),
+            context.tenant(&row.tenant_id),
+            locale.mode(row.mode),
             Cell::code(&row.id).to(format!("/console/webhooks/{}", row.id)),
             Cell::text(&row.host),
             locale.state(row.shown_status()),
@@ -97,6 +98,7 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
     let resumes = (shown.status != "active")
         .then(|| form(context, OperationForm::ResumeWebhook, text, &Value::Null))
         .flatten();
+    let title = host(&shown.url);
     blocks.push(known(context, &place, shown));
     blocks.extend(resumes);
     blocks.push(Block::Form(filter(context)));
@@ -106,24 +108,26 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         context.say(Word::Webhooks).to_owned(),
         "/console/webhooks".to_owned(),
     )];
-    Ok(context.page(Part::Webhooks, text, blocks).below(above))
+    Ok(context.page(Part::Webhooks, title, blocks).below(above))
 }
 
 /// The answer to a try, or why there was none.
-fn said(attempt: Option<&AttemptBody>) -> Cell {
-    let status = |it: &AttemptBody| it.response_status.map(|status| status.to_string());
-    Cell::maybe(attempt.and_then(|it| it.error.clone().or_else(|| status(it))))
+fn said(locale: Locale, attempt: Option<&AttemptBody>) -> Cell {
+    let why = attempt.and_then(|it| it.error.as_deref());
+    let status = attempt.and_then(|it| it.response_status);
+    why.map_or_else(|| Cell::maybe(status), |why| locale.state(why))
 }
 
 fn known(context: &PageContext, place: &TenantRealm, body: WebhookBody) -> Block {
     let (locale, progress) = (context.locale(), body.progress);
+    let status = shown_status(body.status, &progress);
     let any = || context.say(Word::Any).to_owned();
     let types = body.types.map_or_else(any, |types| types.join(", "));
     let success = progress.last_success_at.as_ref();
     let facts = vec![
-        (context.say(Word::Tenant), Cell::text(place.title())),
-        (context.say(Word::Host), Cell::text(host(&body.url))),
-        (context.say(Word::State), locale.state(body.status)),
+        (context.say(Word::Tenant), Cell::text(place.title(locale))),
+        (context.say(Word::Id), Cell::code(body.id)),
+        (context.say(Word::State), locale.state(status)),
         (
             context.say(Word::Description),
             Cell::maybe(body.description),
@@ -143,7 +147,7 @@ fn known(context: &PageContext, place: &TenantRealm, body: WebhookBody) -> Block
         ),
         (
             context.say(Word::LastFailure),
-            said(progress.last_failure.as_ref()),
+            said(locale, progress.last_failure.as_ref()),
         ),
     ];
     Block::Facts(context.say(Word::Webhook).to_owned(), facts)
@@ -169,7 +173,7 @@ fn table(context: &PageContext, id: WebhookId, found: &[DeliveryView]) -> Table 
             locale.state(body.status),
             locale.count(body.attempt_count),
             last.map_or_else(|| Cell::text(""), |it| locale.time_of(&it.at)),
-            said(last),
+            said(locale, last),
         ]
     });
     Table::new(locale, Word::Deliveries, Word::NoDeliveries, &columns).with(rows)

@@ -39,9 +39,9 @@ texts! {
     GroupTenants = "PSP y cuentas", "Tenants and accounts";
     GroupSystem = "Sistema", "System";
     GroupPeople = "Personas", "People";
-    SkipToContent = "Ir al contenido", "Skip to the content";
+    SkipToContent = "Ir al contenido", "Skip to content";
     Parts = "Secciones", "Sections";
-    Above = "Ubicación", "Where you are";
+    Above = "Ubicación", "Breadcrumb";
     Language = "Idioma", "Language";
     Theme = "Tema", "Theme";
     ThemeAuto = "Tema del sistema", "System theme";
@@ -60,10 +60,10 @@ texts! {
     Any = "Cualquiera", "Any";
     Yes = "Sí", "Yes";
     No = "No", "No";
-    Done = "Listo: quedó registrado.", "Done, and on record.";
+    Done = "Listo: quedó registrado.", "Done and recorded.";
     NotDone = "No se pudo", "Failed";
     Request = "Solicitud", "Request";
-    InAll = "en total", "in all";
+    InAll = "en total", "total";
     RowsLooked = "filas revisadas hasta aquí; siga para ver más", "rows scanned so far; continue for more";
     NoSuchPage = "No existe esa página", "Page not found";
     NoSuchPageHint = "Use la búsqueda o las secciones.", "Use the search or the sections.";
@@ -77,11 +77,11 @@ texts! {
     AdminKey = "Su credencial o la clave de administración", "Your credential or the admin key";
     Enter = "Ingresar", "Log in";
     LogInHint = "Cada persona tiene su credencial. caudal dev muestra un enlace que ingresa una vez.",
-        "Each person has a credential of their own. caudal dev prints a link that logs in once.";
-    WrongKey = "La credencial no es correcta.", "The credential is not right.";
+        "Each person has their own credential. caudal dev prints a link that logs you in once.";
+    WrongKey = "La credencial no es correcta.", "Wrong credential.";
     LinkUsed = "El enlace ya se usó o venció: vale una vez, por diez minutos. Ingrese con la clave.",
-        "The link was used or is too old: it is good once, for ten minutes. Log in with the key.";
-    GoOn = "Continuar", "Go on";
+        "The link was already used or has expired: it works once, within ten minutes. Log in with the key.";
+    GoOn = "Continuar", "Continue";
 
     // The overview.
     Overview = "Resumen", "Overview";
@@ -105,19 +105,20 @@ texts! {
     QueuedCommits = "Confirmaciones en espera", "Commits waiting";
     IndexLag = "Atraso del índice", "Index lag";
     Residents = "Cuentas en memoria", "Accounts in memory";
-    AtMost = "Máximo", "At most";
+    AtMost = "Máximo", "Limit";
     JournalOnDisk = "Diario en disco", "Journal on disk";
     IndexOnDisk = "Índice en disco", "Index on disk";
-    NeedsSomebody = "Necesita a una persona", "Needs a person";
-    NothingWrong = "Nada necesita a una persona.", "Nothing needs a person.";
+    NeedsSomebody = "Problemas", "Problems";
+    NothingWrong = "No hay problemas.", "No problems.";
     Urgency = "Urgencia", "Urgency";
     Problem = "Problema", "Problem";
-    Items = "Cantidad", "Items";
+    Items = "Cantidad", "Count";
     WhatToDo = "Qué hacer", "What to do";
-    DocumentedSteps = "Ver pasos", "Steps";
-    WaitsForPeople = "Espera una decisión", "Waits for a decision";
-    NothingWaits = "Nada espera una decisión.", "Nothing waits for a decision.";
-    OldestSince = "El más antiguo desde", "Oldest since";
+    DocumentedSteps = "Pasos", "Steps";
+    FreeRoom = "Espacio libre", "Free space";
+    WaitsForPeople = "Esperan una decisión", "Waiting for a decision";
+    NothingWaits = "Nada espera una decisión.", "Nothing is waiting for a decision.";
+    OldestSince = "El más antiguo desde", "Oldest";
     WebhooksBehind = "Webhooks atrasados o detenidos", "Webhooks behind or stopped";
     NoWebhookBehind = "Todos los webhooks están al día.", "All webhooks are up to date.";
     AskingBank = "Consultando al banco…", "Asking the bank…";
@@ -139,7 +140,7 @@ texts! {
     LastUsed = "Último uso", "Last used";
     CloseNeedsZero = "Cerrar exige estar en cero", "Closing needs a zero balance";
     RelaxedCuit = "CUIT de prueba sin dígito verificador", "Test CUITs without check digit";
-    LimitsOfTenant = "Límites que heredan sus cuentas", "Limits that its accounts inherit";
+    LimitsOfTenant = "Límites que heredan las cuentas", "Limits that accounts inherit";
 
     // What things have in common.
     State = "Estado", "State";
@@ -147,14 +148,14 @@ texts! {
     Type = "Tipo", "Type";
     Types = "Tipos", "Types";
     Number = "Número", "Number";
-    At = "Momento", "At";
+    At = "Momento", "Time";
     Since = "Desde", "Since";
     From = "Desde", "From";
     To = "Hasta", "To";
     CreatedAt = "Creado", "Created";
-    UpdatedAt = "Modificado", "Changed";
+    UpdatedAt = "Modificado", "Updated";
     ClosedAt = "Cerrado", "Closed";
-    EndsAt = "Vence", "Ends";
+    EndsAt = "Vence", "Expires";
     Amount = "Importe", "Amount";
     Value = "Valor", "Value";
     What = "Dato", "What";
@@ -190,9 +191,9 @@ texts! {
     Available = "Disponible", "Available";
     Held = "Retenido", "Held";
     Total = "Total", "Total";
-    BalanceAt = "Saldo a un momento", "Balance at an instant";
+    BalanceAt = "Saldo histórico", "Past balance";
     DayOrInstant = "Día (AAAA-MM-DD, al cierre) o momento (RFC 3339)",
-        "Day (YYYY-MM-DD, at its end) or instant (RFC 3339)";
+        "Date (YYYY-MM-DD, end of day) or timestamp (RFC 3339)";
     LastMovement = "Último movimiento", "Last movement";
     Limits = "Límites", "Limits";
     Limit = "Límite", "Limit";
@@ -204,8 +205,8 @@ texts! {
     DailyCount = "Operaciones diarias", "Daily count";
     MonthlyAmount = "Importe mensual", "Monthly amount";
     MonthlyCount = "Operaciones mensuales", "Monthly count";
-    MaxBalance = "Máximo en la cuenta", "Largest balance";
-    MaxPerIncoming = "Máximo por ingreso", "Most per movement in";
+    MaxBalance = "Máximo en la cuenta", "Maximum balance";
+    MaxPerIncoming = "Máximo por ingreso", "Per incoming movement";
     DailyIncoming = "Ingreso diario", "Daily incoming";
     MonthlyIncoming = "Ingreso mensual", "Monthly incoming";
     DailyGross = "Ingresos y egresos diarios", "Daily gross";
@@ -230,7 +231,7 @@ texts! {
     InFlight = "Confirmaciones en curso", "Commits in flight";
     LastActive = "Última actividad", "Last active";
     MemoryAgrees = "Memoria y disco coinciden", "Memory and disk agree";
-    OnItsWay = "hay confirmaciones en curso", "commits are on their way";
+    OnItsWay = "hay confirmaciones en curso", "commits in progress";
     MemoryBesideDisk = "Memoria y disco", "Memory and disk";
     InMemory = "En memoria", "In memory";
     OnDisk = "En disco", "On disk";
@@ -254,33 +255,34 @@ texts! {
     Events = "Eventos", "Events";
     Event = "Evento", "Event";
     Statement = "Resumen de cuenta", "Statement";
-    NewestOfRealm = "entre los últimos 10.000 del entorno", "among the newest 10,000 of the realm";
-    NoEvents = "Todavía no hubo eventos.", "There were no events yet.";
+    NewestOfRealm = "entre los últimos 10.000 del entorno", "among the latest 10,000 of the realm";
+    NoEvents = "Todavía no hubo eventos.", "No events yet.";
 
     // Transfers and the bank.
     Transfers = "Transferencias", "Transfers";
     Transfer = "Transferencia", "Transfer";
     NoTransfers = "Ninguna transferencia coincide.", "No transfer matches.";
     TransferWaits = "El banco no sabe qué pasó con esta transferencia: espera la decisión de una persona.",
-        "The bank does not know what became of this transfer: it waits for a person's decision.";
+        "The bank does not know what happened to this transfer: a person has to decide.";
     OpenCase = "Abrir el caso", "Open the case";
     FromCvu = "CVU de origen", "From CVU";
     Destination = "Destino", "Destination";
     Concept = "Concepto", "Concept";
     Fee = "Comisión", "Fee";
     TaxOnFee = "Impuesto de la comisión", "Tax on the fee";
-    CameBack = "Devuelto", "Came back";
+    CameBack = "Devuelto", "Returned";
     OriginId = "Nuestra referencia", "Our reference";
-    BankId = "Id del banco", "Bank's id";
+    BankId = "Id del banco", "Bank id";
     CoelsaId = "Id de COELSA", "COELSA id";
     Rejected = "Rechazo", "Rejection";
     Differs = "Difiere en", "Differs in";
     BankSays = "Lo que dice el banco", "What the bank says";
     UnreadableField = "Campo ilegible", "Unreadable field";
     BankCalls = "Llamadas al banco", "Calls to the bank";
-    NoBankCalls = "No hubo llamadas al banco.", "There were no calls to the bank.";
+    NoBankCalls = "No hubo llamadas al banco.", "No calls to the bank.";
+    BankMessages = "Mensajes enviados y recibidos", "Messages sent and received";
     Operation = "Operación", "Operation";
-    Millis = "Duración (ms)", "Took (ms)";
+    Millis = "Duración (ms)", "Duration (ms)";
 
     // Cases.
     Cases = "Casos", "Cases";
@@ -312,7 +314,7 @@ texts! {
     Unexplained = "Sin explicar", "Unexplained";
     ClosedDays = "Días cerrados", "Closed days";
     ClosedDay = "Día cerrado", "Closed day";
-    NoClosedDays = "Todavía no se cerró ningún día.", "No day is closed yet.";
+    NoClosedDays = "Todavía no se cerró ningún día.", "No day has been closed yet.";
     AccountsWithCvu = "Cuentas con CVU", "Accounts with a CVU";
     PublicKey = "Clave pública", "Public key";
     Differences = "Diferencias", "Differences";
@@ -326,14 +328,14 @@ texts! {
     Decision = "Decisión", "Decision";
     Outcome = "Resultado", "Outcome";
     OutcomeCompleted = "Completada: el dinero salió", "Completed: the money left";
-    OutcomeRejected = "Rechazada: el dinero vuelve a la cuenta", "Rejected: the money returns to the account";
-    OutcomeReturn = "Devolver a quien lo envió", "Return it to its sender";
+    OutcomeRejected = "Rechazada: el dinero vuelve a la cuenta", "Rejected: the money goes back to the account";
+    OutcomeReturn = "Devolver a quien lo envió", "Return it to the sender";
     OutcomeCredit = "Acreditar en una cuenta", "Credit it to an account";
-    OutcomeDismiss = "Descartar: se corrigió por otra vía", "Dismiss: it was put right otherwise";
+    OutcomeDismiss = "Descartar: se corrigió por otra vía", "Dismiss: it was corrected another way";
     BankReference = "Referencia del banco", "Bank's reference";
-    Force = "Decidir aunque el banco todavía pueda responder", "Decide though the bank may still answer";
+    Force = "Decidir aunque el banco todavía pueda responder", "Decide even though the bank may still answer";
     Forced = "Forzada", "Forced";
-    CreditTo = "CVU que recibe (solo al acreditar)", "CVU that receives (for a credit alone)";
+    CreditTo = "CVU que recibe (solo al acreditar)", "Receiving CVU (only to credit)";
 
     // Operations.
     IssueKey = "Emitir una clave", "Issue a key";
@@ -350,18 +352,18 @@ texts! {
     ReleaseOutgoing = "Liberar lo retenido", "Release what is held";
     ConfirmClock = "Confirmar el reloj", "Confirm the clock";
     HandOver = "Entregar el registro", "Hand over the log";
-    ScopesOrAll = "Permisos, con comas (todos si queda vacío)", "Scopes, with commas (all if empty)";
-    NetworksOrAll = "Redes, con comas (todas si queda vacío)", "Networks, with commas (all if empty)";
+    ScopesOrAll = "Permisos, separados por comas (todos si queda vacío)", "Scopes, separated by commas (all if empty)";
+    NetworksOrAll = "Redes, separadas por comas (todas si queda vacío)", "Networks, separated by commas (all if empty)";
     ExpiresOn = "Vence el día (nunca si queda vacío)", "Expires on (never if empty)";
     OverlapSeconds = "La anterior vale aún (segundos; un día si queda vacío)",
-        "The old one works for (seconds; a day if empty)";
+        "How long the old one still works (seconds; a day if empty)";
     FourEyesAbove = "Dos personas para decisiones desde (vacío: nunca)",
         "Two people for decisions above (empty: never)";
     FourEyesRaises = "Dos personas para subir límites", "Two people to raise limits";
     FeesAsLines = "Un renglón por comisión: voucherTypeCode=…, percentage=…, charge=true",
-        "A line for each fee: voucherTypeCode=…, percentage=…, charge=true";
+        "One line per fee: voucherTypeCode=…, percentage=…, charge=true";
     NameInAudit = "Nombre en el registro de auditoría: minúsculas, dígitos y . _ - @",
-        "Name in the audit log: small letters, digits and . _ - @";
+        "Name in the audit log: lowercase letters, digits and . _ - @";
     Person = "Persona", "Person";
     People = "Personas", "People";
     NoPeople = "Todavía no hay personas: agregue una.", "There are no people yet: add one.";
@@ -388,27 +390,28 @@ texts! {
     BankHas = "Tiene el banco", "The bank has";
     ClientsHave = "Tienen los clientes", "Clients have";
     InSuspense = "En suspenso", "In suspense";
-    Outgoing = "Saliendo", "On its way out";
-    Fees = "Comisiones cobradas", "Fees taken";
+    Outgoing = "Saliendo", "Outgoing";
+    Fees = "Comisiones cobradas", "Fees charged";
     Free = "Libre", "Free";
     Coverage = "Cobertura", "Coverage";
     Covered = "Cubierto", "Covered";
     NotCovered = "Falta dinero", "Not covered";
     BankSilent = "El banco no responde", "Bank balance unavailable";
-    Terms = "Componentes", "Terms";
-    Term = "Componente", "Term";
-    MadeOf = "Surge de", "Made of";
-    TransfersOpen = "Transferencias en curso", "Transfers under way";
+    Terms = "Composición", "Breakdown";
+    Term = "Componente", "Item";
+    MadeOf = "Surge de", "Details";
+    OutgoingHeld = "De lo retenido, saliendo", "Held, of which outgoing";
+    TransfersOpen = "Transferencias en curso", "Transfers in progress";
     Positions = "Posiciones", "Positions";
     EndOfDay = "Al cierre del día", "At the end of the day";
     Reconciliation = "Conciliación", "Reconciliation";
     Day = "Día", "Day";
     Today = "Hoy", "Today";
     Result = "Resultado", "Result";
-    AmountIn = "Entró", "Came in";
-    AmountOut = "Salió", "Went out";
+    AmountIn = "Entró", "In";
+    AmountOut = "Salió", "Out";
     Contradicted = "Contradichas", "Contradicted";
-    MoreByApi = "Hay más movimientos: la API los da todos.", "There are more movements: the API gives all of them.";
+    MoreByApi = "Hay más movimientos: la API y los archivos los tienen todos.", "There are more movements: the API and the files have all of them.";
 
     // Webhooks.
     Webhooks = "Webhooks", "Webhooks";
@@ -424,9 +427,9 @@ texts! {
     LastFailure = "Último error", "Last failure";
     Deliveries = "Entregas", "Deliveries";
     NoDeliveries = "Ninguna entrega coincide.", "No delivery matches.";
-    Tries = "Intentos", "Tries";
-    LastTry = "Último intento", "Last try";
-    Answer = "Respuesta", "Answer";
+    Tries = "Intentos", "Attempts";
+    LastTry = "Último intento", "Last attempt";
+    Answer = "Respuesta", "Response";
     Redeliver = "Reenviar", "Redeliver";
 
     // Backups.
@@ -434,19 +437,19 @@ texts! {
     Backup = "Copia de seguridad", "Backup";
     NoBackup = "Sin copia", "None";
     NoBackupHint = "El diario no se copia a ningún lado. Configure backup.to en el servicio.",
-        "The journal is kept nowhere besides. Set backup.to in the settings of the service.";
-    ShippedElsewhere = "La copia la hace el nodo dueño del registro", "The node that owns the log ships";
+        "The journal is not copied anywhere else. Set backup.to in the service's settings.";
+    ShippedElsewhere = "La copia la hace el nodo dueño del registro", "The node that owns the log makes the backup";
     Failing = "Falla", "Failing";
     Place = "Lugar", "Place";
     Store = "Almacén", "Store";
     Every = "Cada", "Every";
-    CommitThere = "Confirmación copiada", "Commit there";
+    CommitThere = "Última confirmación copiada", "Last commit copied";
     Lag = "Atraso", "Lag";
-    LagBytes = "Bytes por copiar", "Bytes not there";
-    CompleteAgo = "Completa hace", "Complete ago";
+    LagBytes = "Bytes por copiar", "Bytes not copied";
+    CompleteAgo = "Completa hace", "Age";
     Objects = "Objetos escritos", "Objects written";
     Failures = "Rondas fallidas", "Failed rounds";
-    ShipNow = "Copiar ahora", "Ship now";
+    ShipNow = "Copiar ahora", "Back up now";
 
     // Nodes.
     Nodes = "Nodos", "Nodes";
@@ -455,21 +458,21 @@ texts! {
     LogOwner = "Dueño", "Owner";
     PublicUrl = "Dirección para clientes", "Address for clients";
     Epoch = "Época", "Epoch";
-    LeaseLeftMs = "La concesión dura (ms)", "Lease left (ms)";
+    LeaseLeftMs = "Concesión restante (ms)", "Lease left (ms)";
     CommitsBehind = "Confirmaciones que le faltan", "Commits behind";
-    SeenMsAgo = "Visto hace (ms)", "Seen ago (ms)";
+    SeenMsAgo = "Visto hace (ms)", "Last seen (ms ago)";
     Present = "Presente", "Present";
     NoNodes = "No hay otros nodos: el diario está en el disco de este servicio.",
         "There are no other nodes: the journal is on the disk of this service.";
     StandbyHint = "Este nodo no es el dueño del registro: las demás páginas están en la consola del dueño.",
-        "This node does not own the log: the other pages are at the console of the owner.";
+        "This node does not own the log: the other pages are on the owner's console.";
 
     // The audit log, and what takes two.
     Approvals = "Aprobaciones", "Approvals";
     Approval = "Aprobación", "Approval";
-    NoApprovals = "Nada espera a una segunda persona.", "Nothing waits for a second person.";
+    NoApprovals = "Nada espera a una segunda persona.", "Nothing is waiting for a second person.";
     NewKey = "Clave nueva: se muestra solo esta vez; guárdela ahora",
-        "New key: it is shown this once; store it now";
+        "New key: it is shown only once; store it now";
     Changes = "Lo que cambia", "What changes";
     Field = "Campo", "Field";
     Before = "Antes", "Before";
@@ -478,9 +481,9 @@ texts! {
     WhyAsked = "Motivo de quien lo pide", "Requester's reason";
     ApprovalReason = "Motivo de la segunda persona", "Second person's reason";
     ApprovedBy = "Aprobado por", "Approved by";
-    OwnRequest = "Usted lo pidió: lo decide otra persona.", "You asked for it: another person decides.";
+    OwnRequest = "Usted lo pidió: lo decide otra persona.", "You requested this: someone else has to decide.";
     Details = "Detalle", "Details";
-    Omitted = "sin asiento", "without an entry";
+    Omitted = "sin asiento", "no entry";
     Approve = "Aprobar", "Approve";
     Reject = "Rechazar", "Reject";
     DecidedBy = "Decidió", "Decided by";
@@ -491,22 +494,41 @@ texts! {
     Role = "Rol", "Role";
     Action = "Acción", "Action";
     Delivery = "Entrega", "Delivery";
-    LatestTries = "Últimos intentos", "Latest tries";
-    NextTry = "Próximo intento", "Next try";
+    LatestTries = "Últimos intentos", "Latest attempts";
+    NextTry = "Próximo intento", "Next attempt";
 
     // The search.
     Search = "Buscar", "Search";
     SearchHint = "CVU, alias, CUIT, nombre, id…", "CVU, alias, CUIT, name, id…";
-    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, por el id de COELSA o del banco, o por el id de un comprobante, una reserva, una transferencia, un caso, un webhook o una solicitud.",
+    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, por el id de COELSA o del banco, o por el id de un comprobante, una retención, una transferencia, un caso, un webhook o una solicitud.",
         "Search by CVU, alias, CUIT, name, e-mail, the tenant's code or external id, by the id of COELSA or the bank, or by the id of a voucher, a hold, a transfer, a case, a webhook or a request.";
     NothingFound = "No se encontró nada.", "Nothing was found.";
     NotAllRealms = "No se revisó todo; si falta algo, busque en las cuentas del PSP.",
-        "Not everything was looked through; if something is missing, search in the accounts of its tenant.";
+        "The search stopped before the end; if something is missing, search the accounts of its tenant.";
     ByAnId = "Con este id", "With this id";
     OfThisRequest = "Comprobantes de esta solicitud", "Vouchers of this request";
-    RightAfter = "Lo que pasó por entonces, de esta solicitud o de otras", "What happened about then, of this request or of others";
+    RightAfter = "Lo que pasó por entonces, de esta solicitud o de otras", "Events around that time, of this request or of others";
     RequestsInLog = "El libro no guarda el id de la solicitud. Aquí está lo que sí lo guarda: la auditoría, las llamadas al banco y los últimos comprobantes de entornos con webhooks. El registro del servicio dice el resto: búsquelo allí con grep.",
-        "The ledger does not keep the id of a request. This is what does: the audit log, calls to the bank, and the newest vouchers of realms with webhooks. The log of the service has the rest: grep for it there.";
+        "The ledger does not store request ids. These do: the audit log, calls to the bank, and the latest vouchers of realms with webhooks. The service's own log has the rest: grep for it there.";
+}
+
+/// The Spanish name of an account that all books have.
+pub(super) fn book(code: &str) -> Option<&'static str> {
+    let name = match code {
+        "bank" => "Banco",
+        "clients" => "Clientes",
+        "suspense" => "En suspenso",
+        "unclassified" => "Sin clasificar",
+        "fee_tax" => "Impuesto sobre comisiones",
+        "fees" => "Comisiones cobradas",
+        "interest" => "Intereses",
+        "bank_fees" => "Comisiones del banco",
+        "bank_taxes" => "Impuestos del banco",
+        "psp_funds" => "Dinero propio",
+        "in_transit" => "En tránsito",
+        _ => return None,
+    };
+    Some(name)
 }
 
 impl Word {

@@ -55,16 +55,16 @@ async fn made(context: &PageContext, key: &str) -> Result<Page, ApiError> {
             tab("movements", Word::Movements),
             tab("transfers", Word::Transfers),
         ]));
-        blocks.extend(past(context, &place, target).await?);
-        blocks.push(statements::form(context, key));
     }
     blocks.push(holder(context, account));
     blocks.extend(orders::forms(context, key, account));
-    blocks.push(Block::Table(limits(context, &view)));
     if account.cvu.is_some() {
+        blocks.extend(past(context, &place, target).await?);
+        blocks.push(statements::form(context, key));
         blocks.push(Block::Table(latest(context, &place, target, key).await?));
         blocks.push(Block::Table(holds(context, &place, target).await?));
     }
+    blocks.push(Block::Table(limits(context, &view)));
     blocks.push(Block::Table(events(context, &place, account).await?));
     let technical = context.say(Word::TechnicalState);
     blocks.push(Block::FoldBegins(technical));

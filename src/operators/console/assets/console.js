@@ -18,6 +18,9 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// In a narrow window the sections are one line: the present one is in view.
+document.querySelector(".parts [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // A form that was sent is not sent again by a second click.
 document.addEventListener("submit", (event) => {
   const form = event.target;

@@ -51,7 +51,7 @@ async fn made(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         vec![
             locale.time_of(&tried.at),
             locale.count(tried.duration_ms),
-            said(Some(tried)),
+            said(locale, Some(tried)),
             locale.state(tried.outcome),
             next.map_or_else(|| Cell::text(""), |at| locale.time_of(at)),
         ]

@@ -44,6 +44,10 @@ states! {
     "page": Bad, "Ahora", "Now";
     "ticket": Warn, "Próximo día hábil", "Next working day";
 
+    // Realms.
+    "live": Quiet, "Producción", "Live";
+    "test": Quiet, "Prueba", "Test";
+
     // Accounts, keys, webhooks.
     "active": Good, "Activa", "Active";
     "registered": Quiet, "Registrada", "Registered";
@@ -51,7 +55,7 @@ states! {
     "closed": Quiet, "Cerrada", "Closed";
     "revoked": Bad, "Revocada", "Revoked";
     "expired": Quiet, "Vencida", "Expired";
-    "ending": Warn, "Por vencer", "Ending";
+    "ending": Warn, "Por vencer", "Expiring";
     "paused": Quiet, "Pausado", "Paused";
     "failing": Bad, "Falla", "Failing";
     "parked": Bad, "Abandonado", "Parked";
@@ -88,7 +92,7 @@ states! {
     "known": Good, "El banco respondió", "The bank answered";
     "late": Good, "El banco respondió después", "The bank answered later";
     "absent": Quiet, "Sin saldo del banco", "No balance from the bank";
-    "contradicted": Bad, "El banco la terminó de otra forma", "Ended otherwise by the bank";
+    "contradicted": Bad, "El banco la terminó de otra forma", "The bank ended it differently";
 
     // Cases.
     "transfer": Quiet, "Transferencia", "Transfer";
@@ -115,7 +119,7 @@ states! {
     "decided": Quiet, "Decidido", "Decided";
     "account_not_found": Bad, "La cuenta no existe", "No such account";
     "account_closed": Bad, "La cuenta está cerrada", "The account is closed";
-    "told_otherwise": Bad, "El banco lo informó de otro modo", "The bank reported it otherwise";
+    "told_otherwise": Bad, "El banco lo informó de otro modo", "The bank reported it differently";
     "unreadable": Bad, "La línea del banco es ilegible", "The bank's line cannot be read";
 
     // Reconciliation.
@@ -136,16 +140,24 @@ states! {
     "customer_request": Quiet, "Pedido del cliente", "Customer's request";
     "other": Quiet, "Otra", "Other";
 
+    // Why a webhook got no answer.
+    "timed_out": Bad, "Sin respuesta a tiempo", "Timed out";
+    "connection_failed": Bad, "No se pudo conectar", "Connection failed";
+    "host_unresolved": Bad, "No se encontró el servidor", "Host not found";
+    "address_forbidden": Bad, "Dirección no permitida", "Address not allowed";
+    "connection_broken": Bad, "Se cortó la conexión", "Connection lost";
+    "not_sendable": Bad, "No se pudo enviar", "Could not be sent";
+
     // The audit log.
-    "begun": Warn, "Iniciado", "Begun";
+    "begun": Warn, "Iniciado", "Started";
     "done": Good, "Hecho", "Done";
-    "looked": Quiet, "Consultado", "Looked";
+    "looked": Quiet, "Consultado", "Viewed";
     "denied": Bad, "Denegado", "Denied";
-    "asked": Warn, "Por aprobar", "Asked";
+    "asked": Warn, "Por aprobar", "Requested";
     "approved": Warn, "Aprobado", "Approved";
 
     // Why the bank's balance is not known.
-    "bank_refused": Bad, "El banco rechazó la consulta", "The bank refused to tell";
+    "bank_refused": Bad, "El banco rechazó la consulta", "The bank refused the query";
     "bank_failed": Bad, "El banco falló", "The bank failed";
     "bank_timeout": Bad, "El banco no respondió a tiempo", "The bank did not answer in time";
     "bank_not_yet": Warn, "El banco aún no respondió", "The bank has not answered yet";
