@@ -65,7 +65,7 @@ pub fn routes(config: &mut ServiceConfig) {
 }
 
 /// A page of a list.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pagina<T> {
     /// How many pages there are; where `X-Total-Count` is absent and there is more, one more than this page.

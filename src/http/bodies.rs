@@ -1,5 +1,27 @@
 //! The JSON of accounts, vouchers, holds, transfers, types and events, the same in the native family's answers, in
 //! events and their webhooks, and for operators.
+//!
+//! **Shape.** A body is declared once, with [`crate::body!`]: its fields, how the document shows them, and what each is
+//! made of.
+//!
+//! ```text
+//! body! {
+//!     /// What the document says of the whole.
+//!     pub struct HolderBody as Holder from holder: &ledger::Holder {
+//!         => let name = &holder.name;
+//!         /// What the document says of the field.
+//!         name: String = name.clone();
+//!         /// A field that is absent when it is `None`.
+//!         email?: Option<String> = holder.email.clone();
+//!         /// A field that the document shows as another type.
+//!         person_type: &'static str as PersonTypeWord = holder.person_type.as_str();
+//!     }
+//! }
+//! ```
+//!
+//! `as Holder` is its name in the document. `from` makes it `From` one value, `of(…)` gives it a function `of`, and `by
+//! render(…)` declares the function `render`. `=>` precedes statements that come before the fields. A body that is made
+//! elsewhere has fields without values.
 
 pub mod accounts;
 pub mod books;
@@ -22,3 +44,100 @@ pub mod voucher_types;
 pub mod vouchers;
 pub mod webhooks;
 pub mod words;
+
+/// Declares a body: see [`crate::bodies`].
+#[macro_export]
+macro_rules! body {
+    // The fields one by one: for the type, and for what makes it.
+    (@each $head:tt ($vis:vis) [$($fields:tt)*] [$($values:tt)*] [$($before:tt)*]
+        => $statement:stmt; $($rest:tt)*
+    ) => {
+        $crate::body!(@each $head ($vis) [$($fields)*] [$($values)*] [$($before)* $statement] $($rest)*);
+    };
+    (@each $head:tt ($vis:vis) [$($fields:tt)*] [$($values:tt)*] [$($before:tt)*]
+        $(#[$doc:meta])* $field:ident?: $type:ty $(as $json:ty)? $(= $value:expr)?; $($rest:tt)*
+    ) => {
+        $crate::body!(@each $head ($vis) [
+            $($fields)*
+            $(#[$doc])*
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(nullable = false $(, value_type = $json)?)]
+            $vis $field: $type,
+        ] [$($values)* $($field: $value,)?] [$($before)*] $($rest)*);
+    };
+    (@each $head:tt ($vis:vis) [$($fields:tt)*] [$($values:tt)*] [$($before:tt)*]
+        $(#[$doc:meta])* $field:ident: $type:ty $(as $json:ty)? $(= $value:expr)?; $($rest:tt)*
+    ) => {
+        $crate::body!(@each $head ($vis) [
+            $($fields)*
+            $(#[$doc])*
+            $(#[schema(value_type = $json)])?
+            $vis $field: $type,
+        ] [$($values)* $($field: $value,)?] [$($before)*] $($rest)*);
+    };
+    (@each ([$(#[$about:meta])*] $name:ident ($($shown:ident)?) $made:tt) ($vis:vis)
+        [$($fields:tt)*] $values:tt $before:tt
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, PartialEq, Debug, serde::Serialize, utoipa::ToSchema)]
+        #[serde(rename_all = "camelCase")]
+        $(#[schema(as = $shown)])?
+        $vis struct $name { $($fields)* }
+
+        $crate::body!(@made $made ($vis) $name $values $before);
+    };
+
+    (@made () ($vis:vis) $name:ident [] []) => {};
+    (@made (from $from:ident: $of:ty) ($vis:vis) $name:ident [$($values:tt)*] [$($before:tt)*]) => {
+        impl From<$of> for $name {
+            fn from($from: $of) -> Self {
+                $($before)*
+                Self { $($values)* }
+            }
+        }
+    };
+    (@made (of $($arg:ident: $needs:ty),+) ($vis:vis) $name:ident [$($values:tt)*] [$($before:tt)*]) => {
+        impl $name {
+            /// Renders it.
+            $vis fn of($($arg: $needs),+) -> Self {
+                $($before)*
+                Self { $($values)* }
+            }
+        }
+    };
+    (@made (by $make:ident $($arg:ident: $needs:ty),+) ($vis:vis) $name:ident [$($values:tt)*] [$($before:tt)*]) => {
+        /// Renders it.
+        $vis fn $make($($arg: $needs),+) -> $name {
+            $($before)*
+            $name { $($values)* }
+        }
+    };
+
+    (
+        $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)?
+        from $from:ident: $of:ty { $($fields:tt)+ }
+    ) => {
+        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) (from $from: $of))
+            ($vis) [] [] [] $($fields)+);
+    };
+    (
+        $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)?
+        of($($arg:ident: $needs:ty),+) { $($fields:tt)+ }
+    ) => {
+        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) (of $($arg: $needs),+))
+            ($vis) [] [] [] $($fields)+);
+    };
+    (
+        $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)?
+        by $make:ident($($arg:ident: $needs:ty),+) { $($fields:tt)+ }
+    ) => {
+        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) (by $make $($arg: $needs),+))
+            ($vis) [] [] [] $($fields)+);
+    };
+    (
+        $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)? { $($fields:tt)+ }
+    ) => {
+        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) ()) ($vis) [] [] [] $($fields)+);
+    };
+}
+pub use body;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
+use caudal_actors::engine::{Engine, Ledger, Operators, Queries};
 use caudal_actors::failure::Failure;
 use caudal_actors::in_flight::{Admitted, TooMany};
 use caudal_actors::platform::KnownKey;
@@ -55,8 +56,23 @@ impl Caller {
     }
 
     /// The door to the actors.
-    pub fn engine(&self) -> &caudal_actors::engine::Engine {
+    pub fn engine(&self) -> &Engine {
         &self.app.engine
+    }
+
+    /// Its side for reads.
+    pub fn queries(&self) -> Queries<'_> {
+        self.app.engine.queries()
+    }
+
+    /// Its side for orders.
+    pub fn ledger(&self) -> Ledger<'_> {
+        self.app.engine.ledger()
+    }
+
+    /// Its side for the administration.
+    pub fn operators(&self) -> Operators<'_> {
+        self.app.engine.operators()
     }
 
     /// Checks that the key may read the events that these words name; `None` is all events.

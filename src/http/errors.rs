@@ -13,9 +13,7 @@ use caudal_ledger::limits::{Breach, Quantity};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 
 use super::catalogue::ErrorCode;
 use super::current::{self, Language};
@@ -24,6 +22,7 @@ use super::unready::Unready;
 use super::words::codes::{INVALID, code};
 use super::words::ledger::{self, alias_is_taken};
 use super::words::{Mistake, Refusal, Say, WrongField};
+use crate::bodies::body;
 use crate::bodies::texts::Instant;
 
 pub use super::words::FieldError;
@@ -31,37 +30,33 @@ pub use super::words::FieldError;
 /// The header with the public URL of the node that owns the log.
 pub const OWNER: HeaderName = HeaderName::from_static("caudal-owner");
 
-/// The body of every error.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Error)]
-pub struct ErrorBody {
-    /// The HTTP status.
-    pub status_code: u16,
-    /// A sentence for people.
-    pub message: String,
-    /// When it was answered: RFC 3339, UTC.
-    pub timestamp: Instant,
-    /// A stable word that clients may switch on.
-    #[schema(value_type = ErrorCode)]
-    pub code: String,
-    /// The id of the request, as in `X-Request-Id`.
-    pub request_id: String,
-    /// The bank's status, when a bank call was involved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub bank_status: Option<u16>,
-    /// The bank's body.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Object, required = false)]
-    pub bank_body: Option<serde_json::Value>,
-    /// The fields that are wrong.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<FieldError>,
-    /// More about a refusal, by code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Object, required = false)]
-    pub details: Option<serde_json::Value>,
+body! {
+    /// The body of every error.
+    pub struct ErrorBody as Error {
+        /// The HTTP status.
+        status_code: u16;
+        /// A sentence for people.
+        message: String;
+        /// When it was answered: RFC 3339, UTC.
+        timestamp: Instant;
+        /// A stable word that clients may switch on.
+        code: String as ErrorCode;
+        /// The id of the request, as in `X-Request-Id`.
+        request_id: String;
+        /// The bank's status, when a bank call was involved.
+        bank_status?: Option<u16>;
+        /// The bank's body.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Object, required = false)]
+        bank_body: Option<serde_json::Value>;
+        /// The fields that are wrong.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<FieldError>;
+        /// More about a refusal, by code.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Object, required = false)]
+        details: Option<serde_json::Value>;
+    }
 }
 
 /// Why a request gets an error.

@@ -21,7 +21,9 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{ListPage, Listing, SortOrder};
 use caudal_actors::failure::Failure;
+use caudal_ledger::ids::AccountNo;
 use futures_util::stream::unfold;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::accept::preferred;
@@ -240,6 +242,39 @@ where
         let next = (self.fetch)(self.caller.engine(), self.page).await?;
         self.read = Some(next);
         Ok(Some(out))
+    }
+}
+
+/// A body as a row, with the number of its account.
+pub fn with_account(body: &impl Serialize, account: AccountNo) -> Value {
+    let mut body = json!(body);
+    if let Some(body) = body.as_object_mut() {
+        body.insert("walletAccountId".to_owned(), account.0.into());
+    }
+    body
+}
+
+/// Answers with a page of a list as `paged` shows it, or with all of its rows if a style is given, as in [`stream`].
+///
+/// # Errors
+/// Those of `fetch`, and of [`stream`].
+pub async fn list<T, F, R>(
+    caller: &Caller,
+    style: Option<RowStyle>,
+    kind: SheetKind,
+    page: ListPage,
+    fetch: F,
+    render: R,
+    paged: impl FnOnce(&Listing<T>) -> HttpResponse,
+) -> Result<HttpResponse, ApiError>
+where
+    T: 'static,
+    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure> + 'static,
+    R: Fn(&T) -> Value + 'static,
+{
+    match style {
+        Some(style) => stream(caller, style, kind, page, fetch, render).await,
+        None => Ok(paged(&fetch(caller.engine(), page).await?)),
     }
 }
 

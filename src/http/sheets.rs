@@ -146,6 +146,14 @@ impl SheetForm {
             Self::Xlsx => xlsx::MEDIA,
         }
     }
+
+    /// The ending of the name of a file.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Xlsx => "xlsx",
+        }
+    }
 }
 
 /// A table that is being written.

@@ -54,9 +54,11 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::{ServerHandle, ServiceRequest};
+use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, Resource, web};
+use caudal_actors::engine::{Operators, Queries};
 use caudal_backup::outgoing::Outgoing;
 use caudal_backup::run::Backup;
 use caudal_http::errors::ApiError;
@@ -142,6 +144,16 @@ impl AdminState {
         })
     }
 
+    /// What tenants can read.
+    pub(crate) fn queries(&self) -> Queries<'_> {
+        self.app.engine.queries()
+    }
+
+    /// What operators can read and do.
+    pub(crate) fn operators(&self) -> Operators<'_> {
+        self.app.engine.operators()
+    }
+
     /// The seconds since the state was created.
     pub(crate) fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
@@ -209,106 +221,19 @@ fn routes(config: &mut web::ServiceConfig) {
         .configure(|config| PAGES.routes(config));
 }
 
-/// The operations.
-fn operations(config: &mut web::ServiceConfig) {
-    let admin = web::scope("/admin")
-        .service(
-            at("/tenants", "GET, POST")
-                .get(tenants::list)
-                .post(tenants::post),
-        )
-        .service(
-            at("/tenants/{id}", "GET, PATCH")
-                .get(tenants::read)
-                .patch(tenants::change),
-        )
-        .service(
-            at("/tenants/{id}/collector-rules", "GET, PUT")
-                .get(collector_rules::read)
-                .put(collector_rules::set),
-        )
-        .service(at("/tenants/{id}/evidence", "GET").get(evidence::read))
-        .service(at("/tenants/{id}/seal-keys", "GET").get(seal_keys::read))
-        .service(at("/tenants/{id}/seal-keys/rotate", "POST").post(seal_keys::rotate))
-        .service(
-            at("/tenants/{id}/keys", "GET, POST")
-                .get(keys::list)
-                .post(keys::post),
-        )
-        .service(at("/keys/{id}", "DELETE").delete(keys::revoke))
-        .service(at("/keys/{id}/rotate", "POST").post(keys::rotate))
-        .service(
-            at("/platform", "GET, PATCH")
-                .get(tenants::platform)
-                .patch(tenants::settings),
-        )
-        .service(at("/cases", "GET").get(cases::list))
-        .service(at("/cases/{id}", "GET").get(cases::one))
-        .service(at("/cases/{id}/decide", "POST").post(cases::deciding::decide))
-        .service(at("/transfers/{id}/decide", "POST").post(cases::deciding::decide_transfer))
-        .service(at("/find", "GET").get(find::find))
-        .service(at("/webhooks", "GET").get(webhooks::list))
-        .service(at("/webhooks/{id}/resume", "POST").post(webhooks::resume))
-        .service(at("/webhooks/{id}/redeliver", "POST").post(redeliveries::range))
-        .service(at("/webhooks/deliveries/{id}/redeliver", "POST").post(redeliveries::one))
-        .service(at("/treasury", "GET").get(treasury::list))
-        .service(at("/status", "GET").get(status::show))
-        .service(at("/node", "GET").get(node::show))
-        .service(at("/node/hand-over", "POST").post(node::hand_over))
-        .service(at("/clock", "GET").get(clock::show))
-        .service(at("/clock/confirm", "POST").post(clock::confirm))
-        .service(at("/log", "GET, PUT").get(log::show).put(log::change))
-        .service(at("/journal", "GET").get(storage::journal))
-        .service(at("/memory", "GET").get(memory::show))
-        .service(
-            at("/backup", "GET, POST")
-                .get(backup::show)
-                .post(backup::ship),
-        )
-        .service(at("/outgoing", "GET").get(outgoing::show))
-        .service(at("/outgoing/release", "POST").post(outgoing::release))
-        .service(at("/verify", "POST").post(storage::verify))
-        .configure(of_accounts)
-        .configure(of_people)
-        .default_service(web::to(not_found))
-        .wrap(from_fn(access::authorize));
-    config.service(admin);
+macro_rules! routes_of {
+    ($($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+) => {
+        /// The operations. [`access::authorize`] refuses a method that a path does not have.
+        fn operations(config: &mut web::ServiceConfig) {
+            let admin = web::scope("/admin")
+                $(.route($path, web::method(Method::$method).to($($handler)::+)))+
+                .default_service(web::to(not_found))
+                .wrap(from_fn(access::authorize));
+            config.service(admin);
+        }
+    };
 }
-
-/// The routes about accounts and their actors.
-fn of_accounts(config: &mut web::ServiceConfig) {
-    config
-        .service(at("/actors", "GET").get(actors::list))
-        .service(at("/actors/{cvu}", "GET").get(actors::read))
-        .service(at("/actors/{cvu}/passivate", "POST").post(actors::passivate))
-        .service(
-            at("/accounts/{cvu}/fee-schedule", "GET, PUT")
-                .get(fees::read)
-                .put(fees::set),
-        )
-        .service(at("/accounts/{cvu}/suspend", "POST").post(accounts::suspend))
-        .service(at("/accounts/{cvu}/reactivate", "POST").post(accounts::reactivate))
-        .service(at("/accounts/{cvu}/verify", "POST").post(accounts::verify));
-}
-
-/// The routes about people, their approvals and the audit log.
-fn of_people(config: &mut web::ServiceConfig) {
-    config
-        .service(at("/people", "GET, POST").get(staff::list).post(staff::add))
-        .service(
-            at("/people/{name}", "DELETE, PATCH")
-                .delete(staff::revoke)
-                .patch(staff::change),
-        )
-        .service(at("/people/{name}/rotate", "POST").post(staff::rotate))
-        .service(at("/me", "GET").get(staff::me))
-        .service(at("/me/rotate", "POST").post(staff::rotate_me))
-        .service(at("/audit", "GET").get(audit::list))
-        .service(at("/approvals", "GET").get(approvals::list))
-        .service(at("/approvals/{id}", "GET").get(approvals::one))
-        .service(at("/approvals/{id}/approve", "POST").post(approvals::voting::approve))
-        .service(at("/approvals/{id}/reject", "POST").post(approvals::voting::reject));
-}
+access::each_operation!(routes_of);
 
 /// A path with the methods that it knows; any other gets 405.
 fn at(path: &str, methods: &'static str) -> Resource {

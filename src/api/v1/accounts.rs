@@ -136,7 +136,6 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         asks_cvu: true,
     };
     let answered = caller
-        .engine()
         .ledger()
         .register(caller.realm(), registration, true, sent.alias, requester)
         .await;
@@ -216,24 +215,15 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let page = query.page();
     query.done()?;
     let realm = caller.realm();
-    if let Some(style) = whole {
-        let fetch = async move |engine: &Engine, page| {
-            engine
-                .queries()
-                .accounts(realm, filter.clone(), sort, page)
-                .await
-        };
-        let show = |account: &Account| serde_json::json!(AccountSummary::from(account));
-        return rows::stream(&caller, style, ACCOUNTS, page, fetch, show).await;
-    }
-    let listing = caller
-        .engine()
-        .queries()
-        .accounts(realm, filter, sort, page)
-        .await?;
-    Ok(AccountsPage::answer(&listing, &page, |account| {
-        account.into()
-    }))
+    let fetch = async move |engine: &Engine, page| {
+        let (filter, queries) = (filter.clone(), engine.queries());
+        queries.accounts(realm, filter, sort, page).await
+    };
+    let show = |account: &Account| serde_json::json!(AccountSummary::from(account));
+    rows::list(&caller, whole, ACCOUNTS, page, fetch, show, |listing| {
+        AccountsPage::answer(listing, &page, |account| account.into())
+    })
+    .await
 }
 
 /// Reads an account with its balance, effective limits and usage.
@@ -249,7 +239,6 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
 #[get("/v1/accounts/{cvu}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let view = caller
-        .engine()
         .queries()
         .view(caller.realm(), target(&path)?)
         .await?;
@@ -265,7 +254,6 @@ async fn change(
     let if_match = respond::if_match(request);
     let target = target(path)?;
     let answered = caller
-        .engine()
         .ledger()
         .change(caller.realm(), target, order, if_match, plain(caller))
         .await;
@@ -285,7 +273,6 @@ async fn change_by_post(
     })?;
     let (target, if_match) = (target(path)?, respond::if_match(request));
     let answered = caller
-        .engine()
         .ledger()
         .change(caller.realm(), target, order, if_match, requester)
         .await;

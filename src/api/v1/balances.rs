@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{get, web};
 use caudal_http::bodies::accounts::BalanceBody;
+use caudal_http::bodies::body;
 use caudal_http::bodies::texts::{Day, Instant, Pesos};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
@@ -13,36 +14,32 @@ use caudal_http::query::Query;
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::time::Timestamp;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::target;
 
-/// A balance of the past.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HistoricalBalance {
-    /// The CVU.
-    pub cvu: String,
-    /// The business day in Buenos Aires.
-    pub date: Day,
-    /// The instant that was asked for, when it was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub at: Option<Instant>,
-    /// What could be spent.
-    pub available: Pesos,
-    /// What was set apart.
-    pub held: Pesos,
-    /// The sum of both.
-    pub total: Pesos,
-    /// The movements up to then.
-    pub sequence: u64,
-    /// When the last of them was posted.
-    pub last_movement_at: Option<Instant>,
-    /// False for today, which may still change.
-    #[serde(rename = "final")]
-    pub is_final: bool,
+body! {
+    /// A balance of the past.
+    pub(crate) struct HistoricalBalance {
+        /// The CVU.
+        cvu: String;
+        /// The business day in Buenos Aires.
+        date: Day;
+        /// The instant that was asked for, when it was one.
+        at?: Option<Instant>;
+        /// What could be spent.
+        available: Pesos;
+        /// What was set apart.
+        held: Pesos;
+        /// The sum of both.
+        total: Pesos;
+        /// The movements up to then.
+        sequence: u64;
+        /// When the last of them was posted.
+        last_movement_at: Option<Instant>;
+        /// False for today, which may still change.
+        #[serde(rename = "final")]
+        is_final: bool;
+    }
 }
 
 /// Reads the balance.
@@ -57,7 +54,6 @@ pub(crate) struct HistoricalBalance {
 #[get("/v1/accounts/{cvu}/balance")]
 pub(crate) async fn current(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let view = caller
-        .engine()
         .queries()
         .balance(caller.realm(), target(&path)?)
         .await?;
@@ -116,7 +112,6 @@ pub(super) async fn past(
         (None, None) => return Err(ApiError::field("date", Mistake::RequiredOr { other: "at" })),
     };
     let view = caller
-        .engine()
         .queries()
         .balance_at(caller.realm(), target, until)
         .await?;

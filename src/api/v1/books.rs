@@ -41,7 +41,7 @@ pub(crate) struct BookAccounts {
 )]
 #[get("/v1/books/accounts")]
 pub(crate) async fn accounts(caller: Caller) -> HandlerResult {
-    let (queries, realm) = (caller.engine().queries(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let mut adjustments = queries.book_accounts(realm).await?;
     let mut items = Vec::new();
     for account in BookAccount::ALL {
@@ -144,18 +144,15 @@ pub(crate) async fn entries(
     let PeriodParams { from, to } = PeriodParams::take(&mut query);
     let page = query.page();
     query.done()?;
-    let (queries, realm) = (caller.engine().queries(), caller.realm());
+    let realm = caller.realm();
     let filter = EntryFilter { account, from, to };
-    if let Some(style) = whole {
-        let fetch = async move |engine: &Engine, page| {
-            let queries = engine.queries();
-            queries.book_entries(realm, filter.clone(), page).await
-        };
-        let show = |entry: &BookEntry| serde_json::json!(BookEntryBody::from(entry));
-        return rows::stream(&caller, style, BOOK_ENTRIES, page, fetch, show).await;
-    }
-    let listing = queries.book_entries(realm, filter, page).await?;
-    Ok(BookEntriesPage::answer(&listing, &page, |entry| {
-        entry.into()
-    }))
+    let fetch = async move |engine: &Engine, page| {
+        let queries = engine.queries();
+        queries.book_entries(realm, filter.clone(), page).await
+    };
+    let show = |entry: &BookEntry| serde_json::json!(BookEntryBody::from(entry));
+    rows::list(&caller, whole, BOOK_ENTRIES, page, fetch, show, |listing| {
+        BookEntriesPage::answer(listing, &page, |entry| entry.into())
+    })
+    .await
 }

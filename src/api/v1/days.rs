@@ -58,14 +58,11 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let fetch = async move |engine: &Engine, page| {
         engine.queries().closed_days(realm, (from, to), page).await
     };
-    if let Some(style) = whole {
-        let show = |record: &DayRecord| json!(ClosedDayBody::from(record));
-        return rows::stream(&caller, style, CLOSED_DAYS, page, fetch, show).await;
-    }
-    let listing = fetch(caller.engine(), page).await?;
-    Ok(ClosedDaysPage::answer(&listing, &page, |record| {
-        record.into()
-    }))
+    let show = |record: &DayRecord| json!(ClosedDayBody::from(record));
+    rows::list(&caller, whole, CLOSED_DAYS, page, fetch, show, |listing| {
+        ClosedDaysPage::answer(listing, &page, |record| record.into())
+    })
+    .await
 }
 
 declared! {
@@ -88,7 +85,7 @@ declared! {
 #[get("/v1/days/{date}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let date = DayInPath::read(&path)?;
-    let found = caller.engine().queries();
+    let found = caller.queries();
     let found = found.closed_day(caller.realm(), date).await?;
     let found = found.ok_or(Rejection::DayNotClosed)?;
     Ok(json(StatusCode::OK, &ClosedDayBody::from(&found)))
@@ -111,7 +108,6 @@ pub(crate) async fn proof(caller: Caller, path: web::Path<(String, String)>) -> 
     let date = DayInPath::read(&date)?;
     let cvu = declared::CvuInPath::read(&cvu)?;
     let proof = caller
-        .engine()
         .queries()
         .day_proof(caller.realm(), date, cvu)
         .await?;

@@ -38,7 +38,7 @@ pub(crate) struct EventsPage {
 /// # Errors
 /// When the log has another event there: an older copy of the store was put back.
 pub(crate) async fn placed(caller: &Caller, field: &str, id: EventId) -> Result<u64, ApiError> {
-    let known = caller.engine().queries().event_place(id).await?;
+    let known = caller.queries().event_place(id).await?;
     known.ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
 }
 
@@ -122,7 +122,7 @@ fn walk(
 pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    let last = caller.engine().queries().last_event(realm)?;
+    let last = caller.queries().last_event(realm)?;
     let EventsParams { after, cursor } = EventsParams::take(&mut query, realm, last);
     let wanted = EventTypes::take(&mut query).types.unwrap_or_default();
     let Limit { limit } = Limit::take(&mut query);
@@ -148,11 +148,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
         )
         .await;
     }
-    let found = caller
-        .engine()
-        .queries()
-        .events(realm, after, wanted, limit)
-        .await?;
+    let found = caller.queries().events(realm, after, wanted, limit).await?;
     let next = found.seen.filter(|_| found.more);
     let tenant = &caller.identity.tenant;
     let page = EventsPage {

@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
 use caudal_actors::realms::Target;
+use caudal_http::bodies::body;
 use caudal_http::bodies::texts::Pesos;
 use caudal_http::bodies::words::{CurrencyWord, LedgerTypeWord, LevelWord};
 use caudal_http::caller::Caller;
@@ -20,7 +21,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The fee of a preview.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub(crate) struct PreviewFee {
     /// In percent of the amount.
     pub percentage: String,
@@ -38,7 +39,7 @@ pub(crate) struct PreviewFee {
 }
 
 /// The tax on the fee.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub(crate) struct PreviewTax {
     /// In percent.
     pub rate: String,
@@ -48,34 +49,32 @@ pub(crate) struct PreviewTax {
     pub amount: Pesos,
 }
 
-/// What a movement would cost; nothing is posted.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct FeePreview {
-    /// The CVU.
-    pub cvu: String,
-    /// The type.
-    pub voucher_type_code: String,
-    /// The direction of the type.
-    #[schema(value_type = LedgerTypeWord)]
-    pub direction: &'static str,
-    /// The amount that was asked about.
-    pub importe: String,
-    /// Always `ARS`.
-    #[schema(value_type = CurrencyWord)]
-    pub currency: &'static str,
-    /// The fee.
-    pub fee: PreviewFee,
-    /// The tax on it.
-    pub tax: PreviewTax,
-    /// Fee and tax.
-    pub total_charges: Pesos,
-    /// What the movement comes to: a credit less its charges, anything else with them.
-    pub net_amount: Pesos,
-    /// What is available now.
-    pub available: Pesos,
-    /// Whether that is enough.
-    pub sufficient: bool,
+body! {
+    /// What a movement would cost; nothing is posted.
+    pub(crate) struct FeePreview {
+        /// The CVU.
+        cvu: String;
+        /// The type.
+        voucher_type_code: String;
+        /// The direction of the type.
+        direction: &'static str as LedgerTypeWord;
+        /// The amount that was asked about.
+        importe: String;
+        /// Always `ARS`.
+        currency: &'static str as CurrencyWord;
+        /// The fee.
+        fee: PreviewFee;
+        /// The tax on it.
+        tax: PreviewTax;
+        /// Fee and tax.
+        total_charges: Pesos;
+        /// What the movement comes to: a credit less its charges, anything else with them.
+        net_amount: Pesos;
+        /// What is available now.
+        available: Pesos;
+        /// Whether that is enough.
+        sufficient: bool;
+    }
 }
 
 impl FeePreview {
@@ -138,10 +137,7 @@ params! {
 pub(crate) async fn preview(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
     let PreviewParams { cvu, amount, code } = PreviewParams::read(query)?;
     let target = Target::Cvu(cvu);
-    let quote = caller
-        .engine()
-        .queries()
-        .quote(caller.realm(), target, code, amount);
+    let quote = caller.queries().quote(caller.realm(), target, code, amount);
     let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;
     Ok(json(StatusCode::OK, &body))
 }

@@ -32,7 +32,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::metadata::METADATA;
 use super::pages::page;
@@ -126,7 +126,7 @@ pub(crate) async fn open(
     let sent = OpenHoldBody::read(body)?;
     let capture_tolerance = match &sent.voucher_type_code {
         Some(code) => {
-            let types = caller.engine().queries().voucher_types(realm).await?;
+            let types = caller.queries().voucher_types(realm).await?;
             let unknown = |_| Rejection::VoucherTypeUnknown {
                 code: code.to_string(),
             };
@@ -188,19 +188,14 @@ pub(crate) async fn list(
     let page = query.page();
     let target = target(&path)?;
     query.done()?;
-    if let Some(style) = whole {
-        let fetch = async move |engine: &Engine, page| {
-            engine.queries().holds(realm, target, status, page).await
-        };
-        let show = move |view: &HoldView| row(realm, view);
-        return rows::stream(&caller, style, HOLDS, page, fetch, show).await;
-    }
-    let listing = caller
-        .engine()
-        .queries()
-        .holds(realm, target, status, page)
-        .await?;
-    Ok(respond::array(&listing, |view| hold(realm, view)))
+    let fetch = async move |engine: &Engine, page| {
+        engine.queries().holds(realm, target, status, page).await
+    };
+    let show = move |view: &HoldView| row(realm, view);
+    rows::list(&caller, whole, HOLDS, page, fetch, show, |listing| {
+        respond::array(listing, |view| hold(realm, view))
+    })
+    .await
 }
 
 params! {
@@ -255,21 +250,16 @@ pub(crate) async fn of_realm(
         let filter = filter.clone();
         engine.queries().realm_holds(realm, filter, page).await
     };
-    if let Some(style) = whole {
-        let show = move |view: &HoldView| row(realm, view);
-        return rows::stream(&caller, style, HOLDS, page, fetch, show).await;
-    }
-    let listing = fetch(caller.engine(), page).await?;
-    Ok(HoldsPage::answer(&listing, &page, |view| hold(realm, view)))
+    let show = move |view: &HoldView| row(realm, view);
+    rows::list(&caller, whole, HOLDS, page, fetch, show, |listing| {
+        HoldsPage::answer(listing, &page, |view| hold(realm, view))
+    })
+    .await
 }
 
 /// A hold as a row, with the number of its account.
 fn row(realm: RealmId, view: &HoldView) -> Value {
-    let mut body = json!(hold(realm, view));
-    if let Some(body) = body.as_object_mut() {
-        body.insert("walletAccountId".to_owned(), view.account.0.into());
-    }
-    body
+    rows::with_account(&hold(realm, view), view.account)
 }
 
 /// Reads a hold.
@@ -284,7 +274,7 @@ fn row(realm: RealmId, view: &HoldView) -> Value {
 #[get("/v1/holds/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = HoldInPath::read(&path)?;
-    let view = caller.engine().queries().hold(caller.realm(), id).await?;
+    let view = caller.queries().hold(caller.realm(), id).await?;
     Ok(whole_json(StatusCode::OK, &hold(caller.realm(), &view)))
 }
 
@@ -340,7 +330,7 @@ pub(crate) async fn change(
     let (requester, answer) = respond::order(&request, &caller, &body, StatusCode::OK, render)?;
     let ChangeHoldBody { amount, expires_at } = ChangeHoldBody::read(body)?;
     let change = HoldAmendment { amount, expires_at };
-    let ledger = caller.engine().ledger();
+    let ledger = caller.ledger();
     answer.give(
         ledger
             .change_hold(realm, id, change, dry_run, requester)

@@ -70,11 +70,7 @@ pub(crate) async fn read(
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let key = KeyInPath::read(&path)?;
-    let answers = caller
-        .engine()
-        .queries()
-        .answers(caller.realm(), &key)
-        .await?;
+    let answers = caller.queries().answers(caller.realm(), &key).await?;
     let requests = answers.into_iter().map(|answer| {
         let done = answer.status != 0;
         KeyedRequest {

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{get, web};
 use caudal_actors::ports::KeyHolder;
 use caudal_http::bodies::accounts::HolderBody;
+use caudal_http::bodies::body;
 use caudal_http::bodies::words::{KeyKindWord, PersonTypeWord};
 use caudal_http::caller::Caller;
 use caudal_http::errors::HandlerResult;
@@ -19,7 +20,7 @@ use utoipa::ToSchema;
 
 use caudal_http::declared::{declared, field};
 /// A bank or a PSP.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub(crate) struct Entity {
     /// Its code.
     pub code: String,
@@ -27,38 +28,10 @@ pub(crate) struct Entity {
     pub name: String,
 }
 
-/// Who is behind a CBU, a CVU or an alias.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Lookup {
-    /// The CBU or CVU, 22 digits.
-    pub cbu: String,
-    /// `CBU` or `CVU`.
-    #[serde(rename = "type")]
-    #[schema(value_type = KeyKindWord)]
-    pub kind: &'static str,
-    /// Its alias.
-    pub alias: Option<String>,
-    /// The tax id of the first holder.
-    pub cuit: Option<String>,
-    /// The name of the first holder.
-    pub holder_name: Option<String>,
-    /// Whether the first holder is `human` or `legal`.
-    #[schema(value_type = Option<PersonTypeWord>)]
-    pub person_type: Option<String>,
-    /// All holders.
-    pub titulares: Vec<HolderBody>,
-    /// Where the account is.
-    pub bank: Entity,
-    /// Its currency.
-    pub currency: String,
-    /// Whether it can receive.
-    pub active: bool,
-}
-
-impl From<KeyHolder> for Lookup {
-    fn from(found: KeyHolder) -> Self {
-        let holders = found.holders.into_iter().map(|(cuit, name, human)| Holder {
+body! {
+    /// Who is behind a CBU, a CVU or an alias.
+    pub(crate) struct Lookup from found: KeyHolder {
+        => let holders = found.holders.into_iter().map(|(cuit, name, human)| Holder {
             cuit,
             name,
             person_type: if human {
@@ -67,25 +40,35 @@ impl From<KeyHolder> for Lookup {
                 PersonType::Legal
             },
         });
-        let titulares: Vec<_> = holders.map(|holder| HolderBody::from(&holder)).collect();
-        let first = titulares.first();
-        let (code, name) = found.bank;
-        Self {
-            cbu: found.key.to_string(),
-            kind: if found.key.cvu().is_some() {
-                "CVU"
-            } else {
-                "CBU"
-            },
-            alias: found.alias,
-            cuit: first.map(|holder| holder.cuit.clone()),
-            holder_name: first.map(|holder| holder.name.clone()),
-            person_type: first.map(|holder| holder.person_type.clone()),
-            titulares,
-            bank: Entity { code, name },
-            currency: found.currency,
-            active: found.active,
-        }
+        => let titulares: Vec<_> = holders.map(|holder| HolderBody::from(&holder)).collect();
+        => let first = titulares.first();
+        => let (code, name) = found.bank;
+        /// The CBU or CVU, 22 digits.
+        cbu: String = found.key.to_string();
+        /// `CBU` or `CVU`.
+        #[serde(rename = "type")]
+        kind: &'static str as KeyKindWord = if found.key.cvu().is_some() {
+            "CVU"
+        } else {
+            "CBU"
+        };
+        /// Its alias.
+        alias: Option<String> = found.alias;
+        /// The tax id of the first holder.
+        cuit: Option<String> = first.map(|holder| holder.cuit.clone());
+        /// The name of the first holder.
+        holder_name: Option<String> = first.map(|holder| holder.name.clone());
+        /// Whether the first holder is `human` or `legal`.
+        person_type: Option<String> as Option<PersonTypeWord>
+            = first.map(|holder| holder.person_type.clone());
+        /// All holders.
+        titulares: Vec<HolderBody> = titulares;
+        /// Where the account is.
+        bank: Entity = Entity { code, name };
+        /// Its currency.
+        currency: String = found.currency;
+        /// Whether it can receive.
+        active: bool = found.active;
     }
 }
 

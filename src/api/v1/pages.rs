@@ -3,31 +3,23 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use caudal_actors::engine::lists::{ListPage, Listing, ScannedPart};
+use caudal_http::bodies::body;
 use caudal_http::cursors;
 use caudal_http::respond::{json, paged};
 use serde::Serialize;
-use utoipa::ToSchema;
 
-/// How much of a list a page has looked at that did not look at all of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub(crate) struct Looked {
-    /// How many rows.
-    pub rows: u64,
-    /// When the last of them was written; null where the list is not in the order of time.
-    pub until: Option<String>,
-}
-
-impl From<ScannedPart> for Looked {
-    fn from(part: ScannedPart) -> Self {
-        Self {
-            rows: part.rows,
-            until: part.until.map(|at| at.to_string()),
-        }
+body! {
+    /// How much of a list a page has looked at that did not look at all of it.
+    pub(crate) struct Looked from part: ScannedPart {
+        /// How many rows.
+        rows: u64 = part.rows;
+        /// When the last of them was written; null where the list is not in the order of time.
+        until: Option<String> = part.until.map(|at| at.to_string());
     }
 }
 
 /// A page of a list.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct PageOf<T> {
     /// The items of the page.
     pub items: Vec<T>,

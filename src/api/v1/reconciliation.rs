@@ -8,6 +8,7 @@ use caudal_actors::engine::reconciliation::{
     Comparison, RANGE_DAYS_MAX, RangeQuery, RangeTotals, Reconciled, RowKey,
 };
 use caudal_actors::failure::Failure;
+use caudal_http::bodies::body;
 use caudal_http::bodies::reconciliation::{ReconciledItem, ReconciliationSummary, item, summary};
 use caudal_http::bodies::texts::Day;
 use caudal_http::bodies::words::AgreementWord;
@@ -25,45 +26,32 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-/// Days of the bank next to the ledger's.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub(crate) struct Reconciliation {
-    /// The business day; absent where several were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub fecha: Option<Day>,
-    /// The first business day.
-    pub from: Day,
-    /// The last one.
-    pub to: Day,
-    /// The movements of the page, by day, then by instant.
-    pub items: Vec<ReconciledItem>,
-    /// How many movements there are with the result asked for.
-    pub total: usize,
-    /// The size of the page; null where all movements are shown.
-    pub limit: Option<usize>,
-    /// What to send as `cursor` for the next page; null when there is no more.
-    pub next: Option<String>,
-    /// The counts and sums of all movements of the days; on later pages as of the first.
-    pub summary: ReconciliationSummary,
-}
-
-fn render(realm: RealmId, wanted: &RangeQuery, found: &Comparison) -> Reconciliation {
-    let items = found.items.iter();
-    Reconciliation {
-        fecha: (wanted.from == wanted.to).then(|| wanted.from.into()),
-        from: wanted.from.into(),
-        to: wanted.to.into(),
-        items: items.map(|(day, it)| item(realm, *day, it)).collect(),
-        total: found.counted.total,
-        limit: wanted.limit,
-        next: found
+body! {
+    /// Days of the bank next to the ledger's.
+    pub(crate) struct Reconciliation
+        by render(realm: RealmId, wanted: &RangeQuery, found: &Comparison)
+    {
+        => let items = found.items.iter();
+        /// The business day; absent where several were asked for.
+        fecha?: Option<Day> = (wanted.from == wanted.to).then(|| wanted.from.into());
+        /// The first business day.
+        from: Day = wanted.from.into();
+        /// The last one.
+        to: Day = wanted.to.into();
+        /// The movements of the page, by day, then by instant.
+        items: Vec<ReconciledItem> = items.map(|(day, it)| item(realm, *day, it)).collect();
+        /// How many movements there are with the result asked for.
+        total: usize = found.counted.total;
+        /// The size of the page; null where all movements are shown.
+        limit: Option<usize> = wanted.limit;
+        /// What to send as `cursor` for the next page; null when there is no more.
+        next: Option<String> = found
             .next
             .as_ref()
-            .and_then(|next| cursor(wanted, next, found.counted)),
-        summary: summary(&found.counted.tally),
+            .and_then(|next| cursor(wanted, next, found.counted));
+        /// The counts and sums of all movements of the days; on later pages as of the first.
+        summary: ReconciliationSummary = summary(&found.counted.tally);
     }
 }
 

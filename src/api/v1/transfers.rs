@@ -268,20 +268,14 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
             found => found,
         }
     };
-    if let Some(style) = whole {
-        let show = move |view: &TransferView| {
-            let mut body = serde_json::json!(transfer(realm, view));
-            if let Some(body) = body.as_object_mut() {
-                body.insert("walletAccountId".to_owned(), view.account.0.into());
-            }
-            body
-        };
-        return rows::stream(&caller, style, TRANSFERS, page, fetch, show).await;
-    }
-    let listing = fetch(caller.engine(), page).await?;
-    Ok(TransfersPage::answer(&listing, &page, |view| {
-        transfer(realm, view)
-    }))
+    let show = move |view: &TransferView| {
+        let body = transfer(realm, view);
+        rows::with_account(&body, view.account)
+    };
+    rows::list(&caller, whole, TRANSFERS, page, fetch, show, |listing| {
+        TransfersPage::answer(listing, &page, |view| transfer(realm, view))
+    })
+    .await
 }
 
 declared! {
@@ -302,11 +296,7 @@ declared! {
 #[get("/v1/transfers/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = TransferInPath::read(&path)?;
-    let (view, calls) = caller
-        .engine()
-        .queries()
-        .transfer_of(caller.realm(), id)
-        .await?;
+    let (view, calls) = caller.queries().transfer_of(caller.realm(), id).await?;
     let body = TransferDetail {
         transfer: transfer(caller.realm(), &view),
         bank_calls: calls.iter().map(BankCallBody::from).collect(),

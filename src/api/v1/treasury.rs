@@ -8,6 +8,7 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::treasury::{Cut, Position, PositionFilter};
+use caudal_http::bodies::body;
 use caudal_http::bodies::texts::{Instant, Pesos};
 use caudal_http::bodies::treasury::{ClientFunds, Treasury};
 use caudal_http::bodies::vouchers::Movement;
@@ -23,61 +24,40 @@ use caudal_http::rows;
 use caudal_http::sheets::columns::{POSITIONS, TREASURY};
 use caudal_http::words::Mistake;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 
 use super::balances::HistoricalBalance;
 use super::pages::page;
 use super::{balances, target, vouchers};
 
-/// What a client has.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Position)]
-pub(crate) struct PositionBody {
-    /// The CVU.
-    pub cvu: Option<String>,
-    /// Its alias.
-    pub alias: Option<String>,
-    /// The id of its wallet account.
-    pub wallet_account_id: u64,
-    /// The holder's name.
-    pub holder_name: String,
-    /// The holder's CUIT.
-    pub cuit: String,
-    /// `active`, `suspended` or `closed`.
-    #[schema(value_type = AccountStatusWord)]
-    pub status: &'static str,
-    /// What can be spent.
-    pub available: Pesos,
-    /// What is set apart.
-    pub held: Pesos,
-    /// The sum of both.
-    pub total: Pesos,
-    /// When it last moved; null before the first movement.
-    pub last_movement_at: Option<Instant>,
-}
-
-impl From<&Position> for PositionBody {
-    fn from(position: &Position) -> Self {
-        let Position {
+body! {
+    /// What a client has.
+    pub(crate) struct PositionBody as Position from position: &Position {
+        => let Position {
             account,
             balance,
             last_movement_at,
         } = position;
-        Self {
-            cvu: account.cvu.map(|cvu| cvu.to_string()),
-            alias: account.alias.as_ref().map(ToString::to_string),
-            wallet_account_id: account.number.0,
-            holder_name: account.holder.name.clone(),
-            cuit: account.holder.cuit.to_string(),
-            status: account.status.as_str(),
-            available: balance.available.into(),
-            held: balance.held.into(),
-            total: balance.total().into(),
-            last_movement_at: last_movement_at.map(Into::into),
-        }
+        /// The CVU.
+        cvu: Option<String> = account.cvu.map(|cvu| cvu.to_string());
+        /// Its alias.
+        alias: Option<String> = account.alias.as_ref().map(ToString::to_string);
+        /// The id of its wallet account.
+        wallet_account_id: u64 = account.number.0;
+        /// The holder's name.
+        holder_name: String = account.holder.name.clone();
+        /// The holder's CUIT.
+        cuit: String = account.holder.cuit.to_string();
+        /// `active`, `suspended` or `closed`.
+        status: &'static str as AccountStatusWord = account.status.as_str();
+        /// What can be spent.
+        available: Pesos = balance.available.into();
+        /// What is set apart.
+        held: Pesos = balance.held.into();
+        /// The sum of both.
+        total: Pesos = balance.total().into();
+        /// When it last moved; null before the first movement.
+        last_movement_at: Option<Instant> = last_movement_at.map(Into::into);
     }
 }
 
@@ -89,32 +69,26 @@ page! {
     }
 }
 
-/// Positions of an instant that was asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Positions {
-    /// The page.
-    #[serde(flatten)]
-    pub page: PositionsPage,
-    /// The instant that all pages are of; absent for now, when each row is of the moment in which it
-    /// was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub as_of: Option<Instant>,
-    /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
-    /// Absent for now.
-    #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub is_final: Option<bool>,
-    /// The vouchers of the realm up to the instant. Only on the first page of an instant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub sequence: Option<u64>,
-    /// What belonged to all clients then, whatever the filters leave. Only on the first page of an
-    /// instant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub client_funds: Option<ClientFunds>,
+body! {
+    /// Positions of an instant that was asked for.
+    pub(crate) struct Positions {
+        /// The page.
+        #[serde(flatten)]
+        page: PositionsPage;
+        /// The instant that all pages are of; absent for now, when each row is of the moment in which it
+        /// was read.
+        as_of?: Option<Instant>;
+        /// Whether no movement can come any more that is not after the instant: then all pages are one cut.
+        /// Absent for now.
+        #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
+        is_final: Option<bool>;
+        /// The vouchers of the realm up to the instant. Only on the first page of an instant.
+        sequence?: Option<u64>;
+        /// What belonged to all clients then, whatever the filters leave. Only on the first page of an
+        /// instant.
+        client_funds?: Option<ClientFunds>;
+    }
 }
 
 /// The instant that a query asks for: the end of a day, or any that is not in the future. `None` where it names none.
@@ -135,9 +109,7 @@ pub(crate) async fn cut_of(
 ) -> Result<Option<Cut>, ApiError> {
     let first = page.cursor.is_none() && page.offset == 0;
     match at.filter(|_| first) {
-        Some(at) => Ok(Some(
-            caller.engine().queries().cut(caller.realm(), at).await?,
-        )),
+        Some(at) => Ok(Some(caller.queries().cut(caller.realm(), at).await?)),
         None => Ok(None),
     }
 }
@@ -257,11 +229,7 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
 #[get("/v1/treasury/positions/{cvu}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let target = target(&path)?;
-    let position = caller
-        .engine()
-        .queries()
-        .position(caller.realm(), target)
-        .await?;
+    let position = caller.queries().position(caller.realm(), target).await?;
     Ok(whole_json(StatusCode::OK, &PositionBody::from(&position)))
 }
 

@@ -41,11 +41,7 @@ pub(crate) fn type_number(place: u64, found: &VoucherType) -> u64 {
 #[get("/v1/voucher-types")]
 pub(crate) async fn list(caller: Caller, query: Query) -> HandlerResult {
     let page = WholeParams::alone(query)?;
-    let types = caller
-        .engine()
-        .queries()
-        .voucher_types(caller.realm())
-        .await?;
+    let types = caller.queries().voucher_types(caller.realm()).await?;
     let tenant = &caller.identity.tenant;
     let listing = page.page(types.all(), type_number)?;
     Ok(array(&listing, |found| voucher_type(tenant, found)))
@@ -138,7 +134,6 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
     };
     answer.give(
         caller
-            .engine()
             .ledger()
             .create_type(caller.realm(), order, requester)
             .await,
@@ -171,7 +166,6 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
         limits: (sent.limits).map_or_else(LimitsChange::default, Into::into),
     };
     let answered = caller
-        .engine()
         .ledger()
         .change_type(caller.realm(), code, change, plain(&caller))
         .await;
@@ -196,7 +190,6 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
 #[delete("/v1/voucher-types/{code}")]
 pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let answered = caller
-        .engine()
         .ledger()
         .remove_type(
             caller.realm(),

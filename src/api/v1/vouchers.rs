@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::find::VoucherIds;
-use caudal_actors::engine::lists::{Listing, VoucherFilter, VoucherSort};
+use caudal_actors::engine::lists::{ListPage, Listing, VoucherFilter, VoucherSort};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::metadata::Metadata;
@@ -23,7 +23,7 @@ use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
 use caudal_http::respond::{self, json as whole_json};
-use caudal_http::rows;
+use caudal_http::rows::{self, RowStyle};
 use caudal_http::shapes::{AmountDto, DayOrInstant};
 use caudal_http::sheets::columns::VOUCHERS;
 use caudal_http::words::Mistake;
@@ -38,7 +38,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{ReferenceType, VoucherDetails};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::metadata::METADATA;
 use super::pages::page;
@@ -96,11 +96,7 @@ params! {
 
 /// A voucher as a row, with the number of its account.
 fn shown(realm: RealmId, placed: &AccountVoucher) -> Value {
-    let mut body = json!(voucher(realm, placed));
-    if let Some(body) = body.as_object_mut() {
-        body.insert("walletAccountId".to_owned(), placed.account.0.into());
-    }
-    body
+    rows::with_account(&voucher(realm, placed), placed.account)
 }
 
 /// Answers with the movements of an account that a query asks for.
@@ -129,25 +125,15 @@ pub(super) async fn history(
     };
     let sort = sent.sort.unwrap_or_default();
     let realm = caller.realm();
-    if let Some(style) = whole {
-        let fetch = async move |engine: &Engine, page| {
-            let filter = filter.clone();
-            engine
-                .queries()
-                .movements(realm, target, filter, sort, page)
-                .await
-        };
-        let show = move |placed: &AccountVoucher| shown(realm, placed);
-        return rows::stream(caller, style, VOUCHERS, page, fetch, show).await;
-    }
-    let listing = caller
-        .engine()
-        .queries()
-        .movements(caller.realm(), target, filter, sort, page)
-        .await?;
-    Ok(respond::array(&listing, |placed| {
-        voucher(caller.realm(), placed)
-    }))
+    let fetch = async move |engine: &Engine, page| {
+        let (filter, queries) = (filter.clone(), engine.queries());
+        queries.movements(realm, target, filter, sort, page).await
+    };
+    let show = move |placed: &AccountVoucher| shown(realm, placed);
+    rows::list(caller, whole, VOUCHERS, page, fetch, show, |listing| {
+        respond::array(listing, |placed| voucher(realm, placed))
+    })
+    .await
 }
 
 /// Lists the vouchers of an account, newest first.
@@ -276,7 +262,7 @@ pub(crate) async fn post(
         details: details(sent.relates_to, sent.metadata),
         dry_run,
     };
-    answer.give_made(caller.engine().ledger().post(realm, order, requester).await)
+    answer.give_made(caller.ledger().post(realm, order, requester).await)
 }
 
 request! {
@@ -348,7 +334,7 @@ pub(crate) async fn reverse(
         details: details(None, sent.metadata),
         dry_run,
     };
-    answer.give_made(caller.engine().ledger().post(realm, order, requester).await)
+    answer.give_made(caller.ledger().post(realm, order, requester).await)
 }
 
 params! {
@@ -430,14 +416,7 @@ pub(crate) async fn internal(
             found => found,
         }
     };
-    if let Some(style) = whole {
-        let show = move |placed: &AccountVoucher| shown(realm, placed);
-        return rows::stream(&caller, style, VOUCHERS, page, fetch, show).await;
-    }
-    let listing = fetch(caller.engine(), page).await?;
-    Ok(VouchersPage::answer(&listing, &page, |placed| {
-        voucher(realm, placed)
-    }))
+    given(&caller, whole, page, fetch).await
 }
 
 params! {
@@ -502,20 +481,28 @@ pub(crate) async fn of_realm(
             .vouchers_named(realm, ids.clone(), filter, page)
             .await
     };
-    if let Some(style) = whole {
-        let show = move |placed: &AccountVoucher| shown(realm, placed);
-        return rows::stream(&caller, style, VOUCHERS, page, fetch, show).await;
-    }
-    let listing = fetch(caller.engine(), page).await?;
-    Ok(VouchersPage::answer(&listing, &page, |placed| {
-        voucher(realm, placed)
-    }))
+    given(&caller, whole, page, fetch).await
+}
+
+/// Answers with vouchers of the realm.
+async fn given(
+    caller: &Caller,
+    whole: Option<RowStyle>,
+    page: ListPage,
+    fetch: impl AsyncFn(&Engine, ListPage) -> Result<Listing<AccountVoucher>, Failure> + 'static,
+) -> HandlerResult {
+    let realm = caller.realm();
+    let show = move |placed: &AccountVoucher| shown(realm, placed);
+    rows::list(caller, whole, VOUCHERS, page, fetch, show, |listing| {
+        VouchersPage::answer(listing, &page, |placed| voucher(realm, placed))
+    })
+    .await
 }
 
 /// Shows one voucher, with what of it is reversed.
 async fn shown_whole(caller: &Caller, placed: &AccountVoucher) -> HandlerResult {
     let realm = caller.realm();
-    let reversed = caller.engine().queries().reversed(realm, placed).await?;
+    let reversed = caller.queries().reversed(realm, placed).await?;
     Ok(whole_json(StatusCode::OK, &whole(realm, placed, reversed)))
 }
 
@@ -552,7 +539,6 @@ pub(crate) async fn by_external(
     let DirectionParams { direction } = DirectionParams::read(query)?;
     let id = declared::IdExternoInPath::read(&path)?;
     let placed = caller
-        .engine()
         .queries()
         .voucher_by_external(caller.realm(), &id, direction)
         .await?;
@@ -571,10 +557,6 @@ pub(crate) async fn by_external(
 #[get("/v1/comprobantes/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = declared::VoucherInPath::read(&path)?;
-    let placed = caller
-        .engine()
-        .queries()
-        .voucher(caller.realm(), id)
-        .await?;
+    let placed = caller.queries().voucher(caller.realm(), id).await?;
     shown_whole(&caller, &placed).await
 }

@@ -120,7 +120,7 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
 pub(crate) async fn list(caller: Caller, query: Query) -> HandlerResult {
     let page = WholeParams::alone(query)?;
     let realm = caller.realm();
-    let found = caller.engine().queries().webhooks(realm).await?;
+    let found = caller.queries().webhooks(realm).await?;
     let listing = page.page(found, |_, view| view.webhook.number)?;
     Ok(array(&listing, |view| webhook(realm, view)))
 }
@@ -198,7 +198,6 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         secret: secret.sealed.clone(),
     };
     let made = caller
-        .engine()
         .operators()
         .order_webhook(caller.realm(), 0, order, requester)
         .await;
@@ -218,7 +217,6 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let realm = caller.realm();
     let view = caller
-        .engine()
         .queries()
         .webhook(realm, number(&caller, &path)?)
         .await?;
@@ -242,11 +240,7 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
     let sent = ChangeWebhook::read(body, &caller)?;
     if sent.url.is_some() || sent.types.is_some() {
         // What it received before may still be on its way, or be sent again.
-        let before = caller
-            .engine()
-            .queries()
-            .webhook(caller.realm(), number)
-            .await?;
+        let before = caller.queries().webhook(caller.realm(), number).await?;
         caller.may_read_events(before.webhook.types.as_deref())?;
     }
     if let Some(types) = &sent.types {
@@ -261,11 +255,10 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
     };
     let realm = caller.realm();
     let changed = caller
-        .engine()
         .operators()
         .order_webhook(realm, number, order, plain(&caller))
         .await;
-    let known = caller.engine().queries().webhook(realm, number).await.ok();
+    let known = caller.queries().webhook(realm, number).await.ok();
     give(changed, |changed| {
         json(StatusCode::OK, &ordered(&caller, &changed, known))
     })
@@ -286,7 +279,6 @@ pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> HandlerRe
     let order = WebhookOrder::Remove;
     let requester = plain(&caller);
     let removed = caller
-        .engine()
         .operators()
         .order_webhook(caller.realm(), number, order, requester)
         .await;
@@ -326,12 +318,7 @@ pub(crate) async fn rotate(
     let number = number(&caller, &path)?;
     let secret = NewSecret::make(&caller)?;
     // A new secret does not change how far the webhook has come.
-    let known = caller
-        .engine()
-        .queries()
-        .webhook(caller.realm(), number)
-        .await
-        .ok();
+    let known = caller.queries().webhook(caller.realm(), number).await.ok();
     let requester = secret.requester(StatusCode::OK, &request, &caller, &body, known.clone())?;
     let sent = RotateSecret::read(body)?;
     let overlap = sent.overlap_seconds.unwrap_or(OVERLAP);
@@ -340,7 +327,6 @@ pub(crate) async fn rotate(
         overlap,
     };
     let rotated = caller
-        .engine()
         .operators()
         .order_webhook(caller.realm(), number, order, requester)
         .await;
@@ -381,7 +367,6 @@ pub(crate) async fn test(
     })?;
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
     let tried = caller
-        .engine()
         .operators()
         .try_webhook(caller.realm(), number, id, requester);
     answer.give(tried.await)
@@ -437,7 +422,6 @@ pub(crate) async fn deliveries(
     });
     let realm = caller.realm();
     let listing = caller
-        .engine()
         .queries()
         .deliveries(realm, number, sent.status, page)
         .await?;
@@ -531,7 +515,7 @@ pub(crate) async fn redeliver_range(
 ) -> HandlerResult {
     let number = number(&caller, &path)?;
     let realm = caller.realm();
-    let last = caller.engine().queries().last_event(realm)?;
+    let last = caller.queries().last_event(realm)?;
     let Redeliver { from, to } = Redeliver::read(body.clone_fields(), realm, last)?;
     placed(&caller, "from", from).await?;
     let to = match to {
@@ -540,7 +524,6 @@ pub(crate) async fn redeliver_range(
             to
         }
         None => caller
-            .engine()
             .queries()
             .event_id(realm, last)?
             .ok_or(Failure::Bug)?,
@@ -569,7 +552,6 @@ async fn again(
         every_kind,
     };
     let ordered = caller
-        .engine()
         .operators()
         .order_webhook(realm, number, order, requester);
     answer.give(ordered.await)

@@ -6,6 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_http::bodies::body;
 use caudal_http::bodies::counterparty::Contraparte;
 use caudal_http::bodies::nombres;
 use caudal_http::bodies::texts::{Instant, Pesos};
@@ -27,8 +28,6 @@ use caudal_ledger::money::Amount;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{TypeCode, VoucherTypes};
 use caudal_ledger::vouchers::{ExternalDate, Voucher};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::campos;
 use super::campos::FechaExterna;
@@ -40,78 +39,73 @@ const REFERENCIA_MAX: usize = 50;
 /// The mistake of a voucher without a type.
 const UNNAMED: Mistake = Mistake::RequiredOr { other: "codigo" };
 
-/// A voucher that was posted, with what the account has after it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ComprobanteCreado {
-    /// Its id.
-    pub id: String,
-    /// What is available.
-    pub saldo: Importe,
-    /// The same as text.
-    pub available_balance: Pesos,
-    /// What is held.
-    pub held_balance: Pesos,
-    /// The sum of both.
-    pub total_balance: Pesos,
+body! {
+    /// A voucher that was posted, with what the account has after it.
+    pub(crate) struct ComprobanteCreado by posted(realm: RealmId, placed: &AccountVoucher) {
+        => let after = placed.voucher.after;
+        /// Its id.
+        id: String = id(realm, placed);
+        /// What is available.
+        saldo: Importe = Importe::of(after.available);
+        /// The same as text.
+        available_balance: Pesos = after.available.into();
+        /// What is held.
+        held_balance: Pesos = after.held.into();
+        /// The sum of both.
+        total_balance: Pesos = after.total().into();
+    }
 }
 
-/// A voucher (wallet voucher shape).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ComprobanteBody {
-    /// Its id.
-    pub id_comprobante: String,
-    /// The name of its type at that time.
-    pub descripcion_tipo_comprobante: String,
-    /// When it was posted.
-    pub fecha: Instant,
-    /// How much.
-    pub importe: Importe,
-    /// `1` or `-1`.
-    #[schema(value_type = SentidoWord)]
-    pub sentido: &'static str,
-    /// The same as a number.
-    #[schema(value_type = SignoWord)]
-    pub signo: i8,
-    /// What was available after it.
-    pub saldo: Importe,
-    /// The tenant's own id.
-    pub id_externo: String,
-    /// The CVU that it moved.
-    pub cvu: String,
-    /// The number of the type that it was posted with; below 1000 for types of the system.
-    pub id_tipo_comprobante: Option<u64>,
-    /// The code of its type.
-    pub codigo: String,
-    /// The account.
-    pub id_cuenta: u64,
-    /// The tenant's own words.
-    pub referencia: Option<String>,
-    /// The tenant's own date, as it was sent.
-    #[schema(value_type = Option<FechaExterna>)]
-    pub fecha_externa: Option<String>,
-    /// The other side; null for adjustments.
-    pub contraparte: Option<Contraparte>,
-    /// The id of the voucher that it reverses; absent where it reverses none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub id_comprobante_revertido: Option<String>,
+body! {
+    /// A voucher (wallet voucher shape).
+    pub(crate) struct ComprobanteBody
+        by comprobante(realm: RealmId, placed: &AccountVoucher, types: &VoucherTypes)
+    {
+        => let voucher: &Voucher = &placed.voucher;
+        /// Its id.
+        id_comprobante: String = id(realm, placed);
+        /// The name of its type at that time.
+        descripcion_tipo_comprobante: String
+            = nombres::of_type(&voucher.type_code, &voucher.type_name);
+        /// When it was posted.
+        fecha: Instant = voucher.at.into();
+        /// How much.
+        importe: Importe = Importe::of(voucher.amount.money());
+        /// `1` or `-1`.
+        sentido: &'static str as SentidoWord = sentido(voucher.direction);
+        /// The same as a number.
+        signo: i8 as SignoWord = signo(voucher.direction);
+        /// What was available after it.
+        saldo: Importe = Importe::of(voucher.after.available);
+        /// The tenant's own id.
+        id_externo: String = voucher
+            .external_id
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        /// The CVU that it moved.
+        cvu: String = voucher.cvu.to_string();
+        /// The number of the type that it was posted with; below 1000 for types of the system.
+        id_tipo_comprobante: Option<u64> = types.number_of(voucher);
+        /// The code of its type.
+        codigo: String = voucher.type_code.to_string();
+        /// The account.
+        id_cuenta: u64 = placed.account.0;
+        /// The tenant's own words.
+        referencia: Option<String> = voucher.description.clone();
+        /// The tenant's own date, as it was sent.
+        fecha_externa: Option<String> as Option<FechaExterna> = voucher.external_date_as_sent();
+        /// The other side; null for adjustments.
+        contraparte: Option<Contraparte> = voucher.other_side().map(Contraparte::from);
+        /// The id of the voucher that it reverses; absent where it reverses none.
+        id_comprobante_revertido?: Option<String> = voucher
+            .reverses(realm, placed.account)
+            .map(|id| id.to_string());
+    }
 }
 
 fn id(realm: RealmId, placed: &AccountVoucher) -> String {
     placed.voucher.id(realm, placed.account).to_string()
-}
-
-fn posted(realm: RealmId, placed: &AccountVoucher) -> ComprobanteCreado {
-    let after = placed.voucher.after;
-    ComprobanteCreado {
-        id: id(realm, placed),
-        saldo: Importe::of(after.available),
-        available_balance: after.available.into(),
-        held_balance: after.held.into(),
-        total_balance: after.total().into(),
-    }
 }
 
 /// The sign of a direction: `1` where money comes in for the client, `-1` where it goes out.
@@ -122,39 +116,6 @@ pub(crate) const fn sentido(direction: Direction) -> &'static str {
 /// Like [`sentido`], as a number.
 pub(crate) const fn signo(direction: Direction) -> i8 {
     if direction.adds() { 1 } else { -1 }
-}
-
-/// Renders a voucher, given the types of its realm.
-pub(crate) fn comprobante(
-    realm: RealmId,
-    placed: &AccountVoucher,
-    types: &VoucherTypes,
-) -> ComprobanteBody {
-    let voucher: &Voucher = &placed.voucher;
-    ComprobanteBody {
-        id_comprobante: id(realm, placed),
-        descripcion_tipo_comprobante: nombres::of_type(&voucher.type_code, &voucher.type_name),
-        fecha: voucher.at.into(),
-        importe: Importe::of(voucher.amount.money()),
-        sentido: sentido(voucher.direction),
-        signo: signo(voucher.direction),
-        saldo: Importe::of(voucher.after.available),
-        id_externo: voucher
-            .external_id
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
-        cvu: voucher.cvu.to_string(),
-        id_tipo_comprobante: types.number_of(voucher),
-        codigo: voucher.type_code.to_string(),
-        id_cuenta: placed.account.0,
-        referencia: voucher.description.clone(),
-        fecha_externa: voucher.external_date_as_sent(),
-        contraparte: voucher.other_side().map(Contraparte::from),
-        id_comprobante_revertido: voucher
-            .reverses(realm, placed.account)
-            .map(|id| id.to_string()),
-    }
 }
 
 /// Posts an adjustment voucher of a custom type to an account.
@@ -187,7 +148,7 @@ pub(crate) async fn post(
     let sent = CreateWalletComprobante::read(body)?;
     let order = adjustment(sent, &caller, dry_run).await?;
     answer.give_made(campos::as_sent(
-        caller.engine().ledger().post(realm, order, requester).await,
+        caller.ledger().post(realm, order, requester).await,
     ))
 }
 
@@ -250,11 +211,7 @@ async fn adjustment(
 
 /// Reads a type that is named by number and by code: both have to name the same one.
 async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiError> {
-    let types = caller
-        .engine()
-        .queries()
-        .voucher_types(caller.realm())
-        .await?;
+    let types = caller.queries().voucher_types(caller.realm()).await?;
     let known = types.find_legacy(id).map(|it| it.code);
     match known.or_else(|| types.removed_code(id).cloned()) {
         Some(known) if known == code => Ok(TypeRef::Legacy(id)),
@@ -329,7 +286,7 @@ pub(crate) async fn reverse(
         dry_run,
     };
     answer.give_made(campos::as_sent(
-        caller.engine().ledger().post(realm, order, requester).await,
+        caller.ledger().post(realm, order, requester).await,
     ))
 }
 

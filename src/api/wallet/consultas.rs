@@ -3,6 +3,7 @@
 use actix_web::get;
 use actix_web::http::StatusCode;
 use caudal_actors::ports::KeyHolder;
+use caudal_http::bodies::body;
 use caudal_http::caller::Caller;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::params;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// A holder next to the first.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cotitular {
     /// The tax id.
@@ -26,63 +27,44 @@ pub(crate) struct Cotitular {
     pub nombre: String,
 }
 
-/// Who is behind a CBU, a CVU or an alias.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CuentaExterna {
-    /// Always null: the number is the bank's own.
-    pub cuenta_id: Option<u64>,
-    /// The CBU or CVU, 22 digits.
-    pub cbucvu: String,
-    /// Its alias.
-    pub alias: Option<String>,
-    /// The tax id of the first holder.
-    pub cuit_cuil: Option<String>,
-    /// The name of the first holder.
-    pub nombre: Option<String>,
-    /// The same name.
-    pub nombre_cvu: Option<String>,
-    /// The name of the bank or PSP.
-    pub banco_nombre: String,
-    /// Its code.
-    pub entidad: String,
-    /// Whether it can receive.
-    pub activo: bool,
-    /// Always null: the number is the bank's own.
-    pub billetera_id: Option<u64>,
-    /// `ARS` or `USD`.
-    pub moneda: String,
-    /// The other holders.
-    pub cotitulares: Vec<Cotitular>,
-}
-
-impl From<KeyHolder> for CuentaExterna {
-    fn from(found: KeyHolder) -> Self {
-        let mut holders = found.holders.into_iter();
-        let first = holders.next();
-        let (cuit, name) = first
+body! {
+    /// Who is behind a CBU, a CVU or an alias.
+    pub(crate) struct CuentaExterna from found: KeyHolder {
+        => let mut holders = found.holders.into_iter();
+        => let first = holders.next();
+        => let (cuit, name) = first
             .map(|(cuit, name, _)| (cuit.to_string(), name))
             .unzip();
-        let (code, bank) = found.bank;
-        Self {
-            cuenta_id: None,
-            cbucvu: found.key.to_string(),
-            alias: found.alias,
-            cuit_cuil: cuit,
-            nombre_cvu: name.clone(),
-            nombre: name,
-            banco_nombre: bank,
-            entidad: code,
-            activo: found.active,
-            billetera_id: None,
-            moneda: found.currency,
-            cotitulares: holders
-                .map(|(cuit, nombre, _)| Cotitular {
-                    cuit_cuil: cuit.to_string(),
-                    nombre,
-                })
-                .collect(),
-        }
+        => let (code, bank) = found.bank;
+        /// Always null: the number is the bank's own.
+        cuenta_id: Option<u64> = None;
+        /// The CBU or CVU, 22 digits.
+        cbucvu: String = found.key.to_string();
+        /// Its alias.
+        alias: Option<String> = found.alias;
+        /// The tax id of the first holder.
+        cuit_cuil: Option<String> = cuit;
+        /// The name of the first holder.
+        nombre: Option<String> = name.clone();
+        /// The same name.
+        nombre_cvu: Option<String> = name.clone();
+        /// The name of the bank or PSP.
+        banco_nombre: String = bank;
+        /// Its code.
+        entidad: String = code;
+        /// Whether it can receive.
+        activo: bool = found.active;
+        /// Always null: the number is the bank's own.
+        billetera_id: Option<u64> = None;
+        /// `ARS` or `USD`.
+        moneda: String = found.currency;
+        /// The other holders.
+        cotitulares: Vec<Cotitular> = holders
+            .map(|(cuit, nombre, _)| Cotitular {
+                cuit_cuil: cuit.to_string(),
+                nombre,
+            })
+            .collect();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::treasury::Cut;
+use caudal_http::bodies::body;
 use caudal_http::caller::Caller;
 use caudal_http::errors::ApiError;
 use caudal_http::query::Query;
@@ -16,34 +17,23 @@ use crate::v1::treasury::cut_of;
 use caudal_http::bodies::texts::{Instant, Pesos};
 use caudal_http::params::{AsOf, params};
 
-/// What belonged to all clients.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Totales {
-    /// What could be spent.
-    pub saldo: Importe,
-    /// The same as text.
-    pub available_balance: Pesos,
-    /// What was set apart.
-    pub held_balance: Pesos,
-    /// The sum of both.
-    pub total_balance: Pesos,
-}
-
-impl From<&Cut> for Totales {
-    fn from(cut: &Cut) -> Self {
-        Self {
-            saldo: Importe::of(cut.available),
-            available_balance: cut.available.into(),
-            held_balance: cut.held.into(),
-            total_balance: cut.owed().into(),
-        }
+body! {
+    /// What belonged to all clients.
+    pub(crate) struct Totales from cut: &Cut {
+        /// What could be spent.
+        saldo: Importe = Importe::of(cut.available);
+        /// The same as text.
+        available_balance: Pesos = cut.available.into();
+        /// What was set apart.
+        held_balance: Pesos = cut.held.into();
+        /// The sum of both.
+        total_balance: Pesos = cut.owed().into();
     }
 }
 
 /// The instant of all pages of a list; nothing where none was asked for, and each row is of the moment
 /// in which it was read.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Corte {
     /// The instant.
@@ -74,7 +64,7 @@ impl Corte {
         let cut = cut_of(caller, at, page).await?;
         Ok(Self {
             as_of: at.map(Into::into),
-            definitivo: at.map(|at| caller.engine().queries().is_settled(caller.realm(), at)),
+            definitivo: at.map(|at| caller.queries().is_settled(caller.realm(), at)),
             secuencia: cut.map(|cut| cut.sequence),
             totales: cut.as_ref().map(Totales::from),
         })

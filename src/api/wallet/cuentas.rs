@@ -10,6 +10,7 @@ use actix_web::{HttpRequest, HttpResponse, get, patch, post, put, web};
 use caudal_actors::accounts::AccountView;
 use caudal_actors::engine::lists::{AccountFilter, AccountScope, AccountSort};
 use caudal_actors::realms::Target;
+use caudal_http::bodies::body;
 use caudal_http::bodies::words::among;
 use caudal_http::body::Body;
 use caudal_http::caller::Caller;
@@ -27,30 +28,19 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::particulars::Particulars;
-use serde::Serialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
-/// A wallet account that was made (CreateWalletAccountResponse).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[schema(as = CreateWalletAccountResponse)]
-pub(crate) struct CuentaCreada {
-    /// Its number.
-    pub id: u64,
-    /// The tenant's own code.
-    pub codigo: Option<String>,
-    /// Whether it is enabled.
-    pub habilitado: bool,
-}
-
-impl From<&AccountView> for CuentaCreada {
-    fn from(view: &AccountView) -> Self {
-        Self {
-            id: view.account.number.0,
-            codigo: view.account.code.clone(),
-            habilitado: view.account.enabled,
-        }
+body! {
+    /// A wallet account that was made (CreateWalletAccountResponse).
+    pub(crate) struct CuentaCreada as CreateWalletAccountResponse from view: &AccountView {
+        /// Its number.
+        id: u64 = view.account.number.0;
+        /// The tenant's own code.
+        codigo: Option<String> = view.account.code.clone();
+        /// Whether it is enabled.
+        habilitado: bool = view.account.enabled;
     }
 }
 
@@ -135,7 +125,6 @@ async fn changed(
 ) -> HandlerResult {
     let (target, if_match) = (Target::Account(number), respond::if_match(request));
     let answered = caller
-        .engine()
         .ledger()
         .change(caller.realm(), target, order, if_match, plain(caller))
         .await;
@@ -186,11 +175,7 @@ pub(crate) async fn enable(
 #[get("/wallet/v1/Cuenta/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let target = Target::Account(CuentaInPath::read(&path)?);
-    let view = caller
-        .engine()
-        .queries()
-        .view(caller.realm(), target)
-        .await?;
+    let view = caller.queries().view(caller.realm(), target).await?;
     let etag = respond::etag(view.account.profile_seq);
     let mut answer = json(StatusCode::OK, &CuentaBody::of(&caller, &view.account));
     if let Ok(value) = etag.try_into() {
@@ -271,7 +256,6 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> HandlerResult {
     let page = query.wallet_page();
     query.done()?;
     let listing = caller
-        .engine()
         .queries()
         .accounts(caller.realm(), filter, sort, page)
         .await?;
@@ -306,7 +290,6 @@ pub(crate) async fn by_cuit(caller: Caller, mut query: Query) -> HandlerResult {
     let page = WholeParams::take(&mut query);
     let CuitParams { cuit } = CuitParams::read(query)?;
     let found = caller
-        .engine()
         .queries()
         .accounts_of_cuit(caller.realm(), cuit)
         .await?;

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
 use caudal_actors::accounts::AccountView;
 use caudal_actors::realms::Target;
+use caudal_http::bodies::body;
 use caudal_http::body::Body;
 use caudal_http::body::read::{line, text as read_text};
 use caudal_http::caller::Caller;
@@ -17,8 +18,6 @@ use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::cuenta_body::{cvu_id, cvu_name};
 use super::{campos, number};
@@ -26,32 +25,21 @@ use super::{campos, number};
 /// The longest name of a CVU, in characters.
 const NAME_MAX: usize = 100;
 
-/// The CVU of a wallet account.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = WalletCvuResponse)]
-pub(crate) struct CvuBody {
-    /// The id of its record.
-    pub id: u64,
-    /// 22 digits.
-    pub cvu: String,
-    /// Its alias; empty while it has none.
-    pub alias: String,
-    /// The account.
-    pub id_cuenta: u64,
-    /// What the tenant calls it.
-    pub nombre_cvu: String,
-}
-
-fn body(realm: RealmId, view: &AccountView) -> CvuBody {
-    let account = &view.account;
-    let (cvu, alias) = (account.cvu.as_ref(), account.alias.as_ref());
-    CvuBody {
-        id: cvu_id(realm, account),
-        cvu: cvu.map(ToString::to_string).unwrap_or_default(),
-        alias: alias.map(ToString::to_string).unwrap_or_default(),
-        id_cuenta: account.number.0,
-        nombre_cvu: cvu_name(account),
+body! {
+    /// The CVU of a wallet account.
+    pub(crate) struct CvuBody as WalletCvuResponse by body(realm: RealmId, view: &AccountView) {
+        => let account = &view.account;
+        => let (cvu, alias) = (account.cvu.as_ref(), account.alias.as_ref());
+        /// The id of its record.
+        id: u64 = cvu_id(realm, account);
+        /// 22 digits.
+        cvu: String = cvu.map(ToString::to_string).unwrap_or_default();
+        /// Its alias; empty while it has none.
+        alias: String = alias.map(ToString::to_string).unwrap_or_default();
+        /// The account.
+        id_cuenta: u64 = account.number.0;
+        /// What the tenant calls it.
+        nombre_cvu: String = cvu_name(account);
     }
 }
 
@@ -109,7 +97,6 @@ pub(crate) async fn create(
     let (number, name) = (AccountNo(sent.id_cuenta), sent.nombre_cvu.or(sent.nombre));
     let automatic_alias = sent.alias_automatico.unwrap_or(true);
     let answered = caller
-        .engine()
         .ledger()
         .get_cvu(realm, number, name, automatic_alias, requester)
         .await;
@@ -170,7 +157,6 @@ pub(crate) async fn assign_alias(
     let realm = caller.realm();
     let order = ProfileOrder::SetAlias(sent.alias);
     let answered = caller
-        .engine()
         .ledger()
         .change(
             realm,
@@ -203,7 +189,6 @@ pub(crate) async fn close(
 ) -> HandlerResult {
     let named = account(&caller, RecordInPath::read(&path)?)?;
     let answered = caller
-        .engine()
         .ledger()
         .change(
             caller.realm(),

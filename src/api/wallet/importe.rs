@@ -46,7 +46,7 @@ impl ToSchema for Importe {
 }
 
 /// A decimal that is written as a JSON number with all its own decimals, straight from its text.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Exacto(Importe);
 

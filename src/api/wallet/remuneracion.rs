@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, get, post, web};
 use caudal_actors::accounts::EnrolmentView;
 use caudal_actors::engine::remuneration::RemunerationView;
 use caudal_actors::realms::Target;
+use caudal_http::bodies::body;
 use caudal_http::bodies::texts::{Day, Instant};
 use caudal_http::bodies::words::EstadoWord;
 use caudal_http::body::{Body, read as read_body};
@@ -20,8 +21,6 @@ use caudal_http::words::Mistake;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::remuneration::{BrokerageAccount, Enrol, EnrolmentState, NAME_MAX};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::campos;
 use super::importe::{Exacto, Importe};
@@ -38,97 +37,63 @@ const fn estado(state: Option<EnrolmentState>) -> &'static str {
     }
 }
 
-/// An enrolment in remuneration.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RemuneracionAlta {
-    /// The reference by which the bank knows it.
-    pub id: String,
-    /// The CVU.
-    pub cvu: String,
-    /// The account.
-    pub id_cuenta: u64,
-    /// The holder's securities account at the broker.
-    pub cuenta_comitente: String,
-    /// The fund, as asked for or as the bank has chosen it.
-    pub fondo: Option<String>,
-    /// `PENDIENTE` until the fund has said, then `ACTIVA` or `RECHAZADA`; `SUSPENDIDA` for a time;
-    /// `BAJA` when it is over.
-    #[schema(value_type = EstadoWord)]
-    pub estado: &'static str,
-    /// When it was asked for; null only when nothing is enrolled.
-    pub fecha_alta: Option<Instant>,
-}
-
-impl From<&EnrolmentView> for RemuneracionAlta {
-    fn from(view: &EnrolmentView) -> Self {
-        let known = view.enrolment.as_ref();
-        let code = known.map(|it| it.brokerage_account.as_str().to_owned());
-        Self {
-            id: view.reference.clone(),
-            cvu: view.cvu.map(|cvu| cvu.to_string()).unwrap_or_default(),
-            id_cuenta: view.account.0,
-            cuenta_comitente: code.unwrap_or_default(),
-            fondo: known.and_then(|it| it.fund.clone()),
-            estado: estado(known.map(|it| it.state)),
-            fecha_alta: known.map(|it| it.requested_at.into()),
-        }
+body! {
+    /// An enrolment in remuneration.
+    pub(crate) struct RemuneracionAlta from view: &EnrolmentView {
+        => let known = view.enrolment.as_ref();
+        => let code = known.map(|it| it.brokerage_account.as_str().to_owned());
+        /// The reference by which the bank knows it.
+        id: String = view.reference.clone();
+        /// The CVU.
+        cvu: String = view.cvu.map(|cvu| cvu.to_string()).unwrap_or_default();
+        /// The account.
+        id_cuenta: u64 = view.account.0;
+        /// The holder's securities account at the broker.
+        cuenta_comitente: String = code.unwrap_or_default();
+        /// The fund, as asked for or as the bank has chosen it.
+        fondo: Option<String> = known.and_then(|it| it.fund.clone());
+        /// `PENDIENTE` until the fund has said, then `ACTIVA` or `RECHAZADA`; `SUSPENDIDA` for a time;
+        /// `BAJA` when it is over.
+        estado: &'static str as EstadoWord = estado(known.map(|it| it.state));
+        /// When it was asked for; null only when nothing is enrolled.
+        fecha_alta: Option<Instant> = known.map(|it| it.requested_at.into());
     }
 }
 
-/// What the balance of an account has become in its fund. What only the fund knows is null while
-/// the enrolment has nothing there, and while the fund cannot be asked.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RemuneracionEstado {
-    /// The CVU.
-    pub cvu: String,
-    /// The account.
-    pub id_cuenta: u64,
-    /// `NO_ENROLADA` when it never was, else the state of the last enrolment.
-    #[schema(value_type = EstadoWord)]
-    pub estado: &'static str,
-    /// The holder's securities account at the broker.
-    pub cuenta_comitente: Option<String>,
-    /// The fund.
-    pub fondo: Option<String>,
-    /// When the enrolment was asked for.
-    pub fecha_alta: Option<Instant>,
-    /// Units of the fund, with 4 decimals.
-    pub cuotapartes: Option<Exacto>,
-    /// The last price that was published, in pesos for 1000 units, with 6 decimals.
-    pub valor_cuotaparte: Option<Exacto>,
-    /// The business day of that price, `YYYY-MM-DD`.
-    pub fecha_valor: Option<Day>,
-    /// In pesos: units × price ÷ 1000, to the centavo. Apart from the balance, and never part of it.
-    pub saldo_valuado: Option<Importe>,
-    /// The price against that of the business day before, in percent with 6 decimals; a weekend's
-    /// yield is in that of the next business day.
-    pub rendimiento_diario: Option<Exacto>,
-    /// The nominal yearly rate in percent with 2 decimals: the gain since the price of 30 days
-    /// before (or since the last one, where the fund gives no other) × 365 ÷ the days between.
-    pub tna: Option<Exacto>,
-}
-
-impl From<&RemunerationView> for RemuneracionEstado {
-    fn from(found: &RemunerationView) -> Self {
-        let (view, position) = (&found.view, found.position.as_ref());
-        let known = view.enrolment.as_ref();
-        let code = known.map(|it| it.brokerage_account.as_str().to_owned());
-        Self {
-            cvu: view.cvu.map(|cvu| cvu.to_string()).unwrap_or_default(),
-            id_cuenta: view.account.0,
-            estado: estado(known.map(|it| it.state)),
-            cuenta_comitente: code,
-            fondo: known.and_then(|it| it.fund.clone()),
-            fecha_alta: known.map(|it| it.requested_at.into()),
-            cuotapartes: position.map(|it| Exacto::of(it.units)),
-            valor_cuotaparte: position.map(|it| Exacto::of(it.price.price)),
-            fecha_valor: position.map(|it| it.price.day.into()),
-            saldo_valuado: position.and_then(|it| it.value()).map(Importe::of),
-            rendimiento_diario: position.and_then(|it| it.daily_yield()).map(Exacto::of),
-            tna: position.and_then(|it| it.yearly_rate()).map(Exacto::of),
-        }
+body! {
+    /// What the balance of an account has become in its fund. What only the fund knows is null while
+    /// the enrolment has nothing there, and while the fund cannot be asked.
+    pub(crate) struct RemuneracionEstado from found: &RemunerationView {
+        => let (view, position) = (&found.view, found.position.as_ref());
+        => let known = view.enrolment.as_ref();
+        => let code = known.map(|it| it.brokerage_account.as_str().to_owned());
+        /// The CVU.
+        cvu: String = view.cvu.map(|cvu| cvu.to_string()).unwrap_or_default();
+        /// The account.
+        id_cuenta: u64 = view.account.0;
+        /// `NO_ENROLADA` when it never was, else the state of the last enrolment.
+        estado: &'static str as EstadoWord = estado(known.map(|it| it.state));
+        /// The holder's securities account at the broker.
+        cuenta_comitente: Option<String> = code;
+        /// The fund.
+        fondo: Option<String> = known.and_then(|it| it.fund.clone());
+        /// When the enrolment was asked for.
+        fecha_alta: Option<Instant> = known.map(|it| it.requested_at.into());
+        /// Units of the fund, with 4 decimals.
+        cuotapartes: Option<Exacto> = position.map(|it| Exacto::of(it.units));
+        /// The last price that was published, in pesos for 1000 units, with 6 decimals.
+        valor_cuotaparte: Option<Exacto> = position.map(|it| Exacto::of(it.price.price));
+        /// The business day of that price, `YYYY-MM-DD`.
+        fecha_valor: Option<Day> = position.map(|it| it.price.day.into());
+        /// In pesos: units × price ÷ 1000, to the centavo. Apart from the balance, and never part of it.
+        saldo_valuado: Option<Importe> = position.and_then(|it| it.value()).map(Importe::of);
+        /// The price against that of the business day before, in percent with 6 decimals; a weekend's
+        /// yield is in that of the next business day.
+        rendimiento_diario: Option<Exacto>
+            = position.and_then(|it| it.daily_yield()).map(Exacto::of);
+        /// The nominal yearly rate in percent with 2 decimals: the gain since the price of 30 days
+        /// before (or since the last one, where the fund gives no other) × 365 ÷ the days between.
+        tna: Option<Exacto> = position.and_then(|it| it.yearly_rate()).map(Exacto::of);
     }
 }
 
@@ -208,7 +173,7 @@ async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, Ap
     match (sent.cvu, sent.id_cuenta) {
         (Some(cvu), Some(number)) => {
             let named = Target::Cvu(cvu);
-            let owner = caller.engine().queries().view(caller.realm(), named).await;
+            let owner = caller.queries().view(caller.realm(), named).await;
             // The order itself refuses an account that does not exist.
             if owner.is_ok_and(|view| view.account.number.0 != number) {
                 let other = "cvu";

@@ -6,6 +6,7 @@ use caudal_actors::accounts::BalanceView;
 use caudal_actors::engine::lists::{AccountFilter, ListPage, Listing};
 use caudal_actors::engine::treasury::{Position, PositionFilter};
 use caudal_actors::realms::Target;
+use caudal_http::bodies::body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::{ApiError, HandlerResult};
@@ -27,39 +28,26 @@ use super::{Pagina, campos};
 use caudal_http::bodies::texts::{Day, Pesos};
 use caudal_http::params::{AsOf, params};
 
-/// The balance of an account (wallet balance item).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Saldo {
-    /// What is available.
-    pub saldo: Importe,
-    /// The same as text.
-    pub available_balance: Pesos,
-    /// What is held.
-    pub held_balance: Pesos,
-    /// The sum of both.
-    pub total_balance: Pesos,
-    /// The CVU.
-    pub cvu: String,
-    /// The account.
-    pub id_cuenta: u64,
-}
-
-impl From<&BalanceView> for Saldo {
-    fn from(view: &BalanceView) -> Self {
-        Self {
-            saldo: Importe::of(view.balance.available),
-            available_balance: view.balance.available.into(),
-            held_balance: view.balance.held.into(),
-            total_balance: view.balance.total().into(),
-            cvu: view.cvu.to_string(),
-            id_cuenta: view.account.0,
-        }
+body! {
+    /// The balance of an account (wallet balance item).
+    pub(crate) struct Saldo from view: &BalanceView {
+        /// What is available.
+        saldo: Importe = Importe::of(view.balance.available);
+        /// The same as text.
+        available_balance: Pesos = view.balance.available.into();
+        /// What is held.
+        held_balance: Pesos = view.balance.held.into();
+        /// The sum of both.
+        total_balance: Pesos = view.balance.total().into();
+        /// The CVU.
+        cvu: String = view.cvu.to_string();
+        /// The account.
+        id_cuenta: u64 = view.account.0;
     }
 }
 
 /// The closing balance of a day.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub(crate) struct SaldoHistorico {
     /// The balance.
     #[serde(flatten)]
@@ -69,7 +57,7 @@ pub(crate) struct SaldoHistorico {
 }
 
 /// A page of balances.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub(crate) struct Saldos {
     /// The page.
     #[serde(flatten)]
@@ -251,11 +239,7 @@ pub(crate) async fn current_by_cvu(caller: Caller, path: web::Path<String>) -> H
 }
 
 async fn now(caller: &Caller, target: Target) -> HandlerResult {
-    let view = caller
-        .engine()
-        .queries()
-        .balance(caller.realm(), target)
-        .await?;
+    let view = caller.queries().balance(caller.realm(), target).await?;
     Ok(json(StatusCode::OK, &Saldo::from(&view)))
 }
 

@@ -93,11 +93,7 @@ pub(crate) async fn balances(caller: Caller, mut query: Query) -> HandlerResult 
 }
 
 async fn balance(caller: &Caller, target: Target) -> HandlerResult {
-    let position = caller
-        .engine()
-        .queries()
-        .position(caller.realm(), target)
-        .await?;
+    let position = caller.queries().position(caller.realm(), target).await?;
     Ok(json(StatusCode::OK, &SaldoCliente::from(&position)))
 }
 

@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
+use caudal_http::bodies::body;
 use caudal_http::bodies::nombres;
 use caudal_http::bodies::words::{SenseWord, SentidoWord, SignoWord};
 use caudal_http::body::{Body, Fields, read as read_body};
@@ -42,47 +43,28 @@ impl From<&VoucherType> for TipoCreado {
     }
 }
 
-/// A voucher type (the element of `TiposComprobantes`).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = TipoComprobante)]
-pub(crate) struct Tipo {
-    /// Its number; null where it has none.
-    pub id: Option<u64>,
-    /// Its name.
-    pub nombre: String,
-    /// Its code.
-    pub codigo: String,
-    /// A line for people.
-    pub descripcion: Option<String>,
-    /// 1 where it adds to what is available, -1 where it takes.
-    #[schema(value_type = SignoWord)]
-    pub signo: i8,
-    /// The same as text.
-    #[schema(value_type = SentidoWord)]
-    pub sentido: &'static str,
-    /// The tenant's own category.
-    pub tipo_movimiento: Option<String>,
-    /// Whether vouchers of it can be posted.
-    pub habilitado: bool,
-    /// Whether it is built in: nobody but the service posts vouchers of it.
-    pub reservado: bool,
-}
-
-impl From<&VoucherType> for Tipo {
-    fn from(found: &VoucherType) -> Self {
-        let direction = found.direction();
-        Self {
-            id: found.legacy_id,
-            nombre: nombres::of_type(&found.code, &found.name),
-            codigo: found.code.to_string(),
-            descripcion: found.description.clone(),
-            signo: signo(direction),
-            sentido: sign_of(direction),
-            tipo_movimiento: found.category.clone(),
-            habilitado: found.active,
-            reservado: found.is_system(),
-        }
+body! {
+    /// A voucher type (the element of `TiposComprobantes`).
+    pub(crate) struct Tipo as TipoComprobante from found: &VoucherType {
+        => let direction = found.direction();
+        /// Its number; null where it has none.
+        id: Option<u64> = found.legacy_id;
+        /// Its name.
+        nombre: String = nombres::of_type(&found.code, &found.name);
+        /// Its code.
+        codigo: String = found.code.to_string();
+        /// A line for people.
+        descripcion: Option<String> = found.description.clone();
+        /// 1 where it adds to what is available, -1 where it takes.
+        signo: i8 as SignoWord = signo(direction);
+        /// The same as text.
+        sentido: &'static str as SentidoWord = sign_of(direction);
+        /// The tenant's own category.
+        tipo_movimiento: Option<String> = found.category.clone();
+        /// Whether vouchers of it can be posted.
+        habilitado: bool = found.active;
+        /// Whether it is built in: nobody but the service posts vouchers of it.
+        reservado: bool = found.is_system();
     }
 }
 
@@ -98,11 +80,7 @@ impl From<&VoucherType> for Tipo {
 #[get("/wallet/v1/TiposComprobantes")]
 pub(crate) async fn list(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
     let page = WholeParams::alone(query)?;
-    let types = caller
-        .engine()
-        .queries()
-        .voucher_types(caller.realm())
-        .await?;
+    let types = caller.queries().voucher_types(caller.realm()).await?;
     let listing = page.page(types.all(), type_number)?;
     Ok(respond::array(&listing, |found| Tipo::from(found)))
 }
@@ -168,7 +146,6 @@ pub(crate) async fn create(
     let order = order(CreateTipoComprobante::read(body)?)?;
     answer.give(
         caller
-            .engine()
             .ledger()
             .create_type(caller.realm(), order, requester)
             .await,

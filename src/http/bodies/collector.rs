@@ -8,6 +8,7 @@ use caudal_ledger::ids::RealmId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::body;
 use super::counterparty::CounterpartyBody;
 use super::texts::{Day, Instant, Pesos};
 use super::treasury::CollectorBody;
@@ -17,7 +18,7 @@ use super::words::{CollectorClassWord, MatchWord, WayWord};
 pub const MATCHED: &str = "matched";
 
 /// The record of a client's movement.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct MovementMatch {
     /// `transfer`, `voucher` (of money that arrived or came back), `suspense` (money that no account could take) or
     /// `return` (of money in suspense).
@@ -40,110 +41,74 @@ impl From<ClientRecord> for MovementMatch {
     }
 }
 
-/// A movement of the collector account.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CollectorMovementBody {
-    /// The bank's own id.
-    pub bank_id: String,
-    /// When the bank posted it.
-    pub at: Instant,
-    /// `in` or `out`.
-    #[schema(value_type = WayWord)]
-    pub direction: &'static str,
-    /// ARS with two decimals.
-    pub amount: Pesos,
-    /// The bank's text.
-    pub text: String,
-    /// The other side, as far as the bank says.
-    pub counterparty: CounterpartyBody,
-    /// `matched` for a client's movement; else what it is: `bank_fee`, `bank_tax`, `interest`, `funding` (the PSP's own
-    /// money in), `sweep` (its own money out) or `unclassified`.
-    #[schema(value_type = CollectorClassWord)]
-    pub class: &'static str,
-    /// The ledger's record of a client's movement; null while the ledger has not booked it, and for the account's own.
-    #[serde(rename = "match")]
-    pub matched: Option<MovementMatch>,
-    /// Whether the bank lists it. A movement that the bank has withdrawn is shown as it was recorded, and is in no sum.
-    pub listed: bool,
-    /// Whether the bank now lists it with another direction, amount or day than when it was recorded.
-    pub changed: bool,
-    /// The id under which operators decide what it is; null for a client's movement, and while it could not be recorded.
-    pub case_id: Option<String>,
-}
-
-impl CollectorMovementBody {
-    /// A movement of a realm's collector account.
-    pub fn of(realm: RealmId, item: &CollectorItem) -> Self {
-        let movement = &item.movement;
-        let (class, matched, case_id) = match &item.side {
+body! {
+    /// A movement of the collector account.
+    pub struct CollectorMovementBody of(realm: RealmId, item: &CollectorItem) {
+        => let movement = &item.movement;
+        => let (class, matched, case_id) = match &item.side {
             CollectorSide::Client(record) => (MATCHED, record.map(Into::into), None),
             CollectorSide::Own(record) => {
                 let id = record.is_recorded().then(|| record.id(realm).to_string());
                 (record.class.as_str(), None, id)
             }
         };
-        Self {
-            bank_id: movement.bank_id.clone(),
-            at: movement.at.into(),
-            direction: if movement.incoming { "in" } else { "out" },
-            amount: movement.amount.into(),
-            text: movement.text.clone(),
-            counterparty: CounterpartyBody {
-                coelsa_id: movement.coelsa_id.clone(),
-                ..movement.counterparty.clone().into()
-            },
-            class,
-            matched,
-            listed: item.listed,
-            changed: item.has_changed(),
-            case_id,
-        }
+        /// The bank's own id.
+        bank_id: String = movement.bank_id.clone();
+        /// When the bank posted it.
+        at: Instant = movement.at.into();
+        /// `in` or `out`.
+        direction: &'static str as WayWord = if movement.incoming { "in" } else { "out" };
+        /// ARS with two decimals.
+        amount: Pesos = movement.amount.into();
+        /// The bank's text.
+        text: String = movement.text.clone();
+        /// The other side, as far as the bank says.
+        counterparty: CounterpartyBody = CounterpartyBody {
+            coelsa_id: movement.coelsa_id.clone(),
+            ..movement.counterparty.clone().into()
+        };
+        /// `matched` for a client's movement; else what it is: `bank_fee`, `bank_tax`, `interest`, `funding` (the PSP's own
+        /// money in), `sweep` (its own money out) or `unclassified`.
+        class: &'static str as CollectorClassWord = class;
+        /// The ledger's record of a client's movement; null while the ledger has not booked it, and for the account's own.
+        #[serde(rename = "match")]
+        matched: Option<MovementMatch> = matched;
+        /// Whether the bank lists it. A movement that the bank has withdrawn is shown as it was recorded, and is in no sum.
+        listed: bool = item.listed;
+        /// Whether the bank now lists it with another direction, amount or day than when it was recorded.
+        changed: bool = item.has_changed();
+        /// The id under which operators decide what it is; null for a client's movement, and while it could not be recorded.
+        case_id: Option<String> = case_id;
     }
 }
 
-/// A business day of the collector account: `opening` + `in` − `out` = `closing`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct CollectorDayBody {
-    /// The business day.
-    pub date: Day,
-    /// The account.
-    pub collector: CollectorBody,
-    /// The bank's balance before the first movement of the day; null when the bank reports none.
-    pub opening: Option<Pesos>,
-    /// The sum of what came in.
-    #[serde(rename = "in")]
-    pub incoming: Option<Pesos>,
-    /// The sum of what left.
-    #[serde(rename = "out")]
-    pub outgoing: Option<Pesos>,
-    /// The bank's balance after the last movement of the day.
-    pub closing: Option<Pesos>,
-    /// What the balance changed by and no movement explains: 0.00 on a day that adds up.
-    pub unexplained: Option<Pesos>,
-    /// Every movement, in the bank's order; then those that the bank has withdrawn.
-    pub items: Vec<CollectorMovementBody>,
-}
-
-impl CollectorDayBody {
-    /// The day of a realm's collector account.
-    pub fn of(realm: RealmId, collector: Collector, report: &CollectorReport) -> Self {
-        let sums = report.sums.as_ref();
-        let items = report.items.iter();
-        Self {
-            date: report.day.into(),
-            collector: CollectorBody {
-                cbu: collector.cbu,
-                bank: collector.bank,
-            },
-            opening: sums.map(|sums| sums.opening.into()),
-            incoming: sums.map(|sums| sums.incoming.into()),
-            outgoing: sums.map(|sums| sums.outgoing.into()),
-            closing: sums.map(|sums| sums.closing.into()),
-            unexplained: sums.map(|sums| sums.unexplained().into()),
-            items: items
-                .map(|item| CollectorMovementBody::of(realm, item))
-                .collect(),
-        }
+body! {
+    /// A business day of the collector account: `opening` + `in` − `out` = `closing`.
+    pub struct CollectorDayBody of(realm: RealmId, collector: Collector, report: &CollectorReport) {
+        => let sums = report.sums.as_ref();
+        => let items = report.items.iter();
+        /// The business day.
+        date: Day = report.day.into();
+        /// The account.
+        collector: CollectorBody = CollectorBody {
+            cbu: collector.cbu,
+            bank: collector.bank,
+        };
+        /// The bank's balance before the first movement of the day; null when the bank reports none.
+        opening: Option<Pesos> = sums.map(|sums| sums.opening.into());
+        /// The sum of what came in.
+        #[serde(rename = "in")]
+        incoming: Option<Pesos> = sums.map(|sums| sums.incoming.into());
+        /// The sum of what left.
+        #[serde(rename = "out")]
+        outgoing: Option<Pesos> = sums.map(|sums| sums.outgoing.into());
+        /// The bank's balance after the last movement of the day.
+        closing: Option<Pesos> = sums.map(|sums| sums.closing.into());
+        /// What the balance changed by and no movement explains: 0.00 on a day that adds up.
+        unexplained: Option<Pesos> = sums.map(|sums| sums.unexplained().into());
+        /// Every movement, in the bank's order; then those that the bank has withdrawn.
+        items: Vec<CollectorMovementBody> = items
+            .map(|item| CollectorMovementBody::of(realm, item))
+            .collect();
     }
 }

@@ -16,6 +16,7 @@ use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::body;
 use super::counterparty::CounterpartyBody;
 use super::days::ClosedDayBody;
 use super::holds::{HoldBody, hold};
@@ -25,25 +26,25 @@ use super::voucher_types::{VoucherTypeBody, voucher_type};
 use super::vouchers::{VoucherBody, voucher};
 use super::words::{EventTypeWord, OutcomeWord};
 use accounts::AccountEvent;
-use coverage::{CoverageBody, coverage};
+use coverage::CoverageBody;
 
-/// An event: the body of a webhook, an item of the feed, the data of a message of the stream.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[schema(as = Event)]
-pub struct EventBody {
-    /// Its id, also the `webhook-id`; later events of the realm have greater ones.
-    pub id: String,
-    /// Counts the events of the realm from 1, without gaps.
-    pub sequence: u64,
-    /// What happened, for instance `voucher.created`.
-    #[serde(rename = "type")]
-    #[schema(value_type = EventTypeWord)]
-    pub kind: &'static str,
-    /// When.
-    pub timestamp: Instant,
-    /// What it is about, as it was right after it: an account, voucher, hold, transfer, voucher
-    /// type, money that no account could take, the collector account, or a closed day.
-    pub data: EventData,
+body! {
+    /// An event: the body of a webhook, an item of the feed, the data of a message of the stream.
+    pub struct EventBody as Event by event(tenant: &str, event: &Event) {
+        => let EventId { realm, number, .. } = event.id;
+        /// Its id, also the `webhook-id`; later events of the realm have greater ones.
+        id: String = event.id.to_string();
+        /// Counts the events of the realm from 1, without gaps.
+        sequence: u64 = number;
+        /// What happened, for instance `voucher.created`.
+        #[serde(rename = "type")]
+        kind: &'static str as EventTypeWord = event.kind.as_str();
+        /// When.
+        timestamp: Instant = event.at.into();
+        /// What it is about, as it was right after it: an account, voucher, hold, transfer, voucher
+        /// type, money that no account could take, the collector account, or a closed day.
+        data: EventData = data(tenant, realm, event);
+    }
 }
 
 /// What an event is about.
@@ -70,31 +71,29 @@ pub enum EventData {
     Day(Box<ClosedDayBody>),
 }
 
-/// Money that no account could take, with what became of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = ResolvedSuspense)]
-pub struct ResolvedBody {
-    /// Its id.
-    pub id: String,
-    /// `credited` or `returned`.
-    #[schema(value_type = OutcomeWord)]
-    pub outcome: &'static str,
-    /// The CVU that it was credited to.
-    pub credited_cvu: Option<String>,
-    /// The voucher that credited it.
-    pub voucher_id: Option<String>,
-    /// The reference at the bank of the transfer that returned it.
-    pub return_origin_id: Option<String>,
-    /// The bank's own id of that transfer.
-    pub return_bank_transfer_id: Option<String>,
-    /// Its id on the rail.
-    pub return_coelsa_id: Option<String>,
-    /// Who decided it, and why.
-    pub decision: Option<DecisionBody>,
-    /// What arrived.
-    #[serde(flatten)]
-    pub arrived: SuspenseBody,
+body! {
+    /// Money that no account could take, with what became of it.
+    pub struct ResolvedBody as ResolvedSuspense {
+        /// Its id.
+        id: String;
+        /// `credited` or `returned`.
+        outcome: &'static str as OutcomeWord;
+        /// The CVU that it was credited to.
+        credited_cvu: Option<String>;
+        /// The voucher that credited it.
+        voucher_id: Option<String>;
+        /// The reference at the bank of the transfer that returned it.
+        return_origin_id: Option<String>;
+        /// The bank's own id of that transfer.
+        return_bank_transfer_id: Option<String>;
+        /// Its id on the rail.
+        return_coelsa_id: Option<String>;
+        /// Who decided it, and why.
+        decision: Option<DecisionBody>;
+        /// What arrived.
+        #[serde(flatten)]
+        arrived: SuspenseBody;
+    }
 }
 
 /// Renders money that no account could take, with its resolution.
@@ -131,25 +130,25 @@ pub fn resolved(realm: RealmId, parked: &Parked) -> ResolvedBody {
     }
 }
 
-/// Money that arrived and that no account could take; it waits for a person.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = SuspendedCashIn)]
-pub struct SuspenseBody {
-    /// The id on the rail.
-    pub coelsa_id: String,
-    /// The bank's own id.
-    pub bank_transfer_id: String,
-    /// The CVU that it was for.
-    pub cvu: String,
-    /// ARS with two decimals.
-    pub amount: Pesos,
-    /// Who sent it.
-    pub counterparty: CounterpartyBody,
-    /// Why no account took it.
-    pub reason: String,
-    /// When the bank wrote of it.
-    pub bank_at: Instant,
+body! {
+    /// Money that arrived and that no account could take; it waits for a person.
+    pub struct SuspenseBody as SuspendedCashIn by suspense(suspense: &Suspense) {
+        => let Suspense { cash_in, reason } = suspense;
+        /// The id on the rail.
+        coelsa_id: String = cash_in.coelsa_id.clone();
+        /// The bank's own id.
+        bank_transfer_id: String = cash_in.bank_id.clone();
+        /// The CVU that it was for.
+        cvu: String = cash_in.cvu.to_string();
+        /// ARS with two decimals.
+        amount: Pesos = cash_in.amount.into();
+        /// Who sent it.
+        counterparty: CounterpartyBody = cash_in.counterparty().into();
+        /// Why no account took it.
+        reason: String = reason.clone();
+        /// When the bank wrote of it.
+        bank_at: Instant = cash_in.at.into();
+    }
 }
 
 /// The type of a test, which is no event of the log.
@@ -243,18 +242,6 @@ const fn shape(kind: EventKind) -> &'static str {
     }
 }
 
-/// Renders an event for a tenant.
-pub fn event(tenant: &str, event: &Event) -> EventBody {
-    let EventId { realm, number, .. } = event.id;
-    EventBody {
-        id: event.id.to_string(),
-        sequence: number,
-        kind: event.kind.as_str(),
-        timestamp: event.at.into(),
-        data: data(tenant, realm, event),
-    }
-}
-
 /// The id of the voucher, hold or transfer that an event is about, for the log.
 pub fn about(event: &Event) -> Option<String> {
     let (realm, account) = (event.id.realm, event.account);
@@ -296,20 +283,7 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
         }
         Subject::Suspense(found) => EventData::Suspense(suspense(found)),
         Subject::Resolved(found) => EventData::Resolved(Box::new(resolved(realm, found))),
-        Subject::Coverage(found) => EventData::Coverage(coverage(found)),
+        Subject::Coverage(found) => EventData::Coverage(found.into()),
         Subject::Day(found) => EventData::Day(Box::new(ClosedDayBody::closed(found, event.at))),
-    }
-}
-
-fn suspense(suspense: &Suspense) -> SuspenseBody {
-    let Suspense { cash_in, reason } = suspense;
-    SuspenseBody {
-        coelsa_id: cash_in.coelsa_id.clone(),
-        bank_transfer_id: cash_in.bank_id.clone(),
-        cvu: cash_in.cvu.to_string(),
-        amount: cash_in.amount.into(),
-        counterparty: cash_in.counterparty().into(),
-        reason: reason.clone(),
-        bank_at: cash_in.at.into(),
     }
 }

@@ -81,7 +81,7 @@ macro_rules! address_body {
             as $json:ty $({ $($schema:tt)+ })?;
     )+) => {
         /// A postal address.
-        #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+        #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
         #[expect(missing_docs, reason = "the names say it all")]
         pub struct AddressBody {
             $(
@@ -111,7 +111,7 @@ macro_rules! kyc_body {
             as $after_json:ty $({ $($after_schema:tt)+ })?;
     )+}) => {
         /// KYC and registry data.
-        #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+        #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
         #[expect(
             missing_docs,
             reason = "the fields are documented with the data itself"

@@ -177,7 +177,7 @@ impl ToSchema for SetLimits {
 }
 
 /// Limits of an account that go before its own and end by themselves.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[schema(as = TemporaryLimits)]
 pub struct TemporaryLimitsBody {
     /// The limits; the other kinds are as without them.

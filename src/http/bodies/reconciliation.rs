@@ -13,13 +13,14 @@ use caudal_ledger::transfers::BankWord;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::body;
 use super::counterparty::CounterpartyBody;
 use super::texts::{Day, Instant, Pesos};
 use super::transfers::DecisionBody;
 use super::words::{AgreementWord, BankWordWord, CollectorClassWord, SuspenseWord, WayWord};
 
 /// The voucher that moved the money in the ledger.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciledVoucher {
     /// Its id.
@@ -31,7 +32,7 @@ pub struct ReconciledVoucher {
 }
 
 /// Money that no account could take, and what became of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct SuspenseBody {
     /// Its id.
     pub id: String,
@@ -44,79 +45,76 @@ pub struct SuspenseBody {
     pub state: &'static str,
 }
 
-/// One movement: the bank's side, the ledger's, or both.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ReconciledItem {
-    /// The business day in whose reconciliation it is.
-    pub date: Day,
-    /// The bank's own id.
-    pub bank_transfer_id: Option<String>,
-    /// The id on the rail.
-    pub coelsa_id: Option<String>,
-    /// `in` or `out`.
-    #[schema(value_type = WayWord)]
-    pub direction: &'static str,
-    /// The CVU.
-    pub cvu: String,
-    /// The other side.
-    pub counterparty: CounterpartyBody,
-    /// ARS with two decimals: the bank's, or the ledger's where the bank has none.
-    pub amount: Pesos,
-    /// The bank's word: `completed`, `failed`, `in_progress` or `unknown`; null when it has none.
-    #[schema(value_type = Option<BankWordWord>)]
-    pub status: Option<&'static str>,
-    /// When, by the bank's clock.
-    pub bank_at: Option<Instant>,
-    /// The voucher in the ledger.
-    pub voucher: Option<ReconciledVoucher>,
-    /// The transfer that it belongs to.
-    pub transfer_id: Option<String>,
-    /// Whether it is a transfer that came back.
-    pub reversal: bool,
-    /// Where it waits, or waited, when no account could take it.
-    pub suspense: Option<SuspenseBody>,
-    /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
-    /// not final), `decided` (a person ended it), `suspense` (no account could take it; a person decides) or
-    /// `collector` (it belongs to no client).
-    #[schema(value_type = AgreementWord)]
-    pub result: &'static str,
-    /// Of a movement that belongs to no client: what it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<CollectorClassWord>, nullable = false)]
-    pub class: Option<&'static str>,
-    /// Who ended it and why, when it was a person.
-    pub decision: Option<DecisionBody>,
-    /// Whether the bank's last word is not what the ledger has ended it with.
-    pub contradicted: bool,
+body! {
+    /// One movement: the bank's side, the ledger's, or both.
+    pub struct ReconciledItem {
+        /// The business day in whose reconciliation it is.
+        date: Day;
+        /// The bank's own id.
+        bank_transfer_id: Option<String>;
+        /// The id on the rail.
+        coelsa_id: Option<String>;
+        /// `in` or `out`.
+        direction: &'static str as WayWord;
+        /// The CVU.
+        cvu: String;
+        /// The other side.
+        counterparty: CounterpartyBody;
+        /// ARS with two decimals: the bank's, or the ledger's where the bank has none.
+        amount: Pesos;
+        /// The bank's word: `completed`, `failed`, `in_progress` or `unknown`; null when it has none.
+        status: Option<&'static str> as Option<BankWordWord>;
+        /// When, by the bank's clock.
+        bank_at: Option<Instant>;
+        /// The voucher in the ledger.
+        voucher: Option<ReconciledVoucher>;
+        /// The transfer that it belongs to.
+        transfer_id: Option<String>;
+        /// Whether it is a transfer that came back.
+        reversal: bool;
+        /// Where it waits, or waited, when no account could take it.
+        suspense: Option<SuspenseBody>;
+        /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
+        /// not final), `decided` (a person ended it), `suspense` (no account could take it; a person decides) or
+        /// `collector` (it belongs to no client).
+        result: &'static str as AgreementWord;
+        /// Of a movement that belongs to no client: what it is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<CollectorClassWord>, nullable = false)]
+        class: Option<&'static str>;
+        /// Who ended it and why, when it was a person.
+        decision: Option<DecisionBody>;
+        /// Whether the bank's last word is not what the ledger has ended it with.
+        contradicted: bool;
+    }
 }
 
-/// The counts and sums of all days asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ReconciliationSummary {
-    /// Bank and ledger agree.
-    pub matched: u64,
-    /// The bank has it, the ledger has not.
-    pub missing_in_ledger: u64,
-    /// The ledger has it, the bank has not.
-    pub missing_at_bank: u64,
-    /// Both have it, with different amounts.
-    pub amount_differs: u64,
-    /// One side is not final; in no other count.
-    pub pending: u64,
-    /// A person ended it.
-    pub decided: u64,
-    /// It arrived, no account could take it, and it waits for a person.
-    pub suspense: u64,
-    /// It belongs to no client.
-    pub collector: u64,
-    /// The bank has ended it otherwise than the ledger; these are in their other counts too.
-    pub contradicted: u64,
-    /// What came in at the bank: all its completed movements.
-    pub amount_in: Pesos,
-    /// What left at the bank: all its completed movements.
-    pub amount_out: Pesos,
+body! {
+    /// The counts and sums of all days asked for.
+    pub struct ReconciliationSummary by summary(tally: &ReconciliationTotals) {
+        /// Bank and ledger agree.
+        matched: u64 = tally.of(Agreement::Matched);
+        /// The bank has it, the ledger has not.
+        missing_in_ledger: u64 = tally.of(Agreement::MissingInLedger);
+        /// The ledger has it, the bank has not.
+        missing_at_bank: u64 = tally.of(Agreement::MissingAtBank);
+        /// Both have it, with different amounts.
+        amount_differs: u64 = tally.of(Agreement::AmountDiffers);
+        /// One side is not final; in no other count.
+        pending: u64 = tally.of(Agreement::Pending);
+        /// A person ended it.
+        decided: u64 = tally.of(Agreement::Decided);
+        /// It arrived, no account could take it, and it waits for a person.
+        suspense: u64 = tally.of(Agreement::Suspense);
+        /// It belongs to no client.
+        collector: u64 = tally.of(Agreement::Collector);
+        /// The bank has ended it otherwise than the ledger; these are in their other counts too.
+        contradicted: u64 = tally.contradicted;
+        /// What came in at the bank: all its completed movements.
+        amount_in: Pesos = tally.amount_in.into();
+        /// What left at the bank: all its completed movements.
+        amount_out: Pesos = tally.amount_out.into();
+    }
 }
 
 const fn way(way: MovementWay) -> &'static str {
@@ -221,22 +219,5 @@ pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledI
         class: found.collector.as_ref().map(|record| record.class.as_str()),
         decision: found.decision().map(DecisionBody::from),
         contradicted: found.judged.contradicted,
-    }
-}
-
-/// Renders the counts and sums of some days.
-pub fn summary(tally: &ReconciliationTotals) -> ReconciliationSummary {
-    ReconciliationSummary {
-        matched: tally.of(Agreement::Matched),
-        missing_in_ledger: tally.of(Agreement::MissingInLedger),
-        missing_at_bank: tally.of(Agreement::MissingAtBank),
-        amount_differs: tally.of(Agreement::AmountDiffers),
-        pending: tally.of(Agreement::Pending),
-        decided: tally.of(Agreement::Decided),
-        suspense: tally.of(Agreement::Suspense),
-        collector: tally.of(Agreement::Collector),
-        contradicted: tally.contradicted,
-        amount_in: tally.amount_in.into(),
-        amount_out: tally.amount_out.into(),
     }
 }

@@ -8,51 +8,34 @@ use caudal_ledger::vouchers::Voucher;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::body;
 use super::texts::{Day, Instant, Pesos};
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
 
-/// What an account has at one end of a statement.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[schema(as = StatementBalance)]
-pub struct StatementBalance {
-    /// What can be spent.
-    pub available: Pesos,
-    /// What is set apart.
-    pub held: Pesos,
-    /// The sum of both.
-    pub total: Pesos,
-}
-
-impl From<Balance> for StatementBalance {
-    fn from(balance: Balance) -> Self {
-        Self {
-            available: balance.available.into(),
-            held: balance.held.into(),
-            total: balance.total().into(),
-        }
+body! {
+    /// What an account has at one end of a statement.
+    pub struct StatementBalance as StatementBalance from balance: Balance {
+        /// What can be spent.
+        available: Pesos = balance.available.into();
+        /// What is set apart.
+        held: Pesos = balance.held.into();
+        /// The sum of both.
+        total: Pesos = balance.total().into();
     }
 }
 
-/// How many lines of a statement have a direction, and what they come to.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct StatementSum {
-    /// How many.
-    pub count: u64,
-    /// ARS with two decimals.
-    pub amount: Pesos,
-}
-
-impl From<Flow> for StatementSum {
-    fn from(flow: Flow) -> Self {
-        Self {
-            count: flow.count,
-            amount: flow.amount.into(),
-        }
+body! {
+    /// How many lines of a statement have a direction, and what they come to.
+    pub struct StatementSum from flow: Flow {
+        /// How many.
+        count: u64 = flow.count;
+        /// ARS with two decimals.
+        amount: Pesos = flow.amount.into();
     }
 }
 
 /// What the lines of a statement come to, direction by direction.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatementSums {
     /// Money that came in.
@@ -67,87 +50,56 @@ pub struct StatementSums {
     pub confirm_hold: StatementSum,
 }
 
-/// A movement in a statement.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StatementLine {
-    /// The number of the movement in its account.
-    pub sequence: u64,
-    /// The id of the voucher.
-    pub id: String,
-    /// When it was posted.
-    pub created_at: Instant,
-    /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
-    #[schema(value_type = LedgerTypeWord)]
-    pub ledger_type: &'static str,
-    /// ARS with two decimals.
-    pub amount: Pesos,
-    /// What was available afterwards.
-    pub available_after: Pesos,
-    /// What was held afterwards.
-    pub held_after: Pesos,
-    /// The sum of both.
-    pub total_after: Pesos,
-    /// The code of its type.
-    pub voucher_type_code: String,
-    /// The name of its type at that time.
-    pub voucher_type_name: String,
-    /// The tenant's own id.
-    pub id_externo: Option<String>,
-    /// What it belongs to.
-    #[schema(value_type = ReferenceTypeWord)]
-    pub reference_type: &'static str,
-    /// The id of what it belongs to.
-    pub reference_id: String,
-    /// A line for people.
-    pub description: Option<String>,
-    /// The id of the voucher that it reverses; absent where it reverses none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub reverses: Option<String>,
-    /// The name of the other side.
-    pub counterparty_name: Option<String>,
-    /// The tax id of the other side.
-    pub counterparty_cuit: Option<String>,
-    /// The CBU or CVU of the other side.
-    pub counterparty_cbu: Option<String>,
-    /// The id of the movement on the rail (COELSA).
-    pub coelsa_id: Option<String>,
-}
-
-impl StatementLine {
-    /// Renders a movement of an account of a realm.
-    pub fn of(realm: RealmId, statement: &Statement, voucher: &Voucher) -> Self {
-        let id = voucher.id(realm, statement.of.account).to_string();
-        let other = voucher.counterparty.as_deref();
-        Self {
-            sequence: voucher.sequence,
-            created_at: voucher.at.into(),
-            ledger_type: voucher.direction.as_str(),
-            amount: voucher.amount.into(),
-            available_after: voucher.after.available.into(),
-            held_after: voucher.after.held.into(),
-            total_after: voucher.after.total().into(),
-            voucher_type_code: voucher.type_code.to_string(),
-            voucher_type_name: voucher.type_name.clone(),
-            id_externo: voucher.external_id.as_ref().map(ToString::to_string),
-            reference_type: voucher.reference_type.as_str(),
-            reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
-            description: voucher.description.clone(),
-            reverses: voucher
-                .reverses(realm, statement.of.account)
-                .map(|id| id.to_string()),
-            counterparty_name: other.and_then(|other| other.name.clone()),
-            counterparty_cuit: other.and_then(|other| other.cuit.clone()),
-            counterparty_cbu: other.and_then(|other| other.cbu.clone()),
-            coelsa_id: voucher.coelsa_id().map(str::to_owned),
-            id,
-        }
+body! {
+    /// A movement in a statement.
+    pub struct StatementLine of(realm: RealmId, statement: &Statement, voucher: &Voucher) {
+        => let id = voucher.id(realm, statement.of.account).to_string();
+        => let other = voucher.counterparty.as_deref();
+        /// The number of the movement in its account.
+        sequence: u64 = voucher.sequence;
+        /// The id of the voucher.
+        id: String = id.clone();
+        /// When it was posted.
+        created_at: Instant = voucher.at.into();
+        /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
+        ledger_type: &'static str as LedgerTypeWord = voucher.direction.as_str();
+        /// ARS with two decimals.
+        amount: Pesos = voucher.amount.into();
+        /// What was available afterwards.
+        available_after: Pesos = voucher.after.available.into();
+        /// What was held afterwards.
+        held_after: Pesos = voucher.after.held.into();
+        /// The sum of both.
+        total_after: Pesos = voucher.after.total().into();
+        /// The code of its type.
+        voucher_type_code: String = voucher.type_code.to_string();
+        /// The name of its type at that time.
+        voucher_type_name: String = voucher.type_name.clone();
+        /// The tenant's own id.
+        id_externo: Option<String> = voucher.external_id.as_ref().map(ToString::to_string);
+        /// What it belongs to.
+        reference_type: &'static str as ReferenceTypeWord = voucher.reference_type.as_str();
+        /// The id of what it belongs to.
+        reference_id: String = voucher.reference_id.clone().unwrap_or_else(|| id.clone());
+        /// A line for people.
+        description: Option<String> = voucher.description.clone();
+        /// The id of the voucher that it reverses; absent where it reverses none.
+        reverses?: Option<String> = voucher
+            .reverses(realm, statement.of.account)
+            .map(|id| id.to_string());
+        /// The name of the other side.
+        counterparty_name: Option<String> = other.and_then(|other| other.name.clone());
+        /// The tax id of the other side.
+        counterparty_cuit: Option<String> = other.and_then(|other| other.cuit.clone());
+        /// The CBU or CVU of the other side.
+        counterparty_cbu: Option<String> = other.and_then(|other| other.cbu.clone());
+        /// The id of the movement on the rail (COELSA).
+        coelsa_id: Option<String> = voucher.coelsa_id().map(str::to_owned);
     }
 }
 
 /// The statement of an account for whole days: the opening balance, every movement, the closing balance.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Statement)]
 pub struct StatementBody {

@@ -21,7 +21,7 @@ macro_rules! texts {
     ($(#[doc = $about:literal] $name:ident of $($of:ty),+: $shown:expr;)+) => {
         $(
             #[doc = $about]
-            #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+            #[derive(Clone, PartialEq, Debug, Serialize)]
             #[serde(transparent)]
             pub struct $name(String);
 

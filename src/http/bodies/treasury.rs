@@ -5,217 +5,160 @@ use caudal_actors::ports::{BankError, Collector};
 use caudal_ledger::books::FreeTerms;
 use caudal_ledger::days::DayRecord;
 use caudal_ledger::time::BusinessDay;
-use serde::Serialize;
-use utoipa::ToSchema;
+use caudal_ledger::treasury::Totals;
 
+use super::body;
 use super::texts::{Day, Instant, Pesos};
 use super::words::{CurrencyWord, SilenceWord};
 
-/// The account at the bank that has the money of all clients.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct CollectorBody {
-    /// Its CBU.
-    pub cbu: String,
-    /// The name of its bank.
-    pub bank: String,
+body! {
+    /// The account at the bank that has the money of all clients.
+    pub struct CollectorBody from collector: &Collector {
+        /// Its CBU.
+        cbu: String = collector.cbu.clone();
+        /// The name of its bank.
+        bank: String = collector.bank.clone();
+    }
 }
 
-/// Why the bank's balance is not known.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BankSilence {
-    /// `bank_refused`, `bank_failed`, `bank_timeout`, `bank_not_yet`, `bank_not_set`, `bank_not_kept`
-    /// (of a past day), or `collector_shared`: the collector account is another realm's as well.
-    #[schema(value_type = SilenceWord)]
-    pub code: &'static str,
-    /// A sentence for people.
-    pub message: &'static str,
-    /// The bank's status, when it answered.
-    pub bank_status: Option<u16>,
+body! {
+    /// Why the bank's balance is not known.
+    pub struct BankSilence by silence(why: &NoBalance) {
+        => let (code, message, bank_status) = match why {
+            NoBalance::Shared => (
+                "collector_shared",
+                "the collector account is another realm's as well; nobody can say whose its money is",
+                None,
+            ),
+            NoBalance::NoBank => ("bank_not_set", "there is no bank that could be asked", None),
+            NoBalance::NotYet => ("bank_not_yet", "the bank has not answered yet", None),
+            NoBalance::Error(BankError::Refused(refusal)) => (
+                "bank_refused",
+                "the bank refused to tell the balance",
+                Some(refusal.status),
+            ),
+            NoBalance::Error(BankError::Failed { status, .. }) => {
+                ("bank_failed", "the bank failed", *status)
+            }
+            NoBalance::Error(BankError::TimedOut) => {
+                ("bank_timeout", "the bank did not answer in time", None)
+            }
+        };
+        /// `bank_refused`, `bank_failed`, `bank_timeout`, `bank_not_yet`, `bank_not_set`, `bank_not_kept`
+        /// (of a past day), or `collector_shared`: the collector account is another realm's as well.
+        code: &'static str as SilenceWord = code;
+        /// A sentence for people.
+        message: &'static str = message;
+        /// The bank's status, when it answered.
+        bank_status: Option<u16> = bank_status;
+    }
 }
 
-/// What belongs to clients.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct ClientFunds {
-    /// What they can spend.
-    pub available: Pesos,
-    /// What is set apart.
-    pub held: Pesos,
-    /// The sum of both.
-    pub total: Pesos,
-}
-
-/// How many accounts are in which state.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct AccountCounts {
-    /// Active.
-    pub active: u64,
-    /// Suspended.
-    pub suspended: u64,
-    /// Closed.
-    pub closed: u64,
-}
-
-/// Money between bank and ledger.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-pub struct InTransit {
-    /// Transfers that wait for the bank's word; the clients' funds still hold them.
-    pub outgoing: Pesos,
-    /// What arrived and no account could take.
-    pub incoming: Pesos,
-}
-
-/// The treasury of the realm.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Treasury {
-    /// When it was taken; of a past day, the end of that day.
-    pub as_of: Instant,
-    /// The business day that was asked for; absent for now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub date: Option<Day>,
-    /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
-    pub sequence: u64,
-    /// `ARS`.
-    #[schema(value_type = CurrencyWord)]
-    pub currency: &'static str,
-    /// The account that really holds the money.
-    pub collector: CollectorBody,
-    /// What it has; null when the bank is away.
-    pub bank_balance: Option<Pesos>,
-    /// When the bank read it.
-    pub bank_as_of: Option<Instant>,
-    /// Why it is not known.
-    pub bank_error: Option<BankSilence>,
+body! {
     /// What belongs to clients.
-    pub client_funds: ClientFunds,
-    /// The accounts with a CVU; null for a past day.
-    pub accounts: Option<AccountCounts>,
-    /// Money between bank and ledger; null for a past day.
-    pub in_transit: Option<InTransit>,
-    /// Credits that the bank has reported and the ledger could not book: cases that wait for a person. What the ledger
-    /// has not heard of yet is in `free.unexplained`. Null for a past day.
-    pub uncredited: Option<Pesos>,
-    /// Fees and their tax taken from clients so far; they stay on the collector account until the
-    /// PSP moves them. Null for a past day.
-    pub psp_fees: Option<Pesos>,
-    /// What of the bank's balance is the PSP's: `bankBalance` less `clientFunds.total`, `inTransit.incoming`, which no
-    /// account could take, and `uncredited`. May be negative, and blocks nothing. Null when the bank is away.
-    pub free_balance: Option<Pesos>,
-    /// What `freeBalance` is made of; null when the bank is away.
-    pub free: Option<FreeTermsBody>,
-    /// `bankBalance` by what is not the PSP's, four decimals, rounded down; null when nothing is owed.
-    pub coverage_ratio: Option<String>,
-    /// Whether `freeBalance` is not negative; null when the bank is away.
-    pub covered: Option<bool>,
-}
-
-/// What the free balance is made of. The terms add up to `total`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = FreeTerms)]
-pub struct FreeTermsBody {
-    /// The free balance.
-    pub total: Pesos,
-    /// Fees that were taken from clients.
-    pub fees: Pesos,
-    /// The tax on them.
-    pub fee_tax: Pesos,
-    /// What vouchers of the PSP's own types took from clients, less what they gave.
-    pub adjustments: Pesos,
-    /// The PSP's own money: what came in, less what left.
-    pub funding: Pesos,
-    /// Interest that the bank paid.
-    pub interest: Pesos,
-    /// What the bank charged and withheld; negative.
-    pub bank_charges: Pesos,
-    /// The rest: money on its way into an account or out of one, and movements of the collector account that nobody has
-    /// classified.
-    pub unexplained: Pesos,
-}
-
-impl From<FreeTerms> for FreeTermsBody {
-    fn from(terms: FreeTerms) -> Self {
-        Self {
-            total: terms.total.into(),
-            fees: terms.fees.into(),
-            fee_tax: terms.fee_tax.into(),
-            adjustments: terms.adjustments.into(),
-            funding: terms.funding.into(),
-            interest: terms.interest.into(),
-            bank_charges: terms.bank_charges.into(),
-            unexplained: terms.unexplained.into(),
-        }
+    pub struct ClientFunds from cut: &Cut {
+        /// What they can spend.
+        available: Pesos = cut.available.into();
+        /// What is set apart.
+        held: Pesos = cut.held.into();
+        /// The sum of both.
+        total: Pesos = cut.owed().into();
     }
 }
 
-fn silence(why: &NoBalance) -> BankSilence {
-    let (code, message, bank_status) = match why {
-        NoBalance::Shared => (
-            "collector_shared",
-            "the collector account is another realm's as well; nobody can say whose its money is",
-            None,
-        ),
-        NoBalance::NoBank => ("bank_not_set", "there is no bank that could be asked", None),
-        NoBalance::NotYet => ("bank_not_yet", "the bank has not answered yet", None),
-        NoBalance::Error(BankError::Refused(refusal)) => (
-            "bank_refused",
-            "the bank refused to tell the balance",
-            Some(refusal.status),
-        ),
-        NoBalance::Error(BankError::Failed { status, .. }) => {
-            ("bank_failed", "the bank failed", *status)
-        }
-        NoBalance::Error(BankError::TimedOut) => {
-            ("bank_timeout", "the bank did not answer in time", None)
-        }
-    };
-    BankSilence {
-        code,
-        message,
-        bank_status,
+body! {
+    /// How many accounts are in which state.
+    pub struct AccountCounts from totals: &Totals {
+        /// Active.
+        active: u64 = totals.census.active;
+        /// Suspended.
+        suspended: u64 = totals.census.suspended;
+        /// Closed.
+        closed: u64 = totals.census.closed;
     }
 }
 
-impl From<&Snapshot> for Treasury {
-    fn from(snapshot: &Snapshot) -> Self {
-        let totals = &snapshot.totals;
-        let (bank, coverage) = (snapshot.bank.as_ref(), snapshot.coverage());
-        let ratio = coverage.and_then(|coverage| coverage.ratio);
-        Self {
-            as_of: snapshot.as_of.into(),
-            date: None,
-            sequence: totals.sequence,
-            currency: "ARS",
-            collector: CollectorBody {
-                cbu: snapshot.collector.cbu.clone(),
-                bank: snapshot.collector.bank.clone(),
-            },
-            bank_balance: bank.ok().map(|(balance, _)| (*balance).into()),
-            bank_as_of: bank.ok().map(|(_, at)| (*at).into()),
-            bank_error: bank.err().map(silence),
-            client_funds: ClientFunds {
-                available: totals.available.into(),
-                held: totals.held.into(),
-                total: totals.owed().into(),
-            },
-            accounts: Some(AccountCounts {
-                active: totals.census.active,
-                suspended: totals.census.suspended,
-                closed: totals.census.closed,
-            }),
-            in_transit: Some(InTransit {
-                outgoing: totals.outgoing.into(),
-                incoming: totals.incoming.into(),
-            }),
-            uncredited: Some(snapshot.uncredited.into()),
-            psp_fees: Some(totals.charged().into()),
-            free_balance: coverage.map(|coverage| coverage.free.into()),
-            free: coverage.map(|it| FreeTerms::of(it.free, &totals.house).into()),
-            coverage_ratio: ratio.map(|ratio| ratio.to_string()),
-            covered: coverage.map(|coverage| coverage.covered),
-        }
+body! {
+    /// Money between bank and ledger.
+    pub struct InTransit from totals: &Totals {
+        /// Transfers that wait for the bank's word; the clients' funds still hold them.
+        outgoing: Pesos = totals.outgoing.into();
+        /// What arrived and no account could take.
+        incoming: Pesos = totals.incoming.into();
+    }
+}
+
+body! {
+    /// The treasury of the realm.
+    pub struct Treasury from snapshot: &Snapshot {
+        => let totals = &snapshot.totals;
+        => let (bank, coverage) = (snapshot.bank.as_ref(), snapshot.coverage());
+        => let ratio = coverage.and_then(|coverage| coverage.ratio);
+        /// When it was taken; of a past day, the end of that day.
+        as_of: Instant = snapshot.as_of.into();
+        /// The business day that was asked for; absent for now.
+        date?: Option<Day> = None;
+        /// The vouchers of the realm that it counts: the ledger's side is as of exactly these.
+        sequence: u64 = totals.sequence;
+        /// `ARS`.
+        currency: &'static str as CurrencyWord = "ARS";
+        /// The account that really holds the money.
+        collector: CollectorBody = (&snapshot.collector).into();
+        /// What it has; null when the bank is away.
+        bank_balance: Option<Pesos> = bank.ok().map(|(balance, _)| (*balance).into());
+        /// When the bank read it.
+        bank_as_of: Option<Instant> = bank.ok().map(|(_, at)| (*at).into());
+        /// Why it is not known.
+        bank_error: Option<BankSilence> = bank.err().map(silence);
+        /// What belongs to clients.
+        client_funds: ClientFunds = ClientFunds {
+            available: totals.available.into(),
+            held: totals.held.into(),
+            total: totals.owed().into(),
+        };
+        /// The accounts with a CVU; null for a past day.
+        accounts: Option<AccountCounts> = Some(totals.into());
+        /// Money between bank and ledger; null for a past day.
+        in_transit: Option<InTransit> = Some(totals.into());
+        /// Credits that the bank has reported and the ledger could not book: cases that wait for a person. What the ledger
+        /// has not heard of yet is in `free.unexplained`. Null for a past day.
+        uncredited: Option<Pesos> = Some(snapshot.uncredited.into());
+        /// Fees and their tax taken from clients so far; they stay on the collector account until the
+        /// PSP moves them. Null for a past day.
+        psp_fees: Option<Pesos> = Some(totals.charged().into());
+        /// What of the bank's balance is the PSP's: `bankBalance` less `clientFunds.total`, `inTransit.incoming`, which no
+        /// account could take, and `uncredited`. May be negative, and blocks nothing. Null when the bank is away.
+        free_balance: Option<Pesos> = coverage.map(|coverage| coverage.free.into());
+        /// What `freeBalance` is made of; null when the bank is away.
+        free: Option<FreeTermsBody>
+            = coverage.map(|it| FreeTerms::of(it.free, &totals.house).into());
+        /// `bankBalance` by what is not the PSP's, four decimals, rounded down; null when nothing is owed.
+        coverage_ratio: Option<String> = ratio.map(|ratio| ratio.to_string());
+        /// Whether `freeBalance` is not negative; null when the bank is away.
+        covered: Option<bool> = coverage.map(|coverage| coverage.covered);
+    }
+}
+
+body! {
+    /// What the free balance is made of. The terms add up to `total`.
+    pub struct FreeTermsBody as FreeTerms from terms: FreeTerms {
+        /// The free balance.
+        total: Pesos = terms.total.into();
+        /// Fees that were taken from clients.
+        fees: Pesos = terms.fees.into();
+        /// The tax on them.
+        fee_tax: Pesos = terms.fee_tax.into();
+        /// What vouchers of the PSP's own types took from clients, less what they gave.
+        adjustments: Pesos = terms.adjustments.into();
+        /// The PSP's own money: what came in, less what left.
+        funding: Pesos = terms.funding.into();
+        /// Interest that the bank paid.
+        interest: Pesos = terms.interest.into();
+        /// What the bank charged and withheld; negative.
+        bank_charges: Pesos = terms.bank_charges.into();
+        /// The rest: money on its way into an account or out of one, and movements of the collector account that nobody has
+        /// classified.
+        unexplained: Pesos = terms.unexplained.into();
     }
 }
 
@@ -231,10 +174,7 @@ impl Treasury {
             date: Some(day.into()),
             sequence: cut.sequence,
             currency: "ARS",
-            collector: CollectorBody {
-                cbu: collector.cbu,
-                bank: collector.bank,
-            },
+            collector: (&collector).into(),
             bank_balance: known.map(|(balance, _)| balance.into()),
             bank_as_of: known.map(|_| cut.at.into()),
             bank_error: known.is_none().then(|| not_kept(past)),
@@ -270,15 +210,5 @@ fn not_kept(past: &PastTreasury) -> BankSilence {
         code,
         message,
         bank_status: None,
-    }
-}
-
-impl From<&Cut> for ClientFunds {
-    fn from(cut: &Cut) -> Self {
-        Self {
-            available: cut.available.into(),
-            held: cut.held.into(),
-            total: cut.owed().into(),
-        }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::body;
 use super::texts::{Instant, Pesos};
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
-use serde::Serialize;
 use utoipa::openapi::schema::{AllOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
@@ -15,66 +15,62 @@ use utoipa::{PartialSchema, ToSchema};
 use super::counterparty::CounterpartyBody;
 use super::metadata::Metadata;
 
-/// A voucher (ComprobanteResponse).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = ComprobanteResponse)]
-pub struct VoucherBody {
-    /// Its id.
-    pub id: String,
-    /// The CVU that it moved.
-    pub cvu: String,
-    /// Counts the CVU's movements from 1.
-    pub sequence: u64,
-    /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
-    #[schema(value_type = LedgerTypeWord)]
-    pub ledger_type: &'static str,
-    /// ARS with two decimals.
-    pub amount: Pesos,
-    /// What was available afterwards.
-    pub available_after: Pesos,
-    /// What was held afterwards.
-    pub held_after: Pesos,
-    /// The sum of both.
-    pub total_after: Pesos,
-    /// The code of its type.
-    pub voucher_type_code: String,
-    /// The name of its type at that time.
-    pub voucher_type_name: String,
-    /// The tenant's own id.
-    pub id_externo: Option<String>,
-    /// What it belongs to.
-    #[schema(value_type = ReferenceTypeWord)]
-    pub reference_type: &'static str,
-    /// The id of what it belongs to.
-    pub reference_id: String,
-    /// A line for people: what whoever ordered it wrote.
-    pub description: Option<String>,
-    /// The other side, as far as it was known when it was posted; null for adjustments, holds and
-    /// fees, and for what was posted before this was kept.
-    pub counterparty: Option<Box<CounterpartyBody>>,
-    /// The id of the voucher that it reverses, in whole or in part; absent where it reverses none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub reverses: Option<String>,
-    /// The id of the voucher that it relates to, by the tenant's word; absent without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub relates_to: Option<String>,
-    /// The tenant's own data; absent without any.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schema(value_type = Metadata, required = false)]
-    pub metadata: BTreeMap<String, String>,
-    /// What of it is reversed; only where one voucher is read of which something is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub reversed: Option<Pesos>,
-    /// What of it can still be reversed; only next to `reversed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub remaining: Option<Pesos>,
-    /// When it was posted.
-    pub created_at: Instant,
+body! {
+    /// A voucher (ComprobanteResponse).
+    pub struct VoucherBody as ComprobanteResponse
+        by voucher(realm: RealmId, placed: &AccountVoucher)
+    {
+        => let AccountVoucher { account, voucher } = placed;
+        => let id = voucher.id(realm, *account).to_string();
+        => let details = voucher.details.as_deref();
+        /// Its id.
+        id: String = id.clone();
+        /// The CVU that it moved.
+        cvu: String = voucher.cvu.to_string();
+        /// Counts the CVU's movements from 1.
+        sequence: u64 = voucher.sequence;
+        /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
+        ledger_type: &'static str as LedgerTypeWord = voucher.direction.as_str();
+        /// ARS with two decimals.
+        amount: Pesos = voucher.amount.into();
+        /// What was available afterwards.
+        available_after: Pesos = voucher.after.available.into();
+        /// What was held afterwards.
+        held_after: Pesos = voucher.after.held.into();
+        /// The sum of both.
+        total_after: Pesos = voucher.after.total().into();
+        /// The code of its type.
+        voucher_type_code: String = voucher.type_code.to_string();
+        /// The name of its type at that time.
+        voucher_type_name: String = voucher.type_name.clone();
+        /// The tenant's own id.
+        id_externo: Option<String> = voucher.external_id.as_ref().map(ToString::to_string);
+        /// What it belongs to.
+        reference_type: &'static str as ReferenceTypeWord = voucher.reference_type.as_str();
+        /// The id of what it belongs to.
+        reference_id: String = voucher.reference_id.clone().unwrap_or_else(|| id.clone());
+        /// A line for people: what whoever ordered it wrote.
+        description: Option<String> = voucher.description.clone();
+        /// The other side, as far as it was known when it was posted; null for adjustments, holds and
+        /// fees, and for what was posted before this was kept.
+        counterparty: Option<Box<CounterpartyBody>>
+            = voucher.other_side().map(|other| Box::new(other.into()));
+        /// The id of the voucher that it reverses, in whole or in part; absent where it reverses none.
+        reverses?: Option<String> = voucher.reverses(realm, *account).map(|id| id.to_string());
+        /// The id of the voucher that it relates to, by the tenant's word; absent without one.
+        relates_to?: Option<String> = details.and_then(|it| it.relates_to.clone());
+        /// The tenant's own data; absent without any.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        #[schema(value_type = Metadata, required = false)]
+        metadata: BTreeMap<String, String>
+            = details.map_or_else(BTreeMap::new, |it| it.metadata.clone());
+        /// What of it is reversed; only where one voucher is read of which something is.
+        reversed?: Option<Pesos> = None;
+        /// What of it can still be reversed; only next to `reversed`.
+        remaining?: Option<Pesos> = None;
+        /// When it was posted.
+        created_at: Instant = voucher.at.into();
+    }
 }
 
 /// A ledger movement, as the document shows it: a voucher under the name that it has in the list of
@@ -99,36 +95,6 @@ impl ToSchema for Movement {
     fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
         into.push((VoucherBody::name().into_owned(), VoucherBody::schema()));
         VoucherBody::schemas(into);
-    }
-}
-
-/// Renders a voucher.
-pub fn voucher(realm: RealmId, placed: &AccountVoucher) -> VoucherBody {
-    let AccountVoucher { account, voucher } = placed;
-    let id = voucher.id(realm, *account).to_string();
-    let details = voucher.details.as_deref();
-    VoucherBody {
-        cvu: voucher.cvu.to_string(),
-        sequence: voucher.sequence,
-        ledger_type: voucher.direction.as_str(),
-        amount: voucher.amount.into(),
-        available_after: voucher.after.available.into(),
-        held_after: voucher.after.held.into(),
-        total_after: voucher.after.total().into(),
-        voucher_type_code: voucher.type_code.to_string(),
-        voucher_type_name: voucher.type_name.clone(),
-        id_externo: voucher.external_id.as_ref().map(ToString::to_string),
-        reference_type: voucher.reference_type.as_str(),
-        reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
-        description: voucher.description.clone(),
-        counterparty: voucher.other_side().map(|other| Box::new(other.into())),
-        reverses: voucher.reverses(realm, *account).map(|id| id.to_string()),
-        relates_to: details.and_then(|it| it.relates_to.clone()),
-        metadata: details.map_or_else(BTreeMap::new, |it| it.metadata.clone()),
-        reversed: None,
-        remaining: None,
-        created_at: voucher.at.into(),
-        id,
     }
 }
 

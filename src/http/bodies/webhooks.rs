@@ -8,41 +8,44 @@ use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::body;
 use super::texts::Instant;
 use super::words::{
     AttemptWord, DeliveryStatusWord, EventTypeWord, TroubleWord, WebhookFormatWord,
     WebhookStatusWord,
 };
 
-/// A webhook.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Webhook)]
-pub struct WebhookBody {
-    /// Its id.
-    pub id: String,
-    /// Where events are sent.
-    pub url: String,
-    /// The types that it wants; null is all, also those to come.
-    pub types: Option<Vec<String>>,
-    /// A line for people.
-    pub description: Option<String>,
-    /// `standard` or `walletentidad`: how the body of what is sent looks.
-    #[schema(value_type = WebhookFormatWord)]
-    pub format: &'static str,
-    /// Whether its tenant wants events to be sent.
-    pub active: bool,
-    /// `active`, `paused` (by its tenant), `failing` (it takes nothing; one event is tried at a
-    /// time), `parked` (it took nothing for 3 days) or `gone` (it answered 410). A parked or gone
-    /// webhook goes on where it was when `active: true` is sent.
-    #[schema(value_type = WebhookStatusWord)]
-    pub status: &'static str,
-    /// How far it has come; a little behind the truth.
-    pub progress: ProgressBody,
-    /// When it was created.
-    pub created_at: Instant,
-    /// When its tenant last changed it.
-    pub updated_at: Instant,
+body! {
+    /// A webhook.
+    pub struct WebhookBody as Webhook by webhook(realm: RealmId, view: &WebhookView) {
+        => let found = &view.webhook;
+        /// Its id.
+        id: String = WebhookId {
+            realm,
+            number: found.number,
+        }
+        .to_string();
+        /// Where events are sent.
+        url: String = found.url.clone();
+        /// The types that it wants; null is all, also those to come.
+        types: Option<Vec<String>> = found.types.clone();
+        /// A line for people.
+        description: Option<String> = found.description.clone();
+        /// `standard` or `walletentidad`: how the body of what is sent looks.
+        format: &'static str as WebhookFormatWord = found.format.as_str();
+        /// Whether its tenant wants events to be sent.
+        active: bool = found.active;
+        /// `active`, `paused` (by its tenant), `failing` (it takes nothing; one event is tried at a
+        /// time), `parked` (it took nothing for 3 days) or `gone` (it answered 410). A parked or gone
+        /// webhook goes on where it was when `active: true` is sent.
+        status: &'static str as WebhookStatusWord = status(found, &view.progress);
+        /// How far it has come; a little behind the truth.
+        progress: ProgressBody = progress(view);
+        /// When it was created.
+        created_at: Instant = found.created_at.into();
+        /// When its tenant last changed it.
+        updated_at: Instant = found.updated_at.into();
+    }
 }
 
 /// A webhook with a new secret.
@@ -57,76 +60,91 @@ pub struct WithSecret {
     pub secret: Option<String>,
 }
 
-/// How far a webhook has come.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = WebhookProgress)]
-pub struct ProgressBody {
-    /// All events up to this one were looked at; null before the first.
-    pub position: Option<String>,
-    /// Events of the realm after it.
-    pub behind: u64,
-    /// Accounts whose next event waits to be sent or to be tried again.
-    pub waiting: usize,
-    /// Those of them whose event was not taken at its last try and is tried again.
-    pub retrying: usize,
-    /// Events that were delivered, redeliveries among them.
-    pub delivered: u64,
-    /// Events that were given up after 3 days, while others were taken.
-    pub parked: u64,
-    /// When it last took an event.
-    pub last_success_at: Option<Instant>,
-    /// Its last try that failed.
-    pub last_failure: Option<AttemptBody>,
+body! {
+    /// How far a webhook has come.
+    pub struct ProgressBody as WebhookProgress by progress(view: &WebhookView) {
+        => let progress = &view.progress;
+        => let main = progress.cursors.first();
+        => let number = main.map_or(0, |main| main.next.saturating_sub(1));
+        => let lanes = || progress.cursors.iter().flat_map(|cursor| &cursor.lanes);
+        => let failed = |lane: &&BlockedAccount| lane.head.is_some_and(|head| head.tries > 0);
+        /// All events up to this one were looked at; null before the first.
+        position: Option<String> = view.position.map(|id| id.to_string());
+        /// Events of the realm after it.
+        behind: u64 = view.last_event.saturating_sub(number);
+        /// Accounts whose next event waits to be sent or to be tried again.
+        waiting: usize = lanes().count();
+        /// Those of them whose event was not taken at its last try and is tried again.
+        retrying: usize = lanes().filter(failed).count();
+        /// Events that were delivered, redeliveries among them.
+        delivered: u64 = progress.delivered;
+        /// Events that were given up after 3 days, while others were taken.
+        parked: u64 = progress.parked;
+        /// When it last took an event.
+        last_success_at: Option<Instant> = progress.taken_at.map(Into::into);
+        /// Its last try that failed.
+        last_failure: Option<AttemptBody> = progress.failed.as_ref().map(attempt);
+    }
 }
 
-/// One try to deliver an event.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = DeliveryAttempt)]
-pub struct AttemptBody {
-    /// When it began.
-    pub at: Instant,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
-    /// The status that was answered; null when there was no answer.
-    pub response_status: Option<u16>,
-    /// Why there was none: `timed_out`, `connection_failed`, `host_unresolved`,
-    /// `address_forbidden`, `connection_broken` or `not_sendable`.
-    #[schema(value_type = Option<TroubleWord>)]
-    pub error: Option<String>,
-    /// `delivered`, `failed` (it is tried again) or `parked`.
-    #[schema(value_type = AttemptWord)]
-    pub outcome: &'static str,
-    /// When it is tried next.
-    pub next_attempt_at: Option<Instant>,
+body! {
+    /// One try to deliver an event.
+    pub struct AttemptBody as DeliveryAttempt {
+        /// When it began.
+        at: Instant;
+        /// How long it took, in milliseconds.
+        duration_ms: u64;
+        /// The status that was answered; null when there was no answer.
+        response_status: Option<u16>;
+        /// Why there was none: `timed_out`, `connection_failed`, `host_unresolved`,
+        /// `address_forbidden`, `connection_broken` or `not_sendable`.
+        error: Option<String> as Option<TroubleWord>;
+        /// `delivered`, `failed` (it is tried again) or `parked`.
+        outcome: &'static str as AttemptWord;
+        /// When it is tried next.
+        next_attempt_at: Option<Instant>;
+    }
 }
 
-/// What became of one event at a webhook.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Delivery)]
-pub struct DeliveryBody {
-    /// Its id.
-    pub id: String,
-    /// The webhook.
-    pub webhook_id: String,
-    /// The event: also the `webhook-id` of every try.
-    pub event_id: String,
-    /// The type of the event.
-    #[schema(value_type = EventTypeWord)]
-    pub event_type: &'static str,
-    /// `delivered`, `failing` or `parked`: as its last try ended.
-    #[schema(value_type = DeliveryStatusWord)]
-    pub status: &'static str,
-    /// How often it was tried.
-    pub attempt_count: u32,
-    /// The last tries, oldest first.
-    pub attempts: Vec<AttemptBody>,
+body! {
+    /// What became of one event at a webhook.
+    pub struct DeliveryBody as Delivery
+        by delivery(realm: RealmId, number: u64, view: &DeliveryView)
+    {
+        => let DeliveryView {
+            kind,
+            event,
+            delivery,
+        } = view;
+        => let id = WebhookId { realm, number };
+        /// Its id.
+        id: String = DeliveryId {
+            webhook: id,
+            event: event.number,
+            tag: event.tag,
+        }
+        .to_string();
+        /// The webhook.
+        webhook_id: String = id.to_string();
+        /// The event: also the `webhook-id` of every try.
+        event_id: String = event.to_string();
+        /// The type of the event.
+        event_type: &'static str as EventTypeWord = kind.as_str();
+        /// `delivered`, `failing` or `parked`: as its last try ended.
+        status: &'static str as DeliveryStatusWord = match delivery.ending() {
+            Some(Ending::Delivered) => "delivered",
+            Some(Ending::Parked) => "parked",
+            Some(Ending::Failed) | None => "failing",
+        };
+        /// How often it was tried.
+        attempt_count: u32 = delivery.tries;
+        /// The last tries, oldest first.
+        attempts: Vec<AttemptBody> = delivery.log.iter().map(attempt).collect();
+    }
 }
 
 /// A page of deliveries.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[schema(as = DeliveryPage)]
 pub struct DeliveriesPage {
     /// The deliveries, by the order of events, the newest first unless asked otherwise.
@@ -135,24 +153,23 @@ pub struct DeliveriesPage {
     pub next: Option<String>,
 }
 
-/// How a try went that was asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = WebhookTest)]
-pub struct TestBody {
-    /// Whether the receiver took it.
-    pub delivered: bool,
-    /// The status that was answered; null when there was no answer.
-    pub response_status: Option<u16>,
-    /// Why there was none.
-    #[schema(value_type = Option<TroubleWord>)]
-    pub error: Option<&'static str>,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
+body! {
+    /// How a try went that was asked for.
+    pub struct TestBody as WebhookTest by tested(sent: &AttemptResult) {
+        /// Whether the receiver took it.
+        delivered: bool = sent.is_delivered();
+        /// The status that was answered; null when there was no answer.
+        response_status: Option<u16> = sent.result.ok();
+        /// Why there was none.
+        error: Option<&'static str> as Option<TroubleWord>
+            = sent.result.err().map(NoResponse::as_str);
+        /// How long it took, in milliseconds.
+        duration_ms: u64 = sent.millis;
+    }
 }
 
 /// What will be delivered once more.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[schema(as = Redelivery)]
 pub struct RedeliveryBody {
     /// The first event.
@@ -194,82 +211,5 @@ fn status(webhook: &Webhook, progress: &Progress) -> &'static str {
         Some(StopReason::Unreachable) => "parked",
         None if progress.is_braked() => "failing",
         None => "active",
-    }
-}
-
-fn progress(view: &WebhookView) -> ProgressBody {
-    let progress = &view.progress;
-    let main = progress.cursors.first();
-    let number = main.map_or(0, |main| main.next.saturating_sub(1));
-    let lanes = || progress.cursors.iter().flat_map(|cursor| &cursor.lanes);
-    let failed = |lane: &&BlockedAccount| lane.head.is_some_and(|head| head.tries > 0);
-    ProgressBody {
-        position: view.position.map(|id| id.to_string()),
-        behind: view.last_event.saturating_sub(number),
-        waiting: lanes().count(),
-        retrying: lanes().filter(failed).count(),
-        delivered: progress.delivered,
-        parked: progress.parked,
-        last_success_at: progress.taken_at.map(Into::into),
-        last_failure: progress.failed.as_ref().map(attempt),
-    }
-}
-
-/// Renders a webhook of a realm, with how far it has come.
-pub fn webhook(realm: RealmId, view: &WebhookView) -> WebhookBody {
-    let found = &view.webhook;
-    WebhookBody {
-        id: WebhookId {
-            realm,
-            number: found.number,
-        }
-        .to_string(),
-        url: found.url.clone(),
-        types: found.types.clone(),
-        description: found.description.clone(),
-        format: found.format.as_str(),
-        active: found.active,
-        status: status(found, &view.progress),
-        progress: progress(view),
-        created_at: found.created_at.into(),
-        updated_at: found.updated_at.into(),
-    }
-}
-
-/// Renders the delivery of an event to a webhook, by the webhook's number in its realm.
-pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBody {
-    let DeliveryView {
-        kind,
-        event,
-        delivery,
-    } = view;
-    let id = WebhookId { realm, number };
-    DeliveryBody {
-        id: DeliveryId {
-            webhook: id,
-            event: event.number,
-            tag: event.tag,
-        }
-        .to_string(),
-        webhook_id: id.to_string(),
-        event_id: event.to_string(),
-        event_type: kind.as_str(),
-        status: match delivery.ending() {
-            Some(Ending::Delivered) => "delivered",
-            Some(Ending::Parked) => "parked",
-            Some(Ending::Failed) | None => "failing",
-        },
-        attempt_count: delivery.tries,
-        attempts: delivery.log.iter().map(attempt).collect(),
-    }
-}
-
-/// Renders the result of a test.
-pub fn tested(sent: &AttemptResult) -> TestBody {
-    TestBody {
-        delivered: sent.is_delivered(),
-        response_status: sent.result.ok(),
-        error: sent.result.err().map(NoResponse::as_str),
-        duration_ms: sent.millis,
     }
 }

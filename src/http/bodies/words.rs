@@ -39,7 +39,7 @@ pub struct OneOf<T>(PhantomData<T>);
 
 impl<T: ClosedSet> PartialSchema for OneOf<T> {
     fn schema() -> RefOr<Schema> {
-        among(T::ABOUT, T::ALL.iter().map(|value| value.word()))
+        among(T::ABOUT.trim(), T::ALL.iter().map(|value| value.word()))
     }
 }
 
@@ -58,9 +58,9 @@ pub fn among(about: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Sc
         .into()
 }
 
-/// Declares the words of a type of the ledger, and the name under which bodies show them.
-macro_rules! choice {
-    ($type:ident, $shown:ident = $name:literal, $about:literal) => {
+/// Declares the words of types of the ledger, and the names under which bodies show them.
+macro_rules! choices {
+    ($(#[doc = $about:literal] $shown:ident as $name:literal: $type:ident;)+) => {$(
         impl ClosedSet for $type {
             const NAME: &'static str = $name;
             const ABOUT: &'static str = $about;
@@ -73,7 +73,7 @@ macro_rules! choice {
 
         #[doc = $about]
         pub type $shown = OneOf<$type>;
-    };
+    )+};
 }
 
 /// Declares words of which the ledger has a list.
@@ -120,82 +120,40 @@ macro_rules! words {
     };
 }
 
-choice!(
-    Status,
-    AccountStatusWord = "AccountStatus",
-    "The state of an account."
-);
-choice!(
-    PersonType,
-    PersonTypeWord = "PersonType",
-    "Natural or legal person."
-);
-choice!(
-    BankKind,
-    BankKindWord = "BankKind",
-    "The API of a bank: `api_bank` is API BANK of Banco Industrial."
-);
-choice!(
-    Serving,
-    ServingWord = "Serving",
-    "Whether a realm is to be served."
-);
-choice!(
-    WebhookFormat,
-    WebhookFormatWord = "WebhookFormat",
-    "How the body of what is sent to a webhook looks: `standard` is an `Event`; `walletentidad` a flat notice of transfers that ended, of money that arrived and of accounts that were disabled."
-);
-choice!(
-    SuspensionCode,
-    SuspensionWord = "SuspensionCode",
-    "Why an account is suspended."
-);
-choice!(
-    Level,
-    LevelWord = "LimitLevel",
-    "The level that a limit or a fee schedule comes from."
-);
-choice!(
-    Sense,
-    SenseWord = "Sense",
-    "The direction of a custom voucher type."
-);
-choice!(
-    Direction,
-    LedgerTypeWord = "LedgerType",
-    "What a voucher does to the balance of its account."
-);
-choice!(
-    ReferenceType,
-    ReferenceTypeWord = "ReferenceType",
-    "What a voucher belongs to."
-);
-choice!(
-    HoldStatus,
-    HoldStatusWord = "HoldStatus",
-    "The state of a hold."
-);
-choice!(
-    TransferStatus,
-    TransferStatusWord = "TransferStatus",
-    "The state of a transfer; `completed`, `rejected` and `reversed` are final."
-);
-choice!(
-    RejectionCode,
-    RejectionCodeWord = "RejectionCode",
-    "Why a transfer was rejected, whatever the bank: one of a closed list."
-);
-choice!(
-    Concept,
-    ConceptWord = "TransferConcept",
-    "What a transfer is for: the code of the central bank."
-);
-choice!(
-    Agreement,
-    AgreementWord = "ReconciliationResult",
-    "How the bank's side of a movement and the ledger's agree."
-);
-choice!(EventKind, EventTypeWord = "EventType", "What happened.");
+choices! {
+    /// The state of an account.
+    AccountStatusWord as "AccountStatus": Status;
+    /// Natural or legal person.
+    PersonTypeWord as "PersonType": PersonType;
+    /// The API of a bank: `api_bank` is API BANK of Banco Industrial.
+    BankKindWord as "BankKind": BankKind;
+    /// Whether a realm is to be served.
+    ServingWord as "Serving": Serving;
+    /// How the body of what is sent to a webhook looks: `standard` is an `Event`; `walletentidad` a flat notice of transfers that ended, of money that arrived and of accounts that were disabled.
+    WebhookFormatWord as "WebhookFormat": WebhookFormat;
+    /// Why an account is suspended.
+    SuspensionWord as "SuspensionCode": SuspensionCode;
+    /// The level that a limit or a fee schedule comes from.
+    LevelWord as "LimitLevel": Level;
+    /// The direction of a custom voucher type.
+    SenseWord as "Sense": Sense;
+    /// What a voucher does to the balance of its account.
+    LedgerTypeWord as "LedgerType": Direction;
+    /// What a voucher belongs to.
+    ReferenceTypeWord as "ReferenceType": ReferenceType;
+    /// The state of a hold.
+    HoldStatusWord as "HoldStatus": HoldStatus;
+    /// The state of a transfer; `completed`, `rejected` and `reversed` are final.
+    TransferStatusWord as "TransferStatus": TransferStatus;
+    /// Why a transfer was rejected, whatever the bank: one of a closed list.
+    RejectionCodeWord as "RejectionCode": RejectionCode;
+    /// What a transfer is for: the code of the central bank.
+    ConceptWord as "TransferConcept": Concept;
+    /// How the bank's side of a movement and the ledger's agree.
+    AgreementWord as "ReconciliationResult": Agreement;
+    /// What happened.
+    EventTypeWord as "EventType": EventKind;
+}
 
 listed! {
     /// The sex that the holder's identity document has.

@@ -323,7 +323,7 @@ impl WrongField {
 }
 
 /// One field that is wrong, as an answer shows it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct FieldError {
     /// The field or parameter, with dots between levels.
     pub field: String,

@@ -84,9 +84,78 @@ pub struct AdminOperation {
     pub weight: AuditWeight,
 }
 
-macro_rules! operations {
-    ($($method:ident $path:literal $id:ident: $power:ident, $weight:ident;)+) => {
-        /// Every operation, in the order of the route table.
+/// Hands every operation to a macro, in the order of the document: method and path, the handler, the id, the power that
+/// it takes, and its weight.
+macro_rules! each_operation {
+    ($to:ident) => {
+        $to! {
+            GET "/tenants" tenants::list listTenants: Read, Reads;
+            POST "/tenants" tenants::post createTenant: Act, Acts;
+            GET "/tenants/{id}" tenants::read readTenant: Read, Reads;
+            PATCH "/tenants/{id}" tenants::change changeTenant: Act, Acts;
+            GET "/tenants/{id}/collector-rules" collector_rules::read readCollectorRules: Read, Reads;
+            PUT "/tenants/{id}/collector-rules" collector_rules::set setCollectorRules: Act, Acts;
+            GET "/tenants/{id}/evidence" evidence::read readEvidence: Audit, Looks;
+            GET "/tenants/{id}/seal-keys" seal_keys::read readSealKeys: Read, Reads;
+            POST "/tenants/{id}/seal-keys/rotate" seal_keys::rotate rotateSealKeys: Act, Acts;
+            GET "/platform" tenants::platform readPlatform: Read, Reads;
+            PATCH "/platform" tenants::settings changePlatform: Act, Acts;
+            GET "/accounts/{cvu}/fee-schedule" fees::read readFeeSchedule: Read, Looks;
+            PUT "/accounts/{cvu}/fee-schedule" fees::set setFeeSchedule: Act, Acts;
+            POST "/accounts/{cvu}/suspend" accounts::suspend suspendAccountByOperator: Act, Acts;
+            POST "/accounts/{cvu}/reactivate" accounts::reactivate reactivateAccountByOperator: Act, Acts;
+            POST "/accounts/{cvu}/verify" accounts::verify verifyAccount: Read, Checks;
+            GET "/tenants/{id}/keys" keys::list listKeys: Read, Reads;
+            POST "/tenants/{id}/keys" keys::post issueKey: Act, Acts;
+            POST "/keys/{id}/rotate" keys::rotate rotateKey: Act, Acts;
+            DELETE "/keys/{id}" keys::revoke revokeKey: Act, Acts;
+            GET "/cases" cases::list listCases: Read, Looks;
+            GET "/cases/{id}" cases::one readCase: Read, Looks;
+            POST "/cases/{id}/decide" cases::deciding::decide decideCase: Act, Acts;
+            POST "/transfers/{id}/decide" cases::deciding::decide_transfer decideTransfer: Act, Acts;
+            GET "/find" find::find find: Read, Looks;
+            GET "/actors" actors::list listActors: Read, Reads;
+            GET "/actors/{cvu}" actors::read readActor: Read, Looks;
+            POST "/actors/{cvu}/passivate" actors::passivate passivateActor: Act, Acts;
+            GET "/webhooks" webhooks::list listAllWebhooks: Read, Reads;
+            POST "/webhooks/{id}/resume" webhooks::resume resumeWebhook: Act, Acts;
+            POST "/webhooks/{id}/redeliver" redeliveries::range redeliverRangeByOperator: Act, Acts;
+            POST "/webhooks/deliveries/{id}/redeliver" redeliveries::one redeliverByOperator: Act, Acts;
+            GET "/treasury" treasury::list listCollectors: Read, Reads;
+            GET "/status" status::show readStatus: Read, Reads;
+            GET "/node" node::show readNode: Read, Reads;
+            POST "/node/hand-over" node::hand_over handOver: Act, Checks;
+            GET "/clock" clock::show readClock: Read, Reads;
+            POST "/clock/confirm" clock::confirm confirmClock: Act, Acts;
+            GET "/log" log::show readLog: Read, Reads;
+            PUT "/log" log::change changeLog: Act, Acts;
+            GET "/journal" storage::journal readJournal: Read, Reads;
+            GET "/memory" memory::show readMemory: Read, Reads;
+            GET "/backup" backup::show readBackup: Read, Reads;
+            POST "/backup" backup::ship shipBackup: Act, Checks;
+            GET "/outgoing" outgoing::show readOutgoing: Read, Reads;
+            POST "/outgoing/release" outgoing::release releaseOutgoing: Act, Acts;
+            POST "/verify" storage::verify verify: Read, Checks;
+            GET "/people" staff::list listPeople: Read, Reads;
+            POST "/people" staff::add addPerson: Administer, Acts;
+            DELETE "/people/{name}" staff::revoke revokePerson: Revoke, Acts;
+            PATCH "/people/{name}" staff::change changePerson: Administer, Acts;
+            POST "/people/{name}/rotate" staff::rotate rotatePerson: Administer, Acts;
+            GET "/me" staff::me readMe: Read, Reads;
+            POST "/me/rotate" staff::rotate_me rotateMe: Read, Acts;
+            GET "/audit" audit::list listAudit: Audit, Looks;
+            GET "/approvals" approvals::list listApprovals: Read, Looks;
+            GET "/approvals/{id}" approvals::one readApproval: Read, Looks;
+            POST "/approvals/{id}/approve" approvals::voting::approve approveRequest: Approve, Acts;
+            POST "/approvals/{id}/reject" approvals::voting::reject rejectRequest: Approve, Acts;
+        }
+    };
+}
+pub(super) use each_operation;
+
+macro_rules! rows {
+    ($($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+) => {
+        /// Every operation, in the order of the document.
         pub const OPERATIONS: &[AdminOperation] = &[$(AdminOperation {
             method: stringify!($method),
             path: $path,
@@ -96,68 +165,7 @@ macro_rules! operations {
         }),+];
     };
 }
-
-operations! {
-    GET "/tenants" listTenants: Read, Reads;
-    POST "/tenants" createTenant: Act, Acts;
-    GET "/tenants/{id}" readTenant: Read, Reads;
-    PATCH "/tenants/{id}" changeTenant: Act, Acts;
-    GET "/tenants/{id}/collector-rules" readCollectorRules: Read, Reads;
-    PUT "/tenants/{id}/collector-rules" setCollectorRules: Act, Acts;
-    GET "/tenants/{id}/evidence" readEvidence: Audit, Looks;
-    GET "/tenants/{id}/seal-keys" readSealKeys: Read, Reads;
-    POST "/tenants/{id}/seal-keys/rotate" rotateSealKeys: Act, Acts;
-    GET "/tenants/{id}/keys" listKeys: Read, Reads;
-    POST "/tenants/{id}/keys" issueKey: Act, Acts;
-    DELETE "/keys/{id}" revokeKey: Act, Acts;
-    POST "/keys/{id}/rotate" rotateKey: Act, Acts;
-    GET "/platform" readPlatform: Read, Reads;
-    PATCH "/platform" changePlatform: Act, Acts;
-    GET "/actors" listActors: Read, Reads;
-    GET "/actors/{cvu}" readActor: Read, Looks;
-    POST "/actors/{cvu}/passivate" passivateActor: Act, Acts;
-    GET "/accounts/{cvu}/fee-schedule" readFeeSchedule: Read, Looks;
-    PUT "/accounts/{cvu}/fee-schedule" setFeeSchedule: Act, Acts;
-    POST "/accounts/{cvu}/suspend" suspendAccountByOperator: Act, Acts;
-    POST "/accounts/{cvu}/reactivate" reactivateAccountByOperator: Act, Acts;
-    POST "/accounts/{cvu}/verify" verifyAccount: Read, Checks;
-    GET "/cases" listCases: Read, Looks;
-    GET "/cases/{id}" readCase: Read, Looks;
-    POST "/cases/{id}/decide" decideCase: Act, Acts;
-    POST "/transfers/{id}/decide" decideTransfer: Act, Acts;
-    GET "/find" find: Read, Looks;
-    GET "/webhooks" listAllWebhooks: Read, Reads;
-    POST "/webhooks/{id}/resume" resumeWebhook: Act, Acts;
-    POST "/webhooks/{id}/redeliver" redeliverRangeByOperator: Act, Acts;
-    POST "/webhooks/deliveries/{id}/redeliver" redeliverByOperator: Act, Acts;
-    GET "/treasury" listCollectors: Read, Reads;
-    GET "/status" readStatus: Read, Reads;
-    GET "/clock" readClock: Read, Reads;
-    POST "/clock/confirm" confirmClock: Act, Acts;
-    GET "/log" readLog: Read, Reads;
-    PUT "/log" changeLog: Act, Acts;
-    GET "/journal" readJournal: Read, Reads;
-    GET "/memory" readMemory: Read, Reads;
-    GET "/node" readNode: Read, Reads;
-    POST "/node/hand-over" handOver: Act, Checks;
-    GET "/backup" readBackup: Read, Reads;
-    POST "/backup" shipBackup: Act, Checks;
-    GET "/outgoing" readOutgoing: Read, Reads;
-    POST "/outgoing/release" releaseOutgoing: Act, Acts;
-    POST "/verify" verify: Read, Checks;
-    GET "/people" listPeople: Read, Reads;
-    POST "/people" addPerson: Administer, Acts;
-    PATCH "/people/{name}" changePerson: Administer, Acts;
-    DELETE "/people/{name}" revokePerson: Revoke, Acts;
-    POST "/people/{name}/rotate" rotatePerson: Administer, Acts;
-    GET "/me" readMe: Read, Reads;
-    POST "/me/rotate" rotateMe: Read, Acts;
-    GET "/audit" listAudit: Audit, Looks;
-    GET "/approvals" listApprovals: Read, Looks;
-    GET "/approvals/{id}" readApproval: Read, Looks;
-    POST "/approvals/{id}/approve" approveRequest: Approve, Acts;
-    POST "/approvals/{id}/reject" rejectRequest: Approve, Acts;
-}
+each_operation!(rows);
 
 impl AdminOperation {
     /// The operation of a request; [`Refusal::NoAdminRoute`] or [`Refusal::NoMethod`] if there is none.

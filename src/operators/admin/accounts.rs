@@ -127,7 +127,7 @@ pub(crate) async fn change(
 }
 
 async fn ordered(admin_state: &AdminState, cvu: Cvu, order: ProfileOrder) -> HandlerResult {
-    let (realm, account) = admin_state.app.engine.operators().locate(cvu).await?;
+    let (realm, account) = admin_state.operators().locate(cvu).await?;
     let (status, changes) = stand(admin_state, realm, Target::Account(account), order).await?;
     tracing::warn!(
         cvu_last4 = cvu.last4(),
@@ -144,7 +144,6 @@ async fn ordered(admin_state: &AdminState, cvu: Cvu, order: ProfileOrder) -> Han
 #[utoipa::path(
     post,
     path = "/admin/accounts/{cvu}/suspend",
-    operation_id = "suspendAccountByOperator",
     tag = "Actors",
     params(CvuInPath),
     request_body(content = SuspendByOperator),
@@ -169,7 +168,6 @@ pub(crate) async fn suspend(
 #[utoipa::path(
     post,
     path = "/admin/accounts/{cvu}/reactivate",
-    operation_id = "reactivateAccountByOperator",
     tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = StandingBody))
@@ -190,7 +188,6 @@ pub(crate) async fn reactivate(
 #[utoipa::path(
     post,
     path = "/admin/accounts/{cvu}/verify",
-    operation_id = "verifyAccount",
     tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = VerifyBody))

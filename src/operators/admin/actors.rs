@@ -6,6 +6,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::{RealmReport, Target};
 use caudal_backup::names::hex;
+use caudal_http::bodies::body;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_ledger::accounts::Account;
@@ -37,7 +38,7 @@ pub(super) async fn reports(admin_state: &AdminState) -> Result<Vec<RealmFigures
     let mut reports = Vec::new();
     for (tenant, mode) in realms(&platform) {
         let realm = tenant.realm(mode);
-        let report = match admin_state.app.engine.operators().report(realm).await {
+        let report = match admin_state.operators().report(realm).await {
             Err(Failure::ShuttingDown) => continue,
             report => report?,
         };
@@ -51,83 +52,52 @@ pub(super) async fn reports(admin_state: &AdminState) -> Result<Vec<RealmFigures
     Ok(reports)
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RealmActors)]
-struct RealmBody {
-    tenant_id: String,
-    mode: &'static str,
-    realm: u32,
-    resident: usize,
-    mailbox_depth: usize,
-    commits_in_flight: usize,
-    waiting_for_bank: usize,
-    starts: u64,
-    restarts: u64,
-    passivations: u64,
+body! {
+    struct RealmBody as RealmActors from figures: RealmFigures {
+        => let report = figures.report;
+        tenant_id: String = figures.tenant;
+        mode: &'static str = figures.mode.as_str();
+        realm: u32 = figures.realm.0;
+        resident: usize = report.resident;
+        mailbox_depth: usize = report.queued;
+        commits_in_flight: usize = report.in_flight;
+        waiting_for_bank: usize = report.waiting_for_bank;
+        starts: u64 = report.starts;
+        restarts: u64 = report.restarts;
+        passivations: u64 = report.passivations;
+    }
 }
 
 /// Shows how the actors of each realm are doing.
 #[utoipa::path(
     get,
     path = "/admin/actors",
-    operation_id = "listActors",
     tag = "Actors",
     responses((status = 200, body = List<RealmBody>))
 )]
 pub(super) async fn list(admin_state: web::Data<AdminState>) -> HandlerResult {
-    let row = |figures: RealmFigures| RealmBody {
-        tenant_id: figures.tenant,
-        mode: figures.mode.as_str(),
-        realm: figures.realm.0,
-        resident: figures.report.resident,
-        mailbox_depth: figures.report.queued,
-        commits_in_flight: figures.report.in_flight,
-        waiting_for_bank: figures.report.waiting_for_bank,
-        starts: figures.report.starts,
-        restarts: figures.report.restarts,
-        passivations: figures.report.passivations,
-    };
-    let items: Vec<_> = reports(&admin_state).await?.into_iter().map(row).collect();
+    let reports = reports(&admin_state).await?.into_iter();
+    let items: Vec<_> = reports.map(RealmBody::from).collect();
     Ok(json(StatusCode::OK, &List::of(items)))
 }
 
-/// The key facts of an account.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AccountFacts)]
-struct FactsBody {
-    status: &'static str,
-    enabled: bool,
-    available: String,
-    held: String,
-    total: String,
-    /// The number of its movements.
-    sequence: u64,
-    /// The chain up to its last movement.
-    hash: String,
-    /// The version of its profile; with `sequence` it makes the account's ETag.
-    profile_version: u64,
-    waiting_for_bank: bool,
-    updated_at: String,
-    last_movement_at: Option<String>,
-}
-
-impl From<&Account> for FactsBody {
-    fn from(account: &Account) -> Self {
-        Self {
-            status: account.status.as_str(),
-            enabled: account.enabled,
-            available: account.balance.available.to_string(),
-            held: account.balance.held.to_string(),
-            total: account.balance.total().to_string(),
-            sequence: account.sequence,
-            hash: hex(&account.hash.0),
-            profile_version: account.profile_seq,
-            waiting_for_bank: account.pending.is_some(),
-            updated_at: account.updated_at.to_string(),
-            last_movement_at: account.last_movement_at.map(|at| at.to_string()),
-        }
+body! {
+    /// The key facts of an account.
+    struct FactsBody as AccountFacts from account: &Account {
+        status: &'static str = account.status.as_str();
+        enabled: bool = account.enabled;
+        available: String = account.balance.available.to_string();
+        held: String = account.balance.held.to_string();
+        total: String = account.balance.total().to_string();
+        /// The number of its movements.
+        sequence: u64 = account.sequence;
+        /// The chain up to its last movement.
+        hash: String = hex(&account.hash.0);
+        /// The version of its profile; with `sequence` it makes the account's ETag.
+        profile_version: u64 = account.profile_seq;
+        waiting_for_bank: bool = account.pending.is_some();
+        updated_at: String = account.updated_at.to_string();
+        last_movement_at: Option<String> = account.last_movement_at.map(|at| at.to_string());
     }
 }
 
@@ -153,34 +123,17 @@ struct ActorBody {
     bank_calls: Vec<CallBody>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = BankCallRecord)]
-struct CallBody {
-    operation: String,
-    reference: String,
-    #[schema(value_type = Object)]
-    request: serde_json::Value,
-    status: Option<u16>,
-    #[schema(value_type = Object)]
-    body: serde_json::Value,
-    millis: u64,
-    correlation: String,
-}
-
-impl From<BankCall> for CallBody {
-    fn from(call: BankCall) -> Self {
-        let json =
+body! {
+    struct CallBody as BankCallRecord from call: BankCall {
+        => let json =
             |text: String| serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text));
-        Self {
-            operation: call.operation,
-            reference: call.reference,
-            request: json(call.request),
-            status: call.status,
-            body: json(call.body),
-            millis: call.millis,
-            correlation: call.correlation,
-        }
+        operation: String = call.operation;
+        reference: String = call.reference;
+        request: serde_json::Value as Object = json(call.request);
+        status: Option<u16> = call.status;
+        body: serde_json::Value as Object = json(call.body);
+        millis: u64 = call.millis;
+        correlation: String = call.correlation;
     }
 }
 
@@ -189,7 +142,7 @@ async fn locate(
     cvu: &str,
 ) -> Result<(Cvu, RealmId, AccountNo), ApiError> {
     let cvu = CvuInPath::read(cvu)?;
-    let (realm, account) = admin_state.app.engine.operators().locate(cvu).await?;
+    let (realm, account) = admin_state.operators().locate(cvu).await?;
     Ok((cvu, realm, account))
 }
 
@@ -197,7 +150,6 @@ async fn locate(
 #[utoipa::path(
     get,
     path = "/admin/actors/{cvu}",
-    operation_id = "readActor",
     tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = ActorBody))
@@ -259,7 +211,6 @@ struct PassivatedBody {
 #[utoipa::path(
     post,
     path = "/admin/actors/{cvu}/passivate",
-    operation_id = "passivateActor",
     tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = PassivatedBody))
@@ -270,12 +221,7 @@ pub(super) async fn passivate(
 ) -> HandlerResult {
     let (cvu, realm, number) = locate(&admin_state, &path).await?;
     let target = Target::Account(number);
-    let gone = admin_state
-        .app
-        .engine
-        .operators()
-        .passivate(realm, target)
-        .await?;
+    let gone = admin_state.operators().passivate(realm, target).await?;
     let body = PassivatedBody {
         cvu: cvu.to_string(),
         passivated: gone,

@@ -327,13 +327,12 @@ fn entry(proposal: &Proposal, outcome: AuditOutcome, details: AuditDetails) -> A
 #[utoipa::path(
     get,
     path = "/admin/approvals",
-    operation_id = "listApprovals",
     tag = "People",
     responses((status = 200, body = List<ApprovalBody>))
 )]
 pub(crate) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
     let (approvals, now) = (
-        admin_state.app.engine.operators().staff().approvals,
+        admin_state.operators().staff().approvals,
         admin_state.app.engine.now(),
     );
     let items = approvals.all().rev();
@@ -351,7 +350,6 @@ declared! {
 #[utoipa::path(
     get,
     path = "/admin/approvals/{id}",
-    operation_id = "readApproval",
     tag = "People",
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))

@@ -9,6 +9,7 @@ use caudal_actors::engine::lists::{ListCursor, Listing};
 use caudal_actors::engine::people::{AuditPage, AuditQuery, AuditRow};
 use caudal_actors::failure::Failure;
 use caudal_http::AppState;
+use caudal_http::bodies::body;
 use caudal_http::cursors;
 use caudal_http::errors::ApiError;
 use caudal_http::params::params;
@@ -27,81 +28,56 @@ use super::changes::ChangeBody;
 /// The media type of one JSON entry per line.
 const NDJSON: &str = "application/x-ndjson";
 
-/// An entry of the audit log.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AuditEntry)]
-pub(super) struct EntryBody {
-    /// Its place in the log, from 1 without gaps.
-    sequence: u64,
-    at: String,
-    /// The name of the person; `root` is the configured admin key. Of reads with a key of a tenant (role `key`) its id.
-    operator: String,
-    role: &'static str,
-    /// What was done: the id of the operation.
-    action: String,
-    /// What it was done to; of a look, the list or page with its query, as it was sent.
-    subject: String,
-    /// Why; empty where nobody had to say.
-    reason: String,
-    request_id: String,
-    /// `begun` (about to be done), `done`, `failed` (refused, or not known), `looked`, `denied` (the role may not) or
-    /// `asked` (it waits for a second person). What has no end stays `begun`.
-    outcome: &'static str,
-    /// The HTTP status with which it ended.
-    status: Option<u16>,
-    /// The entry that says that it was begun.
-    of: Option<u64>,
-    /// The approval for which it waits, or by which it was done.
-    approval: Option<u64>,
-    /// Who approved it.
-    approved_by: Option<String>,
-    /// Why that person approved it.
-    approval_reason: Option<String>,
-    /// The CVUs that were shown, each with how often: at most 500. `TENANT/MODE/*` stands for exports and streams of that
-    /// realm.
-    shown: BTreeMap<String, u64>,
-    /// The fields that changed, or that would once it is approved.
-    changes: Vec<ChangeBody>,
-    /// How many checks and denials of this operator, between their entry before this one and this one, have no entry:
-    /// 20 at once and one more every 3 s have one.
-    omitted: u64,
-}
-
-impl From<AuditRow> for EntryBody {
-    fn from(row: AuditRow) -> Self {
-        let entry = row.entry;
-        let (status, of, approval) = match entry.outcome {
+body! {
+    /// An entry of the audit log.
+    pub(super) struct EntryBody as AuditEntry from row: AuditRow {
+        => let entry = row.entry;
+        => let (status, of, approval) = match entry.outcome {
             AuditOutcome::Done { of, status } | AuditOutcome::Failed { of, status } => {
                 (Some(status), Some(of), None)
             }
             AuditOutcome::Asked { approval } => (None, None, Some(approval)),
             AuditOutcome::Begun | AuditOutcome::Looked | AuditOutcome::Denied => (None, None, None),
         };
-        let AuditDetails {
+        => let AuditDetails {
             shown,
             changes,
             second,
         } = entry.details;
-        Self {
-            sequence: row.sequence,
-            at: row.at.to_string(),
-            operator: entry.operator,
-            role: entry.role.as_str(),
-            action: entry.action,
-            subject: entry.subject,
-            reason: entry.reason,
-            request_id: entry.request_id,
-            outcome: entry.outcome.as_str(),
-            status,
-            of,
-            approval: approval.or(second.as_ref().map(|it| it.approval)),
-            approved_by: second.as_ref().map(|it| it.by.clone()),
-            approval_reason: second.map(|it| it.reason),
-            shown,
-            changes: changes.into_iter().map(ChangeBody::from).collect(),
-            omitted: entry.omitted,
-        }
+        /// Its place in the log, from 1 without gaps.
+        sequence: u64 = row.sequence;
+        at: String = row.at.to_string();
+        /// The name of the person; `root` is the configured admin key. Of reads with a key of a tenant (role `key`) its id.
+        operator: String = entry.operator;
+        role: &'static str = entry.role.as_str();
+        /// What was done: the id of the operation.
+        action: String = entry.action;
+        /// What it was done to; of a look, the list or page with its query, as it was sent.
+        subject: String = entry.subject;
+        /// Why; empty where nobody had to say.
+        reason: String = entry.reason;
+        request_id: String = entry.request_id;
+        /// `begun` (about to be done), `done`, `failed` (refused, or not known), `looked`, `denied` (the role may not) or
+        /// `asked` (it waits for a second person). What has no end stays `begun`.
+        outcome: &'static str = entry.outcome.as_str();
+        /// The HTTP status with which it ended.
+        status: Option<u16> = status;
+        /// The entry that says that it was begun.
+        of: Option<u64> = of;
+        /// The approval for which it waits, or by which it was done.
+        approval: Option<u64> = approval.or(second.as_ref().map(|it| it.approval));
+        /// Who approved it.
+        approved_by: Option<String> = second.as_ref().map(|it| it.by.clone());
+        /// Why that person approved it.
+        approval_reason: Option<String> = second.map(|it| it.reason);
+        /// The CVUs that were shown, each with how often: at most 500. `TENANT/MODE/*` stands for exports and streams of that
+        /// realm.
+        shown: BTreeMap<String, u64> = shown;
+        /// The fields that changed, or that would once it is approved.
+        changes: Vec<ChangeBody> = changes.into_iter().map(ChangeBody::from).collect();
+        /// How many checks and denials of this operator, between their entry before this one and this one, have no entry:
+        /// 20 at once and one more every 3 s have one.
+        omitted: u64 = entry.omitted;
     }
 }
 
@@ -162,7 +138,6 @@ pub(crate) async fn subjects(
 #[utoipa::path(
     get,
     path = "/admin/audit",
-    operation_id = "listAudit",
     tag = "People",
     params(AuditParams),
     responses((status = 200, content((PageBody = "application/json"), (String = "application/x-ndjson"))))
@@ -186,8 +161,7 @@ pub(super) async fn list(
         before: sent.cursor.map(|cursor| cursor.number),
         limit: usize::try_from(limit).map_err(|_| Failure::Bug)?,
     };
-    let AuditPage { rows, next: more } =
-        admin_state.app.engine.operators().audit_page(asked).await?;
+    let AuditPage { rows, next: more } = admin_state.operators().audit_page(asked).await?;
     let items: Vec<_> = rows.into_iter().map(EntryBody::from).collect();
     let listing: Listing<()> = Listing {
         items: Vec::new(),

@@ -48,7 +48,7 @@ impl BackupBody {
         match &admin_state.backup {
             Some(backup) => Self::of(admin_state, backup.progress()),
             None => Self {
-                last_commit: admin_state.app.engine.operators().stats().last_commit,
+                last_commit: admin_state.operators().stats().last_commit,
                 ..Self::default()
             },
         }
@@ -61,7 +61,7 @@ impl BackupBody {
             tail_seconds: Some(progress.every.as_secs()),
             shipped_by: progress.shipper,
             commit: progress.commit,
-            last_commit: admin_state.app.engine.operators().stats().last_commit,
+            last_commit: admin_state.operators().stats().last_commit,
             lag_seconds: progress.ships.then_some(progress.lag.as_secs()),
             lag_bytes: progress.ships.then_some(progress.lag_bytes),
             complete_seconds_ago: progress
@@ -118,7 +118,6 @@ pub(super) type BackupFigure = (&'static str, &'static str, u64);
 #[utoipa::path(
     get,
     path = "/admin/backup",
-    operation_id = "readBackup",
     tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]
@@ -130,7 +129,6 @@ pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/backup",
-    operation_id = "shipBackup",
     tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]

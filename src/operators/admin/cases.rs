@@ -42,24 +42,24 @@ use caudal_http::query::{LIMIT_MAX, OFFSET_MAX};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Case)]
-pub(super) struct CaseBody {
-    id: String,
-    kind: &'static str,
+pub(crate) struct CaseBody {
+    pub id: String,
+    pub kind: &'static str,
     tenant_id: Option<String>,
-    mode: &'static str,
+    pub mode: &'static str,
     /// `open`, `returning` (the bank is asked), `decided`, `booked` (what could not be booked has been
     /// since), or `not_waiting`: a transfer that no person has to decide.
     state: &'static str,
     /// Since when it waits, or waited.
-    since: Option<String>,
+    pub since: Option<String>,
     /// For how long it has waited; null when it does not wait.
     age_seconds: Option<u64>,
     /// The CVU; null when the bank's line names none that can be read.
-    cvu: Option<String>,
+    pub cvu: Option<String>,
     /// ARS with two decimals; null when it cannot be read.
-    amount: Option<String>,
+    pub amount: Option<String>,
     /// Why it waits, in a word.
-    reason: String,
+    pub reason: String,
     decision: Option<DecisionBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer: Option<TransferBody>,
@@ -144,7 +144,7 @@ fn tenant_of(admin_state: &AdminState, realm: RealmId) -> Option<String> {
 }
 
 /// A case as it is shown.
-pub(super) fn render(admin_state: &AdminState, (realm, case): &RealmCase) -> CaseBody {
+pub(crate) fn render(admin_state: &AdminState, (realm, case): &RealmCase) -> CaseBody {
     match case {
         Case::Transfer(view, since) => of_transfer(admin_state, *realm, view, *since),
         Case::Suspense(parked) => of_suspense(admin_state, *realm, parked),
@@ -356,7 +356,6 @@ params! {
 #[utoipa::path(
     get,
     path = "/admin/cases",
-    operation_id = "listCases",
     tag = "Cases",
     params(CaseParams),
     responses((status = 200, body = CasesPage))
@@ -414,7 +413,6 @@ declared! {
 #[utoipa::path(
     get,
     path = "/admin/cases/{id}",
-    operation_id = "readCase",
     tag = "Cases",
     params(CaseInPath),
     responses((status = 200, body = CaseBody))

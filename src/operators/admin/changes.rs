@@ -3,42 +3,32 @@
 //! **Shape.** The states are bodies of answers, so a field that is shown is compared, and none can be forgotten. The
 //! handler of an operation attaches the difference to its answer ([`Changed`]); the entry of its end has it.
 
+use caudal_http::bodies::body;
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use caudal_ledger::people::audit::FieldChange;
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 /// The fields that an operation changed. It travels with the answer as an extension.
 #[derive(Clone, Debug)]
 pub(crate) struct Changed(pub Vec<FieldChange>);
 
-/// A field that was changed, or that a request would change.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = FieldChange)]
-pub(crate) struct ChangeBody {
-    /// Its name, with those of the objects around it.
-    pub field: String,
-    /// Its value before; null where it had none.
-    pub before: Option<String>,
-    /// Its value after; null where it has none.
-    pub after: Option<String>,
-}
-
-impl From<FieldChange> for ChangeBody {
-    fn from(change: FieldChange) -> Self {
-        let FieldChange {
+body! {
+    /// A field that was changed, or that a request would change.
+    pub(crate) struct ChangeBody as FieldChange from change: FieldChange {
+        => let FieldChange {
             field,
             before,
             after,
         } = change;
-        Self {
-            field,
-            before,
-            after,
-        }
+        /// Its name, with those of the objects around it.
+        field: String = field;
+        /// Its value before; null where it had none.
+        before: Option<String> = before;
+        /// Its value after; null where it has none.
+        after: Option<String> = after;
     }
 }
 

@@ -49,7 +49,6 @@ fn shown(admin_state: &AdminState) -> HttpResponse {
 #[utoipa::path(
     get,
     path = "/admin/clock",
-    operation_id = "readClock",
     tag = "Operation",
     responses((status = 200, body = ClockBody))
 )]
@@ -72,7 +71,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/clock/confirm",
-    operation_id = "confirmClock",
     tag = "Operation",
     request_body(content = ConfirmClock),
     responses((status = 200, body = ClockBody))

@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web;
+use caudal_http::bodies::body;
 use caudal_http::body::read::{line, text};
 use caudal_http::body::{BODY_BYTES_MAX, Body};
 use caudal_http::bytes::Bytes;
@@ -12,9 +13,7 @@ use caudal_http::words::Mistake;
 use caudal_ledger::collector::{CollectorClass, CollectorRule, RULE_TEXT_MAX, RULES_MAX};
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::tenants::orders::PlatformOrder;
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::tenants::TenantInPath;
 use super::{AdminState, changes};
@@ -57,26 +56,14 @@ request! {
     }
 }
 
-/// A rule.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CollectorRuleBody)]
-pub(super) struct RuleBody {
-    /// `in` or `out`.
-    direction: &'static str,
-    text_contains: Option<String>,
-    counterparty_cuit: Option<String>,
-    class: &'static str,
-}
-
-impl From<&CollectorRule> for RuleBody {
-    fn from(rule: &CollectorRule) -> Self {
-        Self {
-            direction: if rule.incoming { "in" } else { "out" },
-            text_contains: rule.text_contains.clone(),
-            counterparty_cuit: rule.counterparty_cuit.map(|cuit| cuit.to_string()),
-            class: rule.class.as_str(),
-        }
+body! {
+    /// A rule.
+    pub(super) struct RuleBody as CollectorRuleBody from rule: &CollectorRule {
+        /// `in` or `out`.
+        direction: &'static str = if rule.incoming { "in" } else { "out" };
+        text_contains: Option<String> = rule.text_contains.clone();
+        counterparty_cuit: Option<String> = rule.counterparty_cuit.map(|cuit| cuit.to_string());
+        class: &'static str = rule.class.as_str();
     }
 }
 
@@ -88,7 +75,6 @@ fn shown(rules: &[CollectorRule]) -> Vec<RuleBody> {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}/collector-rules",
-    operation_id = "readCollectorRules",
     tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = Vec<RuleBody>))
@@ -110,7 +96,6 @@ pub(super) async fn read(
 #[utoipa::path(
     put,
     path = "/admin/tenants/{id}/collector-rules",
-    operation_id = "setCollectorRules",
     tag = "Tenants",
     params(TenantInPath),
     request_body(content = Vec<RuleRequest>),
@@ -135,7 +120,7 @@ pub(super) async fn set(
         class: rule.class,
     });
     let _alone = admin_state.changes.lock().await;
-    let operators = admin_state.app.engine.operators();
+    let operators = admin_state.operators();
     let id = path.into_inner();
     let platform = admin_state.app.engine.platform();
     let before = state_of(&platform.tenant(&id)?.collector_rules);

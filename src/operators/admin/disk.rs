@@ -27,7 +27,7 @@ pub(crate) struct DiskFigures {
 impl DiskFigures {
     /// The present figures.
     pub(crate) fn now(admin_state: &AdminState) -> Self {
-        let stats = admin_state.app.engine.operators().stats();
+        let stats = admin_state.operators().stats();
         let (free_bytes, floor_bytes) = (stats.disk_free_bytes, stats.disk_floor_bytes);
         let grown = stats.disk_bytes().checked_sub(admin_state.disk_at_start);
         let left = free_bytes.checked_sub(floor_bytes);

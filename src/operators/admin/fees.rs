@@ -58,7 +58,6 @@ pub(super) async fn can_be_charged(
 #[utoipa::path(
     get,
     path = "/admin/accounts/{cvu}/fee-schedule",
-    operation_id = "readFeeSchedule",
     tag = "Tenants",
     params(CvuInPath),
     responses((status = 200, body = ScheduleBody))
@@ -87,7 +86,6 @@ pub(crate) fn state(cvu: caudal_ledger::cvu::Cvu, fees: &[FeeRule]) -> serde_jso
 #[utoipa::path(
     put,
     path = "/admin/accounts/{cvu}/fee-schedule",
-    operation_id = "setFeeSchedule",
     tag = "Tenants",
     params(CvuInPath),
     request_body(content = SetFees),

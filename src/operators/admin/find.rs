@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::find::Found;
 use caudal_actors::platform::realms;
+use caudal_http::bodies::body;
 use caudal_http::bodies::texts::{Instant, Pesos};
 use caudal_http::errors::ApiError;
 use caudal_http::params::params;
@@ -11,8 +12,6 @@ use caudal_http::query::Query;
 use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::ids::RealmId;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::AdminState;
 use super::shapes::List;
@@ -20,40 +19,24 @@ use super::shapes::List;
 /// The most realms that are searched.
 const REALMS_MAX: usize = 10_000;
 
-/// Something that an id names.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = FoundThing)]
-struct FoundBody {
-    /// `transfer`, `case` (money in suspense) or `voucher`.
-    kind: &'static str,
-    id: String,
-    tenant_id: String,
-    mode: &'static str,
-    cvu: String,
-    amount: Pesos,
-    /// The state of a transfer; null for anything else.
-    status: Option<&'static str>,
-    /// When it was requested or posted, or began to wait.
-    at: Instant,
-}
-
-impl FoundBody {
-    fn of(tenant: &str, realm: RealmId, found: &Found) -> Self {
-        let it = found.summary(realm);
-        Self {
-            kind: it.kind,
-            id: it.id,
-            tenant_id: tenant.to_owned(),
-            mode: realm.mode().as_str(),
-            cvu: it.cvu.to_string(),
-            amount: it.amount.into(),
-            status: match found {
-                Found::Transfer(view) => Some(view.transfer.status.as_str()),
-                Found::Case(_) | Found::Voucher(_) => None,
-            },
-            at: it.at.into(),
-        }
+body! {
+    /// Something that an id names.
+    struct FoundBody as FoundThing of(tenant: &str, realm: RealmId, found: &Found) {
+        => let it = found.summary(realm);
+        /// `transfer`, `case` (money in suspense) or `voucher`.
+        kind: &'static str = it.kind;
+        id: String = it.id;
+        tenant_id: String = tenant.to_owned();
+        mode: &'static str = realm.mode().as_str();
+        cvu: String = it.cvu.to_string();
+        amount: Pesos = it.amount.into();
+        /// The state of a transfer; null for anything else.
+        status: Option<&'static str> = match found {
+            Found::Transfer(view) => Some(view.transfer.status.as_str()),
+            Found::Case(_) | Found::Voucher(_) => None,
+        };
+        /// When it was requested or posted, or began to wait.
+        at: Instant = it.at.into();
     }
 }
 
@@ -82,7 +65,6 @@ params! {
 #[utoipa::path(
     get,
     path = "/admin/find",
-    operation_id = "find",
     tag = "Operation",
     params(FindParams),
     responses((status = 200, body = List<FoundBody>))

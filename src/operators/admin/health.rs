@@ -90,7 +90,7 @@ impl Limping {
 pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse {
     let mut page = Page::default();
     store::figures(&mut page, &admin_state);
-    for (name, help, figure) in MemoryBody::now(&admin_state).figures() {
+    for (name, help, figure) in MemoryBody::of(&admin_state).figures() {
         page.gauge(name, help, figure);
     }
     for (name, help, value) in BackupBody::now(&admin_state).figures() {
@@ -161,6 +161,14 @@ fn combined<T: Copy>(
     }
     found
 }
+
+/// Declares figures: kind, name, help, and how each is read.
+macro_rules! figures {
+    ($($kind:ident $name:ident $help:literal = $figure:expr;)+) => {
+        [$((stringify!($name), stringify!($kind), $help, $figure)),+]
+    };
+}
+use figures;
 
 #[derive(Default)]
 struct Page(String);
@@ -243,50 +251,15 @@ fn size(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-const FIGURES: [RealmFigure; 7] = [
-    (
-        "actors_resident",
-        "gauge",
-        "Account actors that live.",
-        |r| size(r.resident),
-    ),
-    (
-        "actors_mailbox_messages",
-        "gauge",
-        "Messages that wait.",
-        |r| size(r.queued),
-    ),
-    (
-        "actors_commits_in_flight",
-        "gauge",
-        "Commits not durable yet.",
-        |r| size(r.in_flight),
-    ),
-    (
-        "actors_waiting_for_bank",
-        "gauge",
-        "Actors that wait for the bank.",
-        |r| size(r.waiting_for_bank),
-    ),
-    (
-        "actors_starts_total",
-        "counter",
-        "Actors that were started.",
-        |r| r.starts,
-    ),
-    (
-        "actors_restarts_total",
-        "counter",
-        "Actors replaced after a fault.",
-        |r| r.restarts,
-    ),
-    (
-        "actors_passivations_total",
-        "counter",
-        "Actors that were sent away.",
-        |r| r.passivations,
-    ),
-];
+const FIGURES: [RealmFigure; 7] = figures! {
+    gauge actors_resident "Account actors that live." = |r| size(r.resident);
+    gauge actors_mailbox_messages "Messages that wait." = |r| size(r.queued);
+    gauge actors_commits_in_flight "Commits not durable yet." = |r| size(r.in_flight);
+    gauge actors_waiting_for_bank "Actors that wait for the bank." = |r| size(r.waiting_for_bank);
+    counter actors_starts_total "Actors that were started." = |r| r.starts;
+    counter actors_restarts_total "Actors replaced after a fault." = |r| r.restarts;
+    counter actors_passivations_total "Actors that were sent away." = |r| r.passivations;
+};
 
 fn actors(page: &mut Page, realms: &[RealmFigures], named: &LabelledTenants) {
     for (name, kind, help, figure) in FIGURES {
@@ -307,38 +280,14 @@ type WebhookFigure = (
     fn(&webhooks::Row) -> u64,
 );
 
-const HOOK_FIGURES: [WebhookFigure; 5] = [
-    (
-        "webhook_behind_events",
-        "gauge",
-        "Events that a webhook has not looked at.",
-        |row| row.progress.behind,
-    ),
-    (
-        "webhook_waiting_accounts",
-        "gauge",
-        "Accounts whose next event waits to be taken.",
-        |row| size(row.progress.waiting),
-    ),
-    (
-        "webhook_stopped",
-        "gauge",
-        "1 while a webhook is parked or gone.",
-        |row| u64::from(row.is_stopped()),
-    ),
-    (
-        "webhook_delivered_total",
-        "counter",
-        "Events that a webhook took.",
-        |row| row.progress.delivered,
-    ),
-    (
-        "webhook_parked_total",
-        "counter",
-        "Events that were given up.",
-        |row| row.progress.parked,
-    ),
-];
+const HOOK_FIGURES: [WebhookFigure; 5] = figures! {
+    gauge webhook_behind_events "Events that a webhook has not looked at." = |row| row.progress.behind;
+    gauge webhook_waiting_accounts "Accounts whose next event waits to be taken."
+        = |row| size(row.progress.waiting);
+    gauge webhook_stopped "1 while a webhook is parked or gone." = |row| u64::from(row.is_stopped());
+    counter webhook_delivered_total "Events that a webhook took." = |row| row.progress.delivered;
+    counter webhook_parked_total "Events that were given up." = |row| row.progress.parked;
+};
 
 fn hooks(page: &mut Page, found: &[webhooks::Row], named: &LabelledTenants) {
     for (name, kind, help, figure) in HOOK_FIGURES {

@@ -108,7 +108,6 @@ fn made(key: KeyBody) -> HttpResponse {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}/keys",
-    operation_id = "listKeys",
     tag = "Keys",
     params(TenantInPath),
     responses((status = 200, body = List<KeyBody>))
@@ -169,7 +168,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/keys",
-    operation_id = "issueKey",
     tag = "Keys",
     params(TenantInPath),
     request_body(content = IssueKey),
@@ -278,7 +276,6 @@ declared! {
 #[utoipa::path(
     post,
     path = "/admin/keys/{id}/rotate",
-    operation_id = "rotateKey",
     tag = "Keys",
     params(KeyInPath),
     request_body(content = RotateKey),
@@ -329,7 +326,6 @@ pub(super) async fn rotated(
 #[utoipa::path(
     delete,
     path = "/admin/keys/{id}",
-    operation_id = "revokeKey",
     tag = "Keys",
     params(KeyInPath),
     responses((status = 204, description = "revoked"))
@@ -340,7 +336,7 @@ pub(super) async fn revoke(
 ) -> HandlerResult {
     let id = path.into_inner();
     let order = PlatformOrder::RevokeKey(id.clone());
-    admin_state.app.engine.operators().administer(order).await?;
+    admin_state.operators().administer(order).await?;
     tracing::info!(key = id, "key revoked");
     Ok(HttpResponse::NoContent().finish())
 }

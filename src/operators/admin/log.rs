@@ -52,7 +52,6 @@ impl LogBody {
 #[utoipa::path(
     get,
     path = "/admin/log",
-    operation_id = "readLog",
     tag = "Operation",
     responses((status = 200, body = LogBody))
 )]
@@ -80,7 +79,6 @@ request! {
 #[utoipa::path(
     put,
     path = "/admin/log",
-    operation_id = "changeLog",
     tag = "Operation",
     request_body(content = ChangeLog),
     responses((status = 200, body = LogBody))

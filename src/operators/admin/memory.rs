@@ -2,56 +2,39 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_http::bodies::body;
 use caudal_http::memory;
 use caudal_http::respond::json;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::AdminState;
 
-/// The memory of the process, in bytes. The system counts as taken what was freed within the last second, too.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Memory)]
-pub(super) struct MemoryBody {
-    /// What the process aims at (`memory_bytes`); null when nobody looks.
-    pub limit_bytes: Option<u64>,
-    /// What it takes of the machine's memory; null where the system does not say.
-    pub taken_bytes: Option<u64>,
-    /// Accounts in memory, and how many there may be now: more while there is room, fewer while there is none.
-    pub accounts: usize,
-    pub accounts_max: usize,
-    /// Rows that are not in the index's files yet.
-    pub table_bytes: u64,
-    /// What is kept of the index's files to find rows in them; it grows with what is stored.
-    pub filter_bytes: u64,
-    /// The cache of the index's blocks as they are searched: now, and at most now; less while the process is at its
-    /// limit.
-    pub block_cache_bytes: u64,
-    pub block_cache_bytes_max: u64,
-    /// sled's cache of the pages of small runs of the index, at most.
-    pub page_cache_bytes_max: Option<u64>,
+body! {
+    /// The memory of the process, in bytes. The system counts as taken what was freed within the last second, too.
+    pub(super) struct MemoryBody as Memory of(admin_state: &AdminState) {
+        => let stats = admin_state.app.engine.store().stats();
+        => let residency = admin_state.app.engine.residency();
+        => let plan = admin_state.app.memory;
+        /// What the process aims at (`memory_bytes`); null when nobody looks.
+        limit_bytes: Option<u64> = plan.map(|plan| plan.limit);
+        /// What it takes of the machine's memory; null where the system does not say.
+        taken_bytes: Option<u64> = memory::taken();
+        /// Accounts in memory, and how many there may be now: more while there is room, fewer while there is none.
+        accounts: usize = residency.living();
+        accounts_max: usize = residency.most();
+        /// Rows that are not in the index's files yet.
+        table_bytes: u64 = stats.index_table_bytes;
+        /// What is kept of the index's files to find rows in them; it grows with what is stored.
+        filter_bytes: u64 = stats.index_filter_bytes;
+        /// The cache of the index's blocks as they are searched: now, and at most now; less while the process is at its
+        /// limit.
+        block_cache_bytes: u64 = stats.block_cache_bytes;
+        block_cache_bytes_max: u64 = stats.block_cache_bytes_max;
+        /// sled's cache of the pages of small runs of the index, at most.
+        page_cache_bytes_max: Option<u64> = plan.map(|plan| plan.page_cache);
+    }
 }
 
 impl MemoryBody {
-    /// The current figures.
-    pub(super) fn now(admin_state: &AdminState) -> Self {
-        let stats = admin_state.app.engine.store().stats();
-        let residency = admin_state.app.engine.residency();
-        let plan = admin_state.app.memory;
-        Self {
-            limit_bytes: plan.map(|plan| plan.limit),
-            taken_bytes: memory::taken(),
-            accounts: residency.living(),
-            accounts_max: residency.most(),
-            table_bytes: stats.index_table_bytes,
-            filter_bytes: stats.index_filter_bytes,
-            block_cache_bytes: stats.block_cache_bytes,
-            block_cache_bytes_max: stats.block_cache_bytes_max,
-            page_cache_bytes_max: plan.map(|plan| plan.page_cache),
-        }
-    }
-
     /// The same as metrics: name, help, value. Unknown values are left out.
     pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let size = |n: usize| u64::try_from(n).ok();
@@ -96,10 +79,9 @@ impl MemoryBody {
 #[utoipa::path(
     get,
     path = "/admin/memory",
-    operation_id = "readMemory",
     tag = "Operation",
     responses((status = 200, body = MemoryBody))
 )]
 pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
-    json(StatusCode::OK, &MemoryBody::now(&admin_state))
+    json(StatusCode::OK, &MemoryBody::of(&admin_state))
 }

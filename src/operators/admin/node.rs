@@ -187,7 +187,6 @@ pub(super) fn counters(node: &Node) -> [NodeFigure; 3] {
 #[utoipa::path(
     get,
     path = "/admin/node",
-    operation_id = "readNode",
     tag = "Operation",
     responses((status = 200, body = NodesBody))
 )]
@@ -209,7 +208,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/node/hand-over",
-    operation_id = "handOver",
     tag = "Operation",
     request_body(content = HandOver),
     responses((status = 200, body = HandedOverBody))

@@ -43,12 +43,7 @@ impl Observed {
     /// Reads everything.
     pub(crate) async fn now(admin_state: &AdminState) -> Self {
         Self {
-            collectors: admin_state
-                .app
-                .engine
-                .operators()
-                .watched_collectors()
-                .await,
+            collectors: admin_state.operators().watched_collectors().await,
             webhooks: webhooks::all(admin_state).await,
             cases: cases(admin_state),
         }

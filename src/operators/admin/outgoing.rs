@@ -38,7 +38,6 @@ fn shown(admin_state: &AdminState, error: Option<String>) -> HttpResponse {
 #[utoipa::path(
     get,
     path = "/admin/outgoing",
-    operation_id = "readOutgoing",
     tag = "Operation",
     responses((status = 200, body = OutgoingBody))
 )]
@@ -61,7 +60,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/outgoing/release",
-    operation_id = "releaseOutgoing",
     tag = "Operation",
     request_body(content = ReleaseOutgoing),
     responses((status = 200, body = OutgoingBody))

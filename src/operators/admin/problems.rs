@@ -29,6 +29,7 @@ use super::node::NodesBody;
 use super::observed::{Observed, RealmCases, fit};
 use super::treasury::RealmBody;
 use super::{AdminState, webhooks};
+use caudal_http::bodies::body;
 
 /// How many problems of one kind are listed.
 pub(crate) const PROBLEMS_MAX: usize = 50;
@@ -179,46 +180,31 @@ impl Problem {
     }
 }
 
-/// A problem on the wire.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Problem)]
-pub(super) struct ProblemBody {
-    /// What it is: `not_ready`, `no_owner`, `clock_in_doubt`, `damage_found`, `money_missing`, `realm_down`, `one_copy`,
-    /// `disk_nearly_full`, `bank_unreachable`, `backup_behind`, `node_absent`, `disk_low`, `coverage_unknown`,
-    /// `outgoing_held`, `case_old`, `transfer_old`, `day_not_closed`, `webhook_stopped` or `key_ends`.
-    code: &'static str,
-    /// `page` if a person is needed now, `ticket` if the next working day is soon enough.
-    severity: Severity,
-    /// The realms that it is about; none if it is about the service.
-    realms: Vec<RealmBody>,
-    /// What it is about beyond that: an id, a node, an account at the bank, a reason.
-    subject: Option<String>,
-    /// Since when; of a key, until when it works.
-    at: Option<String>,
-    /// How many items it is about.
-    count: Option<u64>,
-    /// How much money it is about, in ARS.
-    amount: Option<String>,
-    /// The path of the page that says what to do.
-    runbook: String,
-}
-
-impl ProblemBody {
-    pub(super) fn of(platform: &Platform, it: &Problem) -> Self {
-        let on_it =
+body! {
+    /// A problem on the wire.
+    pub(super) struct ProblemBody as Problem of(platform: &Platform, it: &Problem) {
+        => let on_it =
             realms(platform).filter(|(tenant, mode)| it.realms.contains(&tenant.realm(*mode)));
-        Self {
-            code: it.kind.code(),
-            severity: it.kind.severity(),
-            realms: on_it
-                .map(|(tenant, mode)| RealmBody::of(tenant, mode))
-                .collect(),
-            subject: it.subject.clone(),
-            at: it.at.map(|at| at.to_string()),
-            count: it.count,
-            amount: it.amount.map(|amount| amount.to_string()),
-            runbook: it.kind.runbook(),
-        }
+        /// What it is: `not_ready`, `no_owner`, `clock_in_doubt`, `damage_found`, `money_missing`, `realm_down`, `one_copy`,
+        /// `disk_nearly_full`, `bank_unreachable`, `backup_behind`, `node_absent`, `disk_low`, `coverage_unknown`,
+        /// `outgoing_held`, `case_old`, `transfer_old`, `day_not_closed`, `webhook_stopped` or `key_ends`.
+        code: &'static str = it.kind.code();
+        /// `page` if a person is needed now, `ticket` if the next working day is soon enough.
+        severity: Severity = it.kind.severity();
+        /// The realms that it is about; none if it is about the service.
+        realms: Vec<RealmBody> = on_it
+            .map(|(tenant, mode)| RealmBody::of(tenant, mode))
+            .collect();
+        /// What it is about beyond that: an id, a node, an account at the bank, a reason.
+        subject: Option<String> = it.subject.clone();
+        /// Since when; of a key, until when it works.
+        at: Option<String> = it.at.map(|at| at.to_string());
+        /// How many items it is about.
+        count: Option<u64> = it.count;
+        /// How much money it is about, in ARS.
+        amount: Option<String> = it.amount.map(|amount| amount.to_string());
+        /// The path of the page that says what to do.
+        runbook: String = it.kind.runbook();
     }
 }
 

@@ -64,7 +64,6 @@ declared! {
 #[utoipa::path(
     post,
     path = "/admin/webhooks/deliveries/{id}/redeliver",
-    operation_id = "redeliverByOperator",
     tag = "Operation",
     params(DeliveryInPath),
     responses((status = 200, body = RedeliveryBody))
@@ -75,7 +74,7 @@ pub(super) async fn one(
 ) -> HandlerResult {
     let id = DeliveryInPath::read(&path)?;
     let WebhookId { realm, number } = id.webhook;
-    let found = admin_state.app.engine.queries().delivery(id).await?;
+    let found = admin_state.queries().delivery(id).await?;
     again(
         &admin_state,
         realm,
@@ -100,7 +99,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/webhooks/{id}/redeliver",
-    operation_id = "redeliverRangeByOperator",
     tag = "Operation",
     params(WebhookInPath),
     request_body(content = RedeliverByOperator),

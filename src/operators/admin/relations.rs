@@ -3,12 +3,11 @@
 use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
 use caudal_http::AppState;
+use caudal_http::bodies::body;
 use caudal_http::bodies::words::BankKindWord;
 use caudal_http::errors::ApiError;
 use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::tenants::Mode;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 /// Checks that a realm may have a relation.
 ///
@@ -44,38 +43,30 @@ pub(super) fn has_bank(app: &AppState, tenant: &str, mode: Mode) -> Result<(), A
     })
 }
 
-/// A relation: what the tenant has of its own, and the collector account that follows.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = BankRelation)]
-struct RelationBody {
-    /// The API of the bank.
-    #[schema(value_type = BankKindWord)]
-    kind: &'static str,
-    collector_cbu: Option<String>,
-    psp_code: Option<u16>,
-    base_url: Option<String>,
-    username: Option<String>,
-    /// The name of the file of its password, in the folder of secrets.
-    password_file: Option<String>,
-    /// The name of the file of the secret of its notices, in the same folder.
-    notice_secret_file: Option<String>,
-    /// The collector account in use, its own or the platform's; null without a bank.
-    collector_in_use: Option<String>,
+body! {
+    /// A relation: what the tenant has of its own, and the collector account that follows.
+    struct RelationBody as BankRelation {
+        /// The API of the bank.
+        kind: &'static str as BankKindWord;
+        collector_cbu: Option<String>;
+        psp_code: Option<u16>;
+        base_url: Option<String>;
+        username: Option<String>;
+        /// The name of the file of its password, in the folder of secrets.
+        password_file: Option<String>;
+        /// The name of the file of the secret of its notices, in the same folder.
+        notice_secret_file: Option<String>;
+        /// The collector account in use, its own or the platform's; null without a bank.
+        collector_in_use: Option<String>;
+    }
 }
 
-/// The relations of a tenant.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = BankRelations)]
-pub(super) struct RelationsBody {
-    live: RelationBody,
-    test: RelationBody,
-}
-
-impl RelationsBody {
+body! {
     /// The relations of a tenant.
-    pub(super) fn of(app: &AppState, tenant: &caudal_ledger::tenants::Tenant) -> Self {
-        let one = |mode| {
+    pub(super) struct RelationsBody as BankRelations
+        of(app: &AppState, tenant: &caudal_ledger::tenants::Tenant)
+    {
+        => let one = |mode| {
             let own = tenant.banks.of(mode).clone();
             RelationBody {
                 kind: own.kind.as_str(),
@@ -88,9 +79,7 @@ impl RelationsBody {
                 collector_in_use: app.engine.queries().collector_of(tenant.realm(mode)),
             }
         };
-        Self {
-            live: one(Mode::Live),
-            test: one(Mode::Test),
-        }
+        live: RelationBody = one(Mode::Live);
+        test: RelationBody = one(Mode::Test);
     }
 }

@@ -42,7 +42,6 @@ impl SealKeysBody {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}/seal-keys",
-    operation_id = "readSealKeys",
     tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = SealKeysBody))
@@ -62,7 +61,6 @@ pub(super) async fn read(
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/seal-keys/rotate",
-    operation_id = "rotateSealKeys",
     tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = SealKeysBody))

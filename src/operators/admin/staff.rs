@@ -5,6 +5,7 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_actors::people::Staff;
 use caudal_http::AppState;
+use caudal_http::bodies::body;
 use caudal_http::body::Body;
 use caudal_http::body::read::text;
 use caudal_http::errors::{ApiError, HandlerResult};
@@ -24,37 +25,23 @@ use super::people::Operator;
 use super::shapes::List;
 use caudal_http::declared::{declared, id};
 
-/// A person who works here, or did.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Person)]
-struct PersonBody {
-    name: String,
-    /// `viewer`, `auditor`, `operator` or `approver`.
-    role: &'static str,
-    /// `active` or `revoked`.
-    status: &'static str,
-    /// What the credential begins with.
-    prefix: String,
-    /// The whole credential; only in the answer that made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    credential: Option<String>,
-    created_at: String,
-    /// When the credential was issued.
-    issued_at: String,
-    revoked_at: Option<String>,
-}
-
-fn shown(person: &Person, credential: Option<String>) -> PersonBody {
-    PersonBody {
-        name: person.name.to_string(),
-        role: person.role.as_str(),
-        status: if person.works() { "active" } else { "revoked" },
-        prefix: format!("cdl_op_{}", person.credential.id),
-        credential,
-        created_at: person.created_at.to_string(),
-        issued_at: person.issued_at.to_string(),
-        revoked_at: person.revoked_at.map(|at| at.to_string()),
+body! {
+    /// A person who works here, or did.
+    struct PersonBody as Person by shown(person: &Person, credential: Option<String>) {
+        name: String = person.name.to_string();
+        /// `viewer`, `auditor`, `operator` or `approver`.
+        role: &'static str = person.role.as_str();
+        /// `active` or `revoked`.
+        status: &'static str = if person.works() { "active" } else { "revoked" };
+        /// What the credential begins with.
+        prefix: String = format!("cdl_op_{}", person.credential.id);
+        /// The whole credential; only in the answer that made it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        credential: Option<String> = credential;
+        created_at: String = person.created_at.to_string();
+        /// When the credential was issued.
+        issued_at: String = person.issued_at.to_string();
+        revoked_at: Option<String> = person.revoked_at.map(|at| at.to_string());
     }
 }
 
@@ -106,12 +93,11 @@ fn found<'a>(staff: &'a Staff, name: &PersonName) -> Result<&'a Person, ApiError
 #[utoipa::path(
     get,
     path = "/admin/people",
-    operation_id = "listPeople",
     tag = "People",
     responses((status = 200, body = List<PersonBody>))
 )]
 pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
-    let staff = admin_state.app.engine.operators().staff();
+    let staff = admin_state.operators().staff();
     let people = staff.people.all().map(|person| shown(person, None));
     json(StatusCode::OK, &List::of(people.collect()))
 }
@@ -120,7 +106,6 @@ pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/people",
-    operation_id = "addPerson",
     tag = "People",
     request_body(content = AddPerson),
     responses((status = 201, body = PersonBody))
@@ -133,7 +118,7 @@ pub(super) async fn add(admin_state: web::Data<AdminState>, sent: Body) -> Handl
         role,
         credential,
     };
-    let staff = admin_state.app.engine.operators().manage(order).await?;
+    let staff = admin_state.operators().manage(order).await?;
     tracing::warn!(role = role.as_str(), "person added; see the audit log");
     let person = shown(found(&staff, &name)?, Some(text));
     let mut answer = json(StatusCode::CREATED, &person);
@@ -147,7 +132,6 @@ pub(super) async fn add(admin_state: web::Data<AdminState>, sent: Body) -> Handl
 #[utoipa::path(
     patch,
     path = "/admin/people/{name}",
-    operation_id = "changePerson",
     tag = "People",
     params(PersonInPath),
     request_body(content = ChangePerson),
@@ -162,12 +146,12 @@ pub(super) async fn change(
     let ChangePerson { role } = ChangePerson::read(sent)?;
     // No other change may come in between: the audit log names the old role and the new one.
     let _alone = admin_state.changes.lock().await;
-    let before = found(&admin_state.app.engine.operators().staff(), &name)?.role;
+    let before = found(&admin_state.operators().staff(), &name)?.role;
     let order = PeopleOrder::ChangeRole {
         name: name.clone(),
         role,
     };
-    let staff = admin_state.app.engine.operators().manage(order).await?;
+    let staff = admin_state.operators().manage(order).await?;
     tracing::warn!(role = role.as_str(), "role changed; see the audit log");
     let person = shown(found(&staff, &name)?, None);
     let mut answer = json(StatusCode::OK, &person);
@@ -183,7 +167,6 @@ pub(super) async fn change(
 #[utoipa::path(
     delete,
     path = "/admin/people/{name}",
-    operation_id = "revokePerson",
     tag = "People",
     params(PersonInPath),
     responses((status = 204, description = "revoked"))
@@ -194,7 +177,7 @@ pub(super) async fn revoke(
 ) -> HandlerResult {
     let name = PersonInPath::read(&path)?;
     let order = PeopleOrder::Revoke { name };
-    admin_state.app.engine.operators().manage(order).await?;
+    admin_state.operators().manage(order).await?;
     tracing::warn!("credential revoked; see the audit log");
     Ok(HttpResponse::NoContent().finish())
 }
@@ -210,7 +193,7 @@ async fn replaced(
         credential,
         instead_of,
     };
-    let staff = admin_state.app.engine.operators().manage(order).await?;
+    let staff = admin_state.operators().manage(order).await?;
     tracing::warn!("credential rotated; see the audit log");
     let person = shown(found(&staff, &name)?, Some(text));
     Ok(json(StatusCode::CREATED, &person))
@@ -220,7 +203,6 @@ async fn replaced(
 #[utoipa::path(
     post,
     path = "/admin/people/{name}/rotate",
-    operation_id = "rotatePerson",
     tag = "People",
     params(PersonInPath),
     responses((status = 201, body = PersonBody))
@@ -246,7 +228,6 @@ struct MeBody {
 #[utoipa::path(
     get,
     path = "/admin/me",
-    operation_id = "readMe",
     tag = "People",
     responses((status = 200, body = MeBody))
 )]
@@ -263,7 +244,6 @@ pub(super) async fn me(acting: Acting) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/me/rotate",
-    operation_id = "rotateMe",
     tag = "People",
     responses((status = 201, body = PersonBody))
 )]

@@ -2,11 +2,14 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::platform::realms;
 use caudal_backup::since::Since;
+use caudal_http::bodies::body;
 use caudal_http::errors::ApiError;
 use caudal_http::respond::json;
+use caudal_storage::Stats;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -61,25 +64,24 @@ struct StatusBody {
     problems: Vec<ProblemBody>,
 }
 
-/// Realms of all tenants.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = StatusOfRealms)]
-struct RealmsBody {
-    count: usize,
-    /// Of which the supervisor failed within the last minute, or is not back yet.
-    down: usize,
+body! {
+    /// Realms of all tenants.
+    struct RealmsBody as StatusOfRealms from engine: &Engine {
+        count: usize = realms(&engine.platform()).count();
+        /// Of which the supervisor failed within the last minute, or is not back yet.
+        down: usize = engine.lifecycle().down().len();
+    }
 }
 
-/// The journal.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = StatusOfJournal)]
-struct JournalFigures {
-    /// The last durable commit since the store was created.
-    last_commit: u64,
-    /// Commits that wait for the journal now.
-    queued: u64,
-    disk_bytes: u64,
+body! {
+    /// The journal.
+    struct JournalFigures as StatusOfJournal from stats: &Stats {
+        /// The last durable commit since the store was created.
+        last_commit: u64 = stats.last_commit;
+        /// Commits that wait for the journal now.
+        queued: u64 = stats.queued;
+        disk_bytes: u64 = stats.journal_disk_bytes;
+    }
 }
 
 /// Where the journal is kept besides, on the node that ships; `GET /admin/backup` says more.
@@ -93,88 +95,53 @@ struct BackupFigures {
     error: Option<String>,
 }
 
-/// The memory of the process.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = StatusOfMemory)]
-struct MemoryFigures {
-    /// What it takes, in bytes, and what it aims at.
-    taken_bytes: Option<u64>,
-    limit_bytes: Option<u64>,
-    /// Accounts in memory.
-    accounts: usize,
-}
-
-/// What waits for a person.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = StatusOfCases)]
-struct CasesFigures {
-    open: u64,
-    oldest_since: Option<String>,
-}
-
-/// Webhooks of all tenants.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = StatusOfWebhooks)]
-struct WebhooksFigures {
-    count: usize,
-    /// How many have events left to look at, and how many events these are together.
-    behind: usize,
-    events_behind: u64,
-    /// How many have events that were not taken and are tried again.
-    failing: usize,
-    /// Parked or gone.
-    stopped: usize,
-}
-
-/// How many collector accounts there are, and in which state.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = StatusOfTreasury)]
-struct CollectorCounts {
-    /// How many there are.
-    collectors: usize,
-    /// For how many of them the bank has reported the balance since the service started.
-    checked: usize,
-    /// For how many of them clients' money is missing.
-    uncovered: usize,
-    /// For how many of them the bank is not reachable.
-    unreachable: usize,
-}
-
-impl CollectorCounts {
-    fn of(all: &[WatchedCollector]) -> Self {
-        let count = |is: fn(&WatchedCollector) -> bool| all.iter().filter(|it| is(it)).count();
-        Self {
-            collectors: all.len(),
-            checked: count(|it| it.check.as_ref().is_some_and(|check| check.last.is_some())),
-            uncovered: count(|it| it.uncovered.is_some()),
-            unreachable: count(|it| it.unreachable_since().is_some()),
-        }
+body! {
+    /// The memory of the process.
+    struct MemoryFigures as StatusOfMemory from memory: MemoryBody {
+        /// What it takes, in bytes, and what it aims at.
+        taken_bytes: Option<u64> = memory.taken_bytes;
+        limit_bytes: Option<u64> = memory.limit_bytes;
+        /// Accounts in memory.
+        accounts: usize = memory.accounts;
     }
 }
 
-impl CasesFigures {
-    fn of(found: &[RealmCases]) -> Self {
-        let oldest = found.iter().filter_map(|it| it.figures.oldest()).min();
-        Self {
-            open: found.iter().map(|it| it.figures.counts.all()).sum(),
-            oldest_since: oldest.map(|at| at.to_string()),
-        }
+body! {
+    /// What waits for a person.
+    struct CasesFigures as StatusOfCases of(found: &[RealmCases]) {
+        => let oldest = found.iter().filter_map(|it| it.figures.oldest()).min();
+        open: u64 = found.iter().map(|it| it.figures.counts.all()).sum();
+        oldest_since: Option<String> = oldest.map(|at| at.to_string());
     }
 }
 
-impl WebhooksFigures {
-    fn of(all: &[webhooks::Row]) -> Self {
-        let behind = all.iter().filter(|row| row.progress.behind > 0);
-        Self {
-            count: all.len(),
-            behind: behind.clone().count(),
-            events_behind: behind.map(|row| row.progress.behind).sum(),
-            failing: all.iter().filter(|row| row.progress.retrying > 0).count(),
-            stopped: all.iter().filter(|row| row.is_stopped()).count(),
-        }
+body! {
+    /// Webhooks of all tenants.
+    struct WebhooksFigures as StatusOfWebhooks of(all: &[webhooks::Row]) {
+        => let behind = all.iter().filter(|row| row.progress.behind > 0);
+        count: usize = all.len();
+        /// How many have events left to look at, and how many events these are together.
+        behind: usize = behind.clone().count();
+        events_behind: u64 = behind.map(|row| row.progress.behind).sum();
+        /// How many have events that were not taken and are tried again.
+        failing: usize = all.iter().filter(|row| row.progress.retrying > 0).count();
+        /// Parked or gone.
+        stopped: usize = all.iter().filter(|row| row.is_stopped()).count();
+    }
+}
+
+body! {
+    /// How many collector accounts there are, and in which state.
+    struct CollectorCounts as StatusOfTreasury of(all: &[WatchedCollector]) {
+        => let count = |is: fn(&WatchedCollector) -> bool| all.iter().filter(|it| is(it)).count();
+        /// How many there are.
+        collectors: usize = all.len();
+        /// For how many of them the bank has reported the balance since the service started.
+        checked: usize = count(|it| it.check.as_ref().is_some_and(|check| check.last.is_some()));
+        /// For how many of them clients' money is missing.
+        uncovered: usize = count(|it| it.uncovered.is_some());
+        /// For how many of them the bank is not reachable.
+        unreachable: usize = count(|it| it.unreachable_since().is_some());
     }
 }
 
@@ -183,17 +150,14 @@ impl WebhooksFigures {
 #[utoipa::path(
     get,
     path = "/admin/status",
-    operation_id = "readStatus",
     tag = "Operation",
     responses((status = 200, body = StatusBody))
 )]
 pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
-    let engine = &admin_state.app.engine;
-    let stats = engine.operators().stats();
+    let engine: &Engine = &admin_state.app.engine;
     let platform = engine.platform();
     let observed = Observed::now(&admin_state).await;
     let problems = problems(&admin_state, &observed);
-    let memory = MemoryBody::now(&admin_state);
     let backup = BackupBody::now(&admin_state);
     let ready = fit(&admin_state.app);
     let body = StatusBody {
@@ -208,24 +172,13 @@ pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpRespo
         outgoing_held: admin_state.outgoing.is_held(),
         restored: admin_state.outgoing.since().cloned(),
         tenants: platform.tenants.len(),
-        realms: RealmsBody {
-            count: realms(&platform).count(),
-            down: engine.lifecycle().down().len(),
-        },
-        journal: JournalFigures {
-            last_commit: stats.last_commit,
-            queued: stats.queued,
-            disk_bytes: stats.journal_disk_bytes,
-        },
+        realms: engine.into(),
+        journal: (&engine.operators().stats()).into(),
         backup: backup.lag_seconds.map(|lag_seconds| BackupFigures {
             lag_seconds,
             error: backup.error,
         }),
-        memory: MemoryFigures {
-            taken_bytes: memory.taken_bytes,
-            limit_bytes: memory.limit_bytes,
-            accounts: memory.accounts,
-        },
+        memory: MemoryBody::of(&admin_state).into(),
         disk: DiskFigures::now(&admin_state),
         cases: CasesFigures::of(&observed.cases?),
         treasury: CollectorCounts::of(&observed.collectors?),

@@ -6,6 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
 use caudal_backup::names::hex;
+use caudal_http::bodies::body;
 use caudal_http::errors::ApiError;
 use caudal_http::respond::json;
 use caudal_http::words::Refusal;
@@ -16,56 +17,33 @@ use utoipa::ToSchema;
 
 use super::AdminState;
 
-/// Figures of a journal and its index since the start of the process, unless said otherwise.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = JournalFigures)]
-struct FiguresBody {
-    /// Why no writes are possible; null when they are.
-    reason: Option<String>,
-    commits: u64,
-    entries: u64,
-    flushes: u64,
-    /// Commits per flush.
-    mean_group_size: Option<String>,
-    /// How long a commit waits for the device: the last flush and the mean, in microseconds.
-    last_flush_micros: u64,
-    mean_flush_micros: Option<String>,
-    written_bytes: u64,
-    /// Commits that wait for the journal now.
-    queued: u64,
-    /// The last durable commit since the store was created.
-    last_commit: u64,
-    /// The last commit that the witness next to the journal names, and the hash of its record: to be
-    /// compared with what the log said before.
-    witness_commit: u64,
-    witness_chain: String,
-    /// Durable commits that the index on disk does not hold yet.
-    index_lag: u64,
-    /// Bytes of the journal's files.
-    journal_disk_bytes: u64,
-    index_disk_bytes: u64,
-}
-
-impl FiguresBody {
-    fn of(stats: &Stats, refuses: Option<impl Display>) -> Self {
-        Self {
-            reason: refuses.map(|why| why.to_string()),
-            commits: stats.commits,
-            entries: stats.entries,
-            flushes: stats.flushes,
-            mean_group_size: ratio(stats.commits, stats.flushes),
-            last_flush_micros: stats.last_flush_us,
-            mean_flush_micros: ratio(stats.flush_us, stats.flushes),
-            written_bytes: stats.journal_bytes,
-            queued: stats.queued,
-            last_commit: stats.last_commit,
-            witness_commit: stats.witness_commit,
-            witness_chain: hex(&stats.witness_chain),
-            index_lag: stats.index_lag(),
-            journal_disk_bytes: stats.journal_disk_bytes,
-            index_disk_bytes: stats.index_disk_bytes,
-        }
+body! {
+    /// Figures of a journal and its index since the start of the process, unless said otherwise.
+    struct FiguresBody as JournalFigures of(stats: &Stats, refuses: Option<impl Display>) {
+        /// Why no writes are possible; null when they are.
+        reason: Option<String> = refuses.map(|why| why.to_string());
+        commits: u64 = stats.commits;
+        entries: u64 = stats.entries;
+        flushes: u64 = stats.flushes;
+        /// Commits per flush.
+        mean_group_size: Option<String> = ratio(stats.commits, stats.flushes);
+        /// How long a commit waits for the device: the last flush and the mean, in microseconds.
+        last_flush_micros: u64 = stats.last_flush_us;
+        mean_flush_micros: Option<String> = ratio(stats.flush_us, stats.flushes);
+        written_bytes: u64 = stats.journal_bytes;
+        /// Commits that wait for the journal now.
+        queued: u64 = stats.queued;
+        /// The last durable commit since the store was created.
+        last_commit: u64 = stats.last_commit;
+        /// The last commit that the witness next to the journal names, and the hash of its record: to be
+        /// compared with what the log said before.
+        witness_commit: u64 = stats.witness_commit;
+        witness_chain: String = hex(&stats.witness_chain);
+        /// Durable commits that the index on disk does not hold yet.
+        index_lag: u64 = stats.index_lag();
+        /// Bytes of the journal's files.
+        journal_disk_bytes: u64 = stats.journal_disk_bytes;
+        index_disk_bytes: u64 = stats.index_disk_bytes;
     }
 }
 
@@ -90,33 +68,41 @@ struct JournalBody {
     check: CheckBody,
 }
 
-/// The background check, which reads journal and index round after round, and what the start read.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = JournalCheck)]
-struct CheckBody {
-    /// How much it reads in a second at most, in bytes; 0 is off.
-    bytes_per_second: u64,
-    /// The number of the last round that was begun, since the store was created.
-    round: u64,
-    /// How much of what it is about was read in that round, in bytes. What was written since counts as read.
-    done_bytes: u64,
-    /// How much the round is about, in bytes: full segments of the journal and runs of the index.
-    total_bytes: u64,
-    /// How many rounds were ended, and when the last one was.
-    rounds: u64,
-    last_round_at: Option<String>,
-    /// What is damaged or cannot be read, since the start of the process; at most a hundred.
-    findings: Vec<FindingBody>,
-    /// How many findings there are in all.
-    count: u64,
-    /// Bytes of the journal and of the index that were read to open the store. The rest is read in the background.
-    opening_journal_bytes: u64,
-    opening_index_bytes: u64,
+body! {
+    /// The background check, which reads journal and index round after round, and what the start read.
+    struct CheckBody as JournalCheck from checks: Checks {
+        => let time = |at| Timestamp::from_millis(at).to_string();
+        => let found = checks.findings.into_iter();
+        /// How much it reads in a second at most, in bytes; 0 is off.
+        bytes_per_second: u64 = checks.bytes_per_second;
+        /// The number of the last round that was begun, since the store was created.
+        round: u64 = checks.round;
+        /// How much of what it is about was read in that round, in bytes. What was written since counts as read.
+        done_bytes: u64 = checks.done_bytes;
+        /// How much the round is about, in bytes: full segments of the journal and runs of the index.
+        total_bytes: u64 = checks.total_bytes;
+        /// How many rounds were ended, and when the last one was.
+        rounds: u64 = checks.rounds;
+        last_round_at: Option<String> = (checks.rounds > 0).then(|| time(checks.ended_at));
+        /// What is damaged or cannot be read, since the start of the process; at most a hundred.
+        findings: Vec<FindingBody> = found
+            .map(|finding| FindingBody {
+                place: finding.place,
+                offset: finding.offset,
+                reason: finding.why,
+                found_at: time(finding.at),
+            })
+            .collect();
+        /// How many findings there are in all.
+        count: u64 = checks.found;
+        /// Bytes of the journal and of the index that were read to open the store. The rest is read in the background.
+        opening_journal_bytes: u64 = checks.opening_journal_bytes;
+        opening_index_bytes: u64 = checks.opening_index_bytes;
+    }
 }
 
 /// Something that is damaged or cannot be read.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = JournalFinding)]
 struct FindingBody {
@@ -129,48 +115,21 @@ struct FindingBody {
     found_at: String,
 }
 
-impl From<Checks> for CheckBody {
-    fn from(checks: Checks) -> Self {
-        let time = |at| Timestamp::from_millis(at).to_string();
-        let found = checks.findings.into_iter();
-        Self {
-            bytes_per_second: checks.bytes_per_second,
-            round: checks.round,
-            done_bytes: checks.done_bytes,
-            total_bytes: checks.total_bytes,
-            rounds: checks.rounds,
-            last_round_at: (checks.rounds > 0).then(|| time(checks.ended_at)),
-            findings: found
-                .map(|finding| FindingBody {
-                    place: finding.place,
-                    offset: finding.offset,
-                    reason: finding.why,
-                    found_at: time(finding.at),
-                })
-                .collect(),
-            count: checks.found,
-            opening_journal_bytes: checks.opening_journal_bytes,
-            opening_index_bytes: checks.opening_index_bytes,
-        }
-    }
-}
-
 /// Reads the figures of the journal and the index.
 #[utoipa::path(
     get,
     path = "/admin/journal",
-    operation_id = "readJournal",
     tag = "Operation",
     responses((status = 200, body = JournalBody))
 )]
 pub(super) async fn journal(admin_state: web::Data<AdminState>) -> HttpResponse {
-    let stats = admin_state.app.engine.operators().stats();
+    let stats = admin_state.operators().stats();
     let ready = admin_state.app.ready();
     let body = JournalBody {
         writable: ready.is_ok(),
         figures: FiguresBody::of(&stats, ready.err()),
         index_runs: stats.index_runs,
-        check: admin_state.app.engine.operators().checks().into(),
+        check: admin_state.operators().checks().into(),
         index_blocks_read: stats.index_blocks_read,
         index_blocks_cached: stats.index_blocks_cached,
         block_cache_bytes: stats.block_cache_bytes,
@@ -185,44 +144,27 @@ fn ratio(sum: u64, count: u64) -> Option<String> {
     Some(format!("{}.{}", tenths / 10, tenths % 10))
 }
 
-/// What a verification found.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Verification)]
-pub struct VerifyBody {
-    /// Whether nothing differs.
-    pub ok: bool,
-    /// The last commit that was replayed.
-    pub commit: u64,
-    /// Entries replayed.
-    pub entries: u64,
-    /// Accounts whose history was replayed.
-    pub accounts: u64,
-    /// Vouchers checked.
-    pub vouchers: u64,
-    /// Actors whose live balance was compared.
-    pub actors: u64,
-    /// Entries of the audit log that were recounted.
-    pub audit_entries: u64,
-    /// What differs, in words; at most a hundred.
-    pub differences: Vec<String>,
-    /// How many differences there are in all.
-    pub count: u64,
-}
-
-impl From<Report> for VerifyBody {
-    fn from(report: Report) -> Self {
-        Self {
-            ok: report.count == 0,
-            commit: report.commit,
-            entries: report.entries,
-            accounts: report.accounts,
-            vouchers: report.vouchers,
-            actors: report.actors,
-            audit_entries: report.audit_entries,
-            differences: report.differences,
-            count: report.count,
-        }
+body! {
+    /// What a verification found.
+    pub struct VerifyBody as Verification from report: Report {
+        /// Whether nothing differs.
+        ok: bool = report.count == 0;
+        /// The last commit that was replayed.
+        commit: u64 = report.commit;
+        /// Entries replayed.
+        entries: u64 = report.entries;
+        /// Accounts whose history was replayed.
+        accounts: u64 = report.accounts;
+        /// Vouchers checked.
+        vouchers: u64 = report.vouchers;
+        /// Actors whose live balance was compared.
+        actors: u64 = report.actors;
+        /// Entries of the audit log that were recounted.
+        audit_entries: u64 = report.audit_entries;
+        /// What differs, in words; at most a hundred.
+        differences: Vec<String> = report.differences;
+        /// How many differences there are in all.
+        count: u64 = report.count;
     }
 }
 
@@ -230,7 +172,6 @@ impl From<Report> for VerifyBody {
 #[utoipa::path(
     post,
     path = "/admin/verify",
-    operation_id = "verify",
     tag = "Operation",
     responses((status = 200, body = VerifyBody))
 )]

@@ -45,7 +45,6 @@ pub fn new_id() -> String {
 #[utoipa::path(
     get,
     path = "/admin/tenants",
-    operation_id = "listTenants",
     tag = "Tenants",
     responses((status = 200, body = List<TenantBody>))
 )]
@@ -64,7 +63,6 @@ pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/tenants",
-    operation_id = "createTenant",
     tag = "Tenants",
     request_body(content = CreateTenant),
     responses((status = 201, body = TenantBody))
@@ -125,7 +123,6 @@ declared! {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}",
-    operation_id = "readTenant",
     tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = TenantBody))
@@ -146,7 +143,6 @@ pub(super) async fn read(
 #[utoipa::path(
     patch,
     path = "/admin/tenants/{id}",
-    operation_id = "changeTenant",
     tag = "Tenants",
     params(TenantInPath),
     request_body(content = ChangeTenant),
@@ -196,12 +192,7 @@ pub(super) async fn changed(
         return approvals::ask(admin_state, acting).await;
     }
     let before = changes::state(&TenantBody::of(&admin_state.app, &old));
-    let platform = admin_state
-        .app
-        .engine
-        .operators()
-        .change_tenant(&old, change)
-        .await?;
+    let platform = admin_state.operators().change_tenant(&old, change).await?;
     tracing::info!(tenant = old.id, "tenant changed");
     let body = TenantBody::of(&admin_state.app, platform.tenant(&old.id)?);
     let (answer, after) = (json(StatusCode::OK, &body), changes::state(&body));
@@ -227,7 +218,6 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
 #[utoipa::path(
     get,
     path = "/admin/platform",
-    operation_id = "readPlatform",
     tag = "Tenants",
     responses((status = 200, body = PlatformBody))
 )]
@@ -254,7 +244,6 @@ pub(crate) fn state_of_platform(app: &AppState) -> Value {
 #[utoipa::path(
     patch,
     path = "/admin/platform",
-    operation_id = "changePlatform",
     tag = "Tenants",
     request_body(content = ChangePlatform),
     responses((status = 200, body = PlatformBody),
@@ -288,7 +277,7 @@ pub(super) async fn set(admin_state: &AdminState, acting: &Acting, sent: Body) -
         return approvals::ask(admin_state, acting).await;
     }
     let order = PlatformOrder::ChangePlatform { limits, fees };
-    let platform = admin_state.app.engine.operators().administer(order).await?;
+    let platform = admin_state.operators().administer(order).await?;
     tracing::info!("platform changed");
     let body = PlatformBody::from(platform.as_ref());
     let before = changes::state(&PlatformBody::from(old.as_ref()));

@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
+use caudal_http::bodies::body;
 use caudal_http::bodies::treasury::Treasury;
 use caudal_http::current;
 use caudal_http::errors::ApiError;
@@ -19,21 +20,11 @@ use super::shapes::List;
 /// How many banks are asked concurrently.
 const AT_ONCE: usize = 16;
 
-/// A realm whose money is on the account.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = RealmOfCollector)]
-pub(super) struct RealmBody {
-    tenant: String,
-    mode: &'static str,
-}
-
-impl RealmBody {
-    /// The realm of a tenant.
-    pub(super) fn of(tenant: &Tenant, mode: Mode) -> Self {
-        Self {
-            tenant: tenant.id.clone(),
-            mode: mode.as_str(),
-        }
+body! {
+    /// A realm whose money is on the account.
+    pub(super) struct RealmBody as RealmOfCollector of(tenant: &Tenant, mode: Mode) {
+        tenant: String = tenant.id.clone();
+        mode: &'static str = mode.as_str();
     }
 }
 
@@ -51,7 +42,6 @@ struct CollectorBody {
 #[utoipa::path(
     get,
     path = "/admin/treasury",
-    operation_id = "listCollectors",
     tag = "Operation",
     responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))))
 )]

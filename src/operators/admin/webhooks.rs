@@ -7,6 +7,7 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::engine::Requester;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
+use caudal_http::bodies::body;
 use caudal_http::bodies::webhooks::{ProgressBody, WebhookBody, webhook};
 use caudal_http::current;
 use caudal_http::declared::{declared, id};
@@ -17,32 +18,29 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::webhooks::{WebhookId, WebhookOrder};
 use reqwest::Url;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::shapes::List;
 use super::{AdminState, changes};
 use caudal_http::bodies::texts::Instant;
 
-/// A webhook as operators see it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = WebhookOfTenant)]
-pub(crate) struct Row {
-    /// The tenant's id.
-    pub tenant_id: String,
-    /// Live or test.
-    pub mode: &'static str,
-    /// Its id.
-    pub id: String,
-    /// Where it is, without path and query.
-    pub host: String,
-    /// As the tenant sees it.
-    pub status: &'static str,
-    /// How far it has come.
-    pub progress: ProgressBody,
-    created_at: Instant,
-    updated_at: Instant,
+body! {
+    /// A webhook as operators see it.
+    pub(crate) struct Row as WebhookOfTenant by row(tenant: String, mode: Mode, found: WebhookBody) {
+        /// The tenant's id.
+        tenant_id: String = tenant;
+        /// Live or test.
+        mode: &'static str = mode.as_str();
+        /// Its id.
+        id: String = found.id;
+        /// Where it is, without path and query.
+        host: String = host(&found.url);
+        /// As the tenant sees it.
+        status: &'static str = found.status;
+        /// How far it has come.
+        progress: ProgressBody = found.progress;
+        created_at: Instant = found.created_at;
+        updated_at: Instant = found.updated_at;
+    }
 }
 
 impl Row {
@@ -75,19 +73,6 @@ pub(crate) fn host(url: &str) -> String {
     }
 }
 
-fn row(tenant_id: String, mode: Mode, found: WebhookBody) -> Row {
-    Row {
-        tenant_id,
-        mode: mode.as_str(),
-        host: host(&found.url),
-        id: found.id,
-        status: found.status,
-        progress: found.progress,
-        created_at: found.created_at,
-        updated_at: found.updated_at,
-    }
-}
-
 /// The webhooks of every realm.
 pub(crate) async fn all(admin_state: &AdminState) -> Result<Vec<Row>, Failure> {
     let engine = &admin_state.app.engine;
@@ -105,7 +90,6 @@ pub(crate) async fn all(admin_state: &AdminState) -> Result<Vec<Row>, Failure> {
 #[utoipa::path(
     get,
     path = "/admin/webhooks",
-    operation_id = "listAllWebhooks",
     tag = "Operation",
     responses((status = 200, body = List<Row>))
 )]
@@ -135,7 +119,6 @@ async fn one(admin_state: &AdminState, id: WebhookId) -> Result<Row, ApiError> {
 #[utoipa::path(
     post,
     path = "/admin/webhooks/{id}/resume",
-    operation_id = "resumeWebhook",
     tag = "Operation",
     params(WebhookInPath),
     responses((status = 200, body = Row))
@@ -161,7 +144,7 @@ pub(super) async fn resume(
         format: None,
         active: Some(true),
     };
-    let operators = admin_state.app.engine.operators();
+    let operators = admin_state.operators();
     operators
         .order_webhook(id.realm, id.number, order, requester)
         .await?;

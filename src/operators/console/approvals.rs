@@ -14,7 +14,7 @@ use super::acts::AuditedAct;
 use super::cases;
 use super::page_context::{PageContext, SubmittedForm};
 use super::show::seen;
-use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tone};
+use super::view::{Block, Cell, Field, Page, Part, Table, Takes, Tone, facts, table};
 use super::words::Word;
 use crate::admin::approvals::voting::choices;
 use crate::admin::approvals::{ApprovalSubject, case_of, changes};
@@ -22,52 +22,28 @@ use crate::admin::forms::vote;
 use crate::admin::people::Power;
 
 /// Lists approvals, the newest first: all that wait, and the last of those that were decided.
-pub(super) async fn list(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| Ok(all(context)))
-        .await
-}
-
-fn all(context: &PageContext) -> Page {
-    let (locale, approvals) = (
-        context.locale(),
-        context.engine().operators().staff().approvals,
-    );
-    let columns = [
-        (Word::Number, true),
-        (Word::At, false),
-        (Word::State, false),
-        (Word::By, false),
-        (Word::Action, false),
-        (Word::About, false),
-        (Word::Reason, false),
-        (Word::DecidedBy, false),
-    ];
+pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
+    let (locale, approvals) = (context.locale(), context.operators().staff().approvals);
     let now = context.engine().now();
-    let rows = approvals.all().rev().map(|it| {
-        let number = it.proposal.number;
-        vec![
-            locale
-                .count(number)
-                .to(format!("/console/approvals/{number}")),
-            locale.time(it.asked_at),
-            locale.state(it.state(now)),
-            Cell::text(&it.proposal.by),
-            Cell::code(&it.proposal.action),
-            Cell::code(&it.proposal.subject),
-            Cell::text(&it.proposal.reason),
-            Cell::maybe(it.vote.as_ref().map(|vote| &vote.by)),
-        ]
-    });
-    let table = Table::new(locale, Word::Approvals, Word::NoApprovals, &columns).with(rows);
+    let table = table! {
+        locale, Word::Approvals, Word::NoApprovals; it in approvals.all().rev();
+        => let number = it.proposal.number;
+        Number figure: locale.count(number).to(format!("/console/approvals/{number}"));
+        At: locale.time(it.asked_at);
+        State: locale.state(it.state(now));
+        By: Cell::text(&it.proposal.by);
+        Action: Cell::code(&it.proposal.action);
+        About: Cell::code(&it.proposal.subject);
+        Reason: Cell::text(&it.proposal.reason);
+        DecidedBy: Cell::maybe(it.vote.as_ref().map(|vote| &vote.by));
+    };
     let title = context.say(Word::Approvals);
-    context.page(Part::Approvals, title, vec![Block::Table(table)])
+    Ok(context.page(Part::Approvals, title, vec![Block::Table(table)]))
 }
 
 /// Shows an approval with what it is about, and the form to decide it for those who may.
-pub(super) async fn one(context: PageContext, path: web::Path<u64>) -> HttpResponse {
-    let made = async |context: &PageContext, number: &u64| numbered(context, *number, None).await;
-    context.answer(path.into_inner(), made).await
+pub(super) async fn one(context: &PageContext, number: &u64) -> Result<Page, ApiError> {
+    numbered(context, *number, None).await
 }
 
 /// The page of an approval; with the text of a key if approving it has just made one.
@@ -76,11 +52,11 @@ async fn numbered(
     number: u64,
     key: Option<String>,
 ) -> Result<Page, ApiError> {
-    let approvals = context.engine().operators().staff().approvals;
+    let approvals = context.operators().staff().approvals;
     let approval = approvals.numbered(number)?;
     let proposal = &approval.proposal;
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.extend(key.map(|key| Block::Text(context.say(Word::NewKey).to_owned(), key)));
+    let key = key.map(|key| Block::Text(context.say(Word::NewKey).to_owned(), key));
+    let mut blocks: Vec<Block> = key.into_iter().collect();
     blocks.push(facts(context, approval));
     blocks.extend(decision(context, proposal));
     let changes = changes(&context.admin_state.app, approval, context.engine().now());
@@ -100,12 +76,9 @@ async fn numbered(
         readable(&proposal.body),
     ));
     blocks.extend(form(context, approval));
-    let above = vec![(
-        context.say(Word::Approvals).to_owned(),
-        "/console/approvals".to_owned(),
-    )];
     let title = format!("{} {number}", context.say(Word::Approval));
-    Ok(context.page(Part::Approvals, title, blocks).below(above))
+    let page = context.page(Part::Approvals, title, blocks);
+    Ok(page.under(context.say(Word::Approvals), "/console/approvals"))
 }
 
 /// Who asked for what, why, and what became of it.
@@ -124,33 +97,22 @@ fn facts(context: &PageContext, approval: &Approval) -> Block {
         || Cell::text(""),
         |tenant| Cell::text(&tenant.name).to(format!("/console/tenants/{}", tenant.id)),
     );
-    let facts = vec![
-        (context.say(Word::State), locale.state(approval.state(now))),
-        (context.say(Word::By), Cell::text(&proposal.by)),
-        (context.say(Word::At), locale.time(approval.asked_at)),
-        (context.say(Word::WhyAsked), Cell::text(&proposal.reason)),
-        (context.say(Word::EndsAt), locale.time(proposal.expires_at)),
-        (context.say(Word::Action), Cell::code(&proposal.action)),
-        (context.say(Word::About), Cell::code(subject).leads(place)),
-        (context.say(Word::Tenant), tenant),
-        (
-            context.say(Word::Label),
-            Cell::maybe(about.key.and_then(|key| key.label.as_ref())),
-        ),
-        (
-            context.say(Word::DecidedBy),
-            Cell::maybe(vote.map(|vote| &vote.by)),
-        ),
-        (
-            context.say(Word::DecidedAt),
-            locale.maybe_time(vote.map(|vote| vote.at)),
-        ),
-        (
-            context.say(Word::ApprovalReason),
-            Cell::maybe(vote.map(|vote| &vote.reason)),
-        ),
-        (context.say(Word::Answer), Cell::maybe_code(approval.status)),
-    ];
+    let facts = facts! {
+        context;
+        State: locale.state(approval.state(now));
+        By: Cell::text(&proposal.by);
+        At: locale.time(approval.asked_at);
+        WhyAsked: Cell::text(&proposal.reason);
+        EndsAt: locale.time(proposal.expires_at);
+        Action: Cell::code(&proposal.action);
+        About: Cell::code(subject).leads(place);
+        Tenant: tenant;
+        Label: Cell::maybe(about.key.and_then(|key| key.label.as_ref()));
+        DecidedBy: Cell::maybe(vote.map(|vote| &vote.by));
+        DecidedAt: locale.maybe_time(vote.map(|vote| vote.at));
+        ApprovalReason: Cell::maybe(vote.map(|vote| &vote.reason));
+        Answer: Cell::maybe_code(approval.status);
+    };
     Block::Facts(context.say(Word::Approval).to_owned(), facts)
 }
 
@@ -169,22 +131,14 @@ fn decision(context: &PageContext, proposal: &Proposal) -> Option<Block> {
     };
     let to = text("cvu").map(|cvu| Cell::code(cvu).to(format!("/console/accounts/{cvu}")));
     let forced = sent.get("force").and_then(Value::as_bool) == Some(true);
-    let facts = vec![
-        (context.say(Word::Outcome), Cell::text(outcome)),
-        (
-            context.say(Word::CreditedTo),
-            to.unwrap_or_else(|| Cell::text("")),
-        ),
-        (context.say(Word::Reason), Cell::maybe(text("reason"))),
-        (
-            context.say(Word::BankReference),
-            Cell::maybe_code(text("bankReference")),
-        ),
-        (
-            context.say(Word::Forced),
-            context.locale().is(forced, Tone::Quiet),
-        ),
-    ];
+    let facts = facts! {
+        context;
+        Outcome: Cell::text(outcome);
+        CreditedTo: to.unwrap_or_else(|| Cell::text(""));
+        Reason: Cell::maybe(text("reason"));
+        BankReference: Cell::maybe_code(text("bankReference"));
+        Forced: context.locale().is(forced, Tone::Quiet);
+    };
     Some(Block::Facts(
         context.say(Word::WouldDecide).to_owned(),
         facts,
@@ -208,31 +162,25 @@ fn form(context: &PageContext, approval: &Approval) -> Option<Block> {
     all.push(("reject".to_owned(), said(Word::Reject)));
     let outcome = Field::new(locale, "outcome", Word::Outcome, Takes::Choice(all), 10);
     let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
-    Some(Block::Form(Form {
-        title: said(Word::Decide),
-        action: format!("/console/approvals/{}", approval.proposal.number),
-        asks: false,
-        fields: vec![outcome, reason],
-        submit: context.say(Word::Decide),
-        grave: true,
-    }))
+    Some(Block::Form(
+        context
+            .form(
+                Word::Decide,
+                format!("/console/approvals/{}", approval.proposal.number),
+                vec![outcome, reason],
+            )
+            .grave(true),
+    ))
 }
 
 /// The fields that a request would change, or that it would have changed when it was made.
 fn changed(context: &PageContext, changes: Vec<FieldChange>) -> Table {
-    let columns = [
-        (Word::Field, false),
-        (Word::Before, false),
-        (Word::After, false),
-    ];
-    let rows = changes.into_iter().map(|it| {
-        vec![
-            Cell::code(it.field),
-            Cell::maybe_code(it.before),
-            Cell::maybe_code(it.after),
-        ]
-    });
-    Table::new(context.locale(), Word::Changes, Word::NothingHere, &columns).with(rows)
+    table! {
+        context.locale(), Word::Changes, Word::NothingHere; it in changes.into_iter();
+        Field: Cell::code(it.field);
+        Before: Cell::maybe_code(it.before);
+        After: Cell::maybe_code(it.after);
+    }
 }
 
 /// A body as it is parsed: neither blanks nor escapes hide a part of it.
@@ -250,7 +198,7 @@ pub(super) async fn decide(sent: SubmittedForm, path: web::Path<u64>) -> HttpRes
     };
     let page = format!("/console/approvals/{path}");
     let (staff, now) = (
-        sent.context.engine().operators().staff(),
+        sent.context.operators().staff(),
         sent.context.engine().now(),
     );
     match (staff.approvals.numbered(*path), key) {

@@ -1,13 +1,14 @@
 //! The audit log: who did what and who looked at whom, the newest first.
 
-use actix_web::HttpResponse;
-use caudal_actors::engine::people::{AuditQuery, AuditRow};
+use caudal_actors::engine::people::AuditQuery;
 use caudal_http::errors::ApiError;
-use caudal_ledger::people::audit::{AuditDetails, AuditFilter, AuditOutcome, FieldChange};
+use caudal_ledger::people::audit::{
+    AuditDetails, AuditEntry, AuditFilter, AuditOutcome, FieldChange,
+};
 use caudal_ledger::time::BusinessDay;
 
 use super::page_context::PageContext;
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
+use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Takes, table};
 use super::words::Word;
 use crate::admin::audit::subjects;
 use crate::admin::people::Power;
@@ -18,13 +19,7 @@ const TEXT_MAX: usize = 200;
 const SAID_MAX: usize = 20;
 
 /// Shows the log to those who may see it.
-pub(super) async fn page(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| made(context).await)
-        .await
-}
-
-async fn made(context: &PageContext) -> Result<Page, ApiError> {
+pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
     context.needs("listAudit", Power::Audit).await?;
     let text = |name: &str| context.asks(name).map(str::to_owned);
     let day = |name: &str| context.asks(name).and_then(BusinessDay::parse);
@@ -40,21 +35,22 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
         before: context.asks("before").and_then(|text| text.parse().ok()),
         limit: context.rows(ROWS),
     };
-    let found = context.engine().operators().audit_page(asked).await?;
-    let columns = [
-        (Word::Number, true),
-        (Word::At, false),
-        (Word::By, false),
-        (Word::Role, false),
-        (Word::Action, false),
-        (Word::About, false),
-        (Word::Outcome, false),
-        (Word::Reason, false),
-        (Word::Details, false),
-        (Word::Request, false),
-    ];
-    let rows = found.rows.iter().map(|row| shown(context, row));
-    let table = Table::new(context.locale(), Word::Audit, Word::NoAudit, &columns).with(rows);
+    let found = context.operators().audit_page(asked).await?;
+    let locale = context.locale();
+    let table = table! {
+        locale, Word::Audit, Word::NoAudit; row in &found.rows;
+        => let entry = &row.entry;
+        Number figure: locale.count(row.sequence);
+        At: locale.time(row.at);
+        By: Cell::text(&entry.operator);
+        Role: Cell::text(entry.role.as_str());
+        Action: Cell::code(&entry.action);
+        About: Cell::code(&entry.subject);
+        Outcome: outcome(context, entry);
+        Reason: Cell::text(&entry.reason);
+        Details: Cell::text(details(context, &entry.details));
+        Request: Cell::code(&entry.request_id);
+    };
     let next = found.next.map(|before| {
         let kept = context.asked.iter().filter(|(name, _)| *name != "before");
         let query = url::form_urlencoded::Serializer::new(String::new())
@@ -67,8 +63,9 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
     Ok(context.page(Part::Audit, context.say(Word::Audit), blocks))
 }
 
-fn shown(context: &PageContext, row: &AuditRow) -> Vec<Cell> {
-    let (locale, entry) = (context.locale(), &row.entry);
+/// How it ended, with the entry that it ends and how much of it was left out.
+fn outcome(context: &PageContext, entry: &AuditEntry) -> Cell {
+    let locale = context.locale();
     let mut outcome = match entry.outcome {
         AuditOutcome::Done { of, .. } | AuditOutcome::Failed { of, .. } => {
             let mut cell = locale.state(entry.outcome.as_str());
@@ -84,18 +81,7 @@ fn shown(context: &PageContext, row: &AuditRow) -> Vec<Cell> {
         let (word, count) = (context.say(Word::Omitted), locale.count(entry.omitted).text);
         outcome.text = format!("{} · {word}: {count}", outcome.text);
     }
-    vec![
-        locale.count(row.sequence),
-        locale.time(row.at),
-        Cell::text(&entry.operator),
-        Cell::text(entry.role.as_str()),
-        Cell::code(&entry.action),
-        Cell::code(&entry.subject),
-        outcome,
-        Cell::text(&entry.reason),
-        Cell::text(details(context, &entry.details)),
-        Cell::code(&entry.request_id),
-    ]
+    outcome
 }
 
 /// What was shown, what changed, and who approved it.
@@ -133,11 +119,10 @@ fn form(context: &PageContext) -> Form {
         let value = context.asks(name).map_or("", |text| text);
         Field::new(context.locale(), name, word, takes, TEXT_MAX).maybe(value)
     };
-    Form {
-        title: context.say(Word::Filter).to_owned(),
-        action: "/console/audit".to_owned(),
-        asks: true,
-        fields: vec![
+    context.query(
+        Word::Filter,
+        Word::Filter,
+        vec![
             field("operator", Word::By, Takes::Line),
             field("action", Word::Action, Takes::Line),
             field("subject", Word::About, Takes::Line),
@@ -145,7 +130,5 @@ fn form(context: &PageContext) -> Form {
             field("from", Word::From, Takes::Day),
             field("to", Word::To, Takes::Day),
         ],
-        submit: context.say(Word::Filter),
-        grave: false,
-    }
+    )
 }

@@ -2,16 +2,18 @@
 
 use actix_web::HttpResponse;
 
+use caudal_http::errors::ApiError;
+
 use super::acts::AuditedAct;
 use super::page_context::{PageContext, SubmittedForm};
-use super::view::{Block, Cell, Form, Page, Part, Tone};
+use super::show::seen;
+use super::view::{Block, Cell, Page, Part, Tone, facts};
 use super::words::Word;
 use crate::admin::people::Power;
 
 /// Shows the backup's progress.
-pub(super) async fn page(context: PageContext) -> HttpResponse {
-    let page = made(&context);
-    context.show(Ok(page))
+pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
+    Ok(made(context))
 }
 
 /// Ships the new part of the journal, and shows the result.
@@ -22,13 +24,16 @@ pub(super) async fn ship(sent: SubmittedForm) -> HttpResponse {
         power: Power::Act,
         grave: false,
     };
+    let mut failed = false;
     let shipped = async {
         if let Some(backup) = &sent.context.admin_state.backup {
-            backup.now().await;
+            failed = backup.now().await.error.is_some();
         }
         Ok(())
     };
     match sent.does(act, shipped).await {
+        // The page shows the error: a note that something was done would mean nothing.
+        Ok(()) if failed => seen("/console/backups"),
         Ok(()) => sent.context.done("/console/backups"),
         Err(why) => sent.context.show(Err(why)),
     }
@@ -49,56 +54,31 @@ fn made(context: &PageContext) -> Page {
                 blocks.push(Block::Note(Tone::Quiet, format!("{text}: {by}")));
                 return context.page(Part::Backups, context.say(Word::Backups), blocks);
             }
-            let last = context.engine().operators().stats().last_commit;
-            // After a failed round its error is shown: the note that something was done would mean nothing.
-            match &progress.error {
-                Some(why) => blocks.push(Block::Note(
-                    Tone::Bad,
-                    format!("{}: {why}", context.say(Word::Failing)),
-                )),
-                None => blocks.extend(context.done_note()),
-            }
-            let facts = vec![
-                (context.say(Word::Place), Cell::code(progress.place)),
-                (context.say(Word::Store), Cell::code(progress.store)),
-                (
-                    context.say(Word::Every),
-                    locale.lasting(progress.every.as_secs()),
-                ),
-                (
-                    context.say(Word::CommitThere),
-                    locale.maybe_count(progress.commit),
-                ),
-                (context.say(Word::LastCommit), locale.count(last)),
-                (
-                    context.say(Word::Lag),
-                    locale.lasting(progress.lag.as_secs()),
-                ),
-                (
-                    context.say(Word::LagBytes),
-                    locale.bytes(progress.lag_bytes),
-                ),
-                (
-                    context.say(Word::CompleteAgo),
-                    progress
-                        .complete
-                        .map_or_else(|| Cell::figure(""), |ago| locale.lasting(ago.as_secs())),
-                ),
-                (
-                    context.say(Word::Objects),
-                    locale.count(progress.shipped.objects),
-                ),
-                (context.say(Word::Failures), locale.count(progress.failures)),
-            ];
+            let last = context.operators().stats().last_commit;
+            let failing = context.say(Word::Failing);
+            let failed = progress.error.map(|why| format!("{failing}: {why}"));
+            blocks.extend(failed.map(|text| Block::Note(Tone::Bad, text)));
+            let facts = facts! {
+                context;
+                Place: Cell::code(progress.place);
+                Store: Cell::code(progress.store);
+                Every: locale.lasting(progress.every.as_secs());
+                CommitThere: locale.maybe_count(progress.commit);
+                LastCommit: locale.count(last);
+                Lag: locale.lasting(progress.lag.as_secs());
+                LagBytes: locale.bytes(progress.lag_bytes);
+                CompleteAgo: progress
+                    .complete
+                    .map_or_else(|| Cell::figure(""), |ago| locale.lasting(ago.as_secs()));
+                Objects: locale.count(progress.shipped.objects);
+                Failures: locale.count(progress.failures);
+            };
             blocks.push(Block::Facts(context.say(Word::Backup).to_owned(), facts));
-            blocks.push(Block::Form(Form {
-                title: context.say(Word::ShipNow).to_owned(),
-                action: "/console/backups".to_owned(),
-                asks: false,
-                fields: Vec::new(),
-                submit: context.say(Word::ShipNow),
-                grave: false,
-            }));
+            blocks.push(Block::Form(context.form(
+                Word::ShipNow,
+                "/console/backups".to_owned(),
+                Vec::new(),
+            )));
         }
     }
     context.page(Part::Backups, context.say(Word::Backups), blocks)

@@ -1,7 +1,6 @@
 //! The books of a realm: the trial balance, and the entries of its accounts.
 
-use actix_web::{HttpResponse, web};
-use caudal_actors::engine::books::{BookEntry, EntryFilter};
+use caudal_actors::engine::books::EntryFilter;
 use caudal_http::bodies::books::{BookEntryBody, MEMO_KIND, TrialBalanceBody};
 use caudal_http::errors::ApiError;
 use caudal_http::words::Mistake;
@@ -11,7 +10,7 @@ use caudal_ledger::treasury::Sum;
 
 use super::lists::{asked_day, asked_page, whole};
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
+use super::view::{Block, Cell, Field, Page, Part, ROWS, Takes, table};
 use super::words::Word;
 
 /// The address of the entries of an account, of a day or of all days.
@@ -26,42 +25,29 @@ pub(super) fn entries_address(
 
 /// Shows the trial balance, now or at the end of a day.
 pub(super) async fn balances(
-    context: PageContext,
-    path: web::Path<(String, String)>,
-) -> HttpResponse {
-    context.answer(path.into_inner(), trial_balance).await
-}
-
-async fn trial_balance(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    context: &PageContext,
+    path: &(String, String),
+) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
     let day = context
         .asks("date")
         .map(|_| asked_day(context))
         .transpose()?;
-    let queries = context.engine().queries();
+    let queries = context.queries();
     let found = queries
         .trial_balance(place.realm, day.map(BusinessDay::end))
         .await?;
     let body = TrialBalanceBody::of(&found, day);
-    let columns = [
-        (Word::BookAccount, false),
-        (Word::Kind, false),
-        (Word::DebitSide, true),
-        (Word::CreditSide, true),
-        (Word::Balance, true),
-    ];
-    let rows = body.items.iter().map(|it| {
-        let account = &it.account.account;
-        let entries = (it.account.kind != MEMO_KIND).then(|| entries_address(&place, account, day));
-        vec![
-            locale.book(account).leads(entries),
-            locale.state(it.account.kind),
-            locale.money(&it.debit),
-            locale.money(&it.credit),
-            locale.money(&it.balance),
-        ]
-    });
-    let mut table = Table::new(locale, Word::TrialBalance, Word::NothingHere, &columns).with(rows);
+    let mut table = table! {
+        locale, Word::TrialBalance, Word::NothingHere; it in body.items.iter();
+        => let account = &it.account.account;
+        => let entries = (it.account.kind != MEMO_KIND).then(|| entries_address(&place, account, day));
+        BookAccount: locale.book(account).leads(entries);
+        Kind: locale.state(it.account.kind);
+        DebitSide figure: locale.money(&it.debit);
+        CreditSide figure: locale.money(&it.credit);
+        Balance figure: locale.money(&it.balance);
+    };
     let zero = Sum::from_centavos(0);
     let total = |word: Word, side: fn(Sum) -> Sum| {
         let amounts = found.lines.iter().map(|line| side(line.debit).max(zero));
@@ -74,17 +60,14 @@ async fn trial_balance(context: &PageContext, path: &(String, String)) -> Result
         total(Word::DebitSide, |debit| debit),
         total(Word::CreditSide, |debit| Sum::from_centavos(0).minus(debit))
     ));
-    let form = Form {
-        title: context.say(Word::Day).to_owned(),
-        action: context.path.clone(),
-        asks: true,
-        fields: vec![
+    let form = context.query(
+        Word::Day,
+        Word::Show,
+        vec![
             Field::new(locale, "date", Word::EndOfDay, Takes::Day, 10)
                 .maybe(day.map_or_else(String::new, |day| day.to_string())),
         ],
-        submit: context.say(Word::Show),
-        grave: false,
-    };
+    );
     let blocks = vec![Block::Form(form), Block::Table(table)];
     let page = context.page(Part::Treasury, context.say(Word::Books), blocks);
     Ok(page.below(place.above(locale)))
@@ -92,13 +75,9 @@ async fn trial_balance(context: &PageContext, path: &(String, String)) -> Result
 
 /// Shows entries of the books.
 pub(super) async fn entries(
-    context: PageContext,
-    path: web::Path<(String, String)>,
-) -> HttpResponse {
-    context.answer(path.into_inner(), listed).await
-}
-
-async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    context: &PageContext,
+    path: &(String, String),
+) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
     let account = context.asks("account").map(BookRef::parse).transpose();
     let account = account.map_err(|why| ApiError::field("account", Mistake::from(why)))?;
@@ -110,27 +89,32 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
         to: to.map(BusinessDay::end),
     };
     let page = asked_page(context, ROWS);
-    let queries = context.engine().queries();
+    let queries = context.queries();
     let listing = queries.book_entries(place.realm, filter, page).await?;
-    let columns = [
-        (Word::At, false),
-        (Word::BookAccount, false),
-        (Word::DebitSide, true),
-        (Word::CreditSide, true),
-        (Word::About, false),
-        (Word::Description, false),
-        (Word::CounterAccount, false),
-    ];
-    let rows = listing.items.iter().map(|it| row(context, &place, it));
-    let table = Table::new(locale, Word::BookEntries, Word::NothingHere, &columns).with(rows);
+    let table = table! {
+        locale, Word::BookEntries, Word::NothingHere; entry in &listing.items;
+        => let body = BookEntryBody::from(entry);
+        => let source = match body.source.kind {
+            "voucher" => format!("/console/vouchers/{}", body.source.id),
+            _ => format!("/console/cases/{}", body.source.id),
+        };
+        => let day = entry.fact.at.business_day();
+        => let counter = entries_address(&place, &body.counter_account, Some(day));
+        At: locale.time(entry.fact.at);
+        BookAccount: locale.book(&body.account);
+        DebitSide figure: locale.money(body.debit);
+        CreditSide figure: locale.money(body.credit);
+        About: Cell::code(body.source.id).to(source);
+        Description: Cell::maybe(body.text);
+        CounterAccount: locale.book(&body.counter_account).to(counter);
+    };
     let table = whole(context, table, &listing);
     let asked = |day: Option<BusinessDay>| day.map_or_else(String::new, |day| day.to_string());
     let name = account.as_ref().map_or("", BookRef::as_str);
-    let form = Form {
-        title: context.say(Word::Filter).to_owned(),
-        action: context.path.clone(),
-        asks: true,
-        fields: vec![
+    let form = context.query(
+        Word::Filter,
+        Word::Filter,
+        vec![
             Field::new(
                 locale,
                 "account",
@@ -142,35 +126,12 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
             Field::new(locale, "from", Word::From, Takes::Day, 10).maybe(asked(from)),
             Field::new(locale, "to", Word::To, Takes::Day, 10).maybe(asked(to)),
         ],
-        submit: context.say(Word::Filter),
-        grave: false,
-    };
+    );
     let date = to.map_or_else(String::new, |to| format!("?date={to}"));
-    let mut above = place.above(locale);
-    above.push((
-        context.say(Word::Books).to_owned(),
-        place.address(&format!("books{date}")),
-    ));
     let blocks = vec![Block::Form(form), Block::Table(table)];
     let page = context.page(Part::Treasury, context.say(Word::BookEntries), blocks);
-    Ok(page.below(above))
-}
-
-fn row(context: &PageContext, place: &TenantRealm, entry: &BookEntry) -> Vec<Cell> {
-    let (locale, day) = (context.locale(), entry.fact.at.business_day());
-    let body = BookEntryBody::from(entry);
-    let source = match body.source.kind {
-        "voucher" => format!("/console/vouchers/{}", body.source.id),
-        _ => format!("/console/cases/{}", body.source.id),
-    };
-    let counter = entries_address(place, &body.counter_account, Some(day));
-    vec![
-        locale.time(entry.fact.at),
-        locale.book(&body.account),
-        locale.money(body.debit),
-        locale.money(body.credit),
-        Cell::code(body.source.id).to(source),
-        Cell::maybe(body.text),
-        locale.book(&body.counter_account).to(counter),
-    ]
+    let books = place.address(&format!("books{date}"));
+    Ok(page
+        .below(place.above(locale))
+        .under(context.say(Word::Books), books))
 }

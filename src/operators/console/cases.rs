@@ -5,8 +5,7 @@
 
 mod decide;
 
-use actix_web::{HttpResponse, web};
-use caudal_actors::engine::cases::{Case, RealmCase};
+use caudal_actors::engine::cases::Case;
 use caudal_actors::platform::realms;
 use caudal_http::bodies::events::resolved;
 use caudal_http::bodies::transfers::{BankCallBody, DecisionBody, transfer};
@@ -21,19 +20,14 @@ use super::movements::counterparty;
 use super::page_context::PageContext;
 use super::places::accounts;
 use super::transfers::{bank_calls, decided, details};
-use super::view::{Block, Cell, Page, Part, ROWS, Table};
+use super::view::{Block, Cell, Page, Part, ROWS, facts, table};
 use super::words::Word;
+use crate::admin::cases::render;
 
 pub(super) use decide::decide;
 
 /// Lists the cases, those first that have waited longest.
-pub(super) async fn list(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| listed(context).await)
-        .await
-}
-
-async fn listed(context: &PageContext) -> Result<Page, ApiError> {
+pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
     let (locale, engine) = (context.locale(), context.engine());
     let platform = engine.platform();
     let (tenant, mode) = (context.asks("tenant"), context.asks("mode"));
@@ -49,18 +43,22 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
         .operators()
         .cases(wanted, CaseKind::ALL.to_vec(), (offset, context.rows(ROWS)))
         .await?;
-    let columns = [
-        (Word::Since, false),
-        (Word::Kind, false),
-        (Word::Case, false),
-        (Word::Tenant, false),
-        (Word::Mode, false),
-        (Word::Amount, true),
-        (Word::Cvu, false),
-        (Word::Reason, false),
-    ];
-    let rows = cases.iter().map(|case| row(context, case));
-    let mut table = Table::new(locale, Word::Cases, Word::NothingWaits, &columns).with(rows);
+    let mut table = table! {
+        locale, Word::Cases, Word::NothingWaits; case in &cases;
+        => let it = render(&context.admin_state, case);
+        => let place = context.realm(case.0);
+        Since: it.since.map_or_else(|| Cell::text(""), |at| locale.time_of(&at));
+        Kind: locale.state(it.kind);
+        Case: Cell::code(&it.id).to(format!("/console/cases/{}", it.id));
+        Tenant: Cell::maybe(place.map(|place| place.name));
+        Mode: locale.mode(it.mode);
+        Amount figure: it.amount.map_or_else(|| Cell::text(""), |amount| locale.money(amount));
+        Cvu: it.cvu.map_or_else(
+            || Cell::text(""),
+            |cvu| Cell::code(&cvu).to(format!("/console/accounts/{cvu}")),
+        );
+        Reason: locale.state(&it.reason);
+    };
     table.total = Some(total);
     table.note = Some(format!(
         "{} {}",
@@ -80,95 +78,15 @@ async fn listed(context: &PageContext) -> Result<Page, ApiError> {
             query.append_pair("offset", &end.to_string()).finish()
         )
     });
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.push(Block::Table(table));
+    let blocks = vec![Block::Table(table)];
     Ok(context.page(Part::Cases, context.say(Word::Cases), blocks))
 }
 
-fn row(context: &PageContext, (realm, case): &RealmCase) -> Vec<Cell> {
-    let (locale, realm) = (context.locale(), *realm);
-    let (since, kind, id, amount, cvu, reason) = match case {
-        Case::Transfer(view, since) => {
-            let it = &view.transfer;
-            let id = it.id(realm, view.account).to_string();
-            (
-                *since,
-                CaseKind::Transfer,
-                id,
-                Some(it.amount),
-                Some(it.from),
-                it.status.as_str().to_owned(),
-            )
-        }
-        Case::Suspense(parked) => {
-            let it = &parked.suspense.cash_in;
-            let reason = parked.suspense.reason.clone();
-            (
-                Some(parked.since),
-                CaseKind::Suspense,
-                parked.id(realm).to_string(),
-                Some(it.amount),
-                Some(it.cvu),
-                reason,
-            )
-        }
-        Case::Unbooked(it) => {
-            let id = it.id(realm).to_string();
-            (
-                Some(it.since),
-                CaseKind::Unbooked,
-                id,
-                it.says.amount(),
-                it.says.cvu(),
-                it.reason.clone(),
-            )
-        }
-        Case::Collector(it) => {
-            let id = it.id(realm).to_string();
-            let amount = Some(it.movement.amount);
-            let reason = it.class.as_str().to_owned();
-            (
-                Some(it.since),
-                CaseKind::Collector,
-                id,
-                amount,
-                None,
-                reason,
-            )
-        }
-    };
-    let place = context.realm(realm);
-    vec![
-        locale.maybe_time(since),
-        locale.state(kind.as_str()),
-        Cell::code(&id).to(format!("/console/cases/{id}")),
-        Cell::maybe(place.as_ref().map(|place| &place.name)),
-        locale.mode(realm.mode().as_str()),
-        amount.map_or_else(|| Cell::text(""), |amount| locale.money(amount)),
-        cvu.map_or_else(
-            || Cell::text(""),
-            |cvu| Cell::code(cvu).to(format!("/console/accounts/{cvu}")),
-        ),
-        locale.state(&reason),
-    ]
-}
-
 /// Shows a case.
-pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = async |context: &PageContext, id: &String| single(context, id).await;
-    context.answer(path.into_inner(), made).await
-}
-
-async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
+pub(super) async fn one(context: &PageContext, text: &str) -> Result<Page, ApiError> {
     let id = CaseId::parse(text).ok_or(Rejection::CaseNotFound)?;
     let (case, form) = contents(context, (id, text), "").await?;
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.extend(case);
-    blocks.extend(form);
-    let above = vec![(
-        context.say(Word::Cases).to_owned(),
-        "/console/cases".to_owned(),
-    )];
+    let blocks = case.into_iter().chain(form).collect();
     let title = match id {
         CaseId::Transfer(_) => Word::Transfer,
         CaseId::Suspense(_) => Word::Suspense,
@@ -176,7 +94,8 @@ async fn single(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         CaseId::Collector(_) => Word::Collector,
     };
     let title = format!("{}: {}", context.say(Word::Case), context.say(title));
-    Ok(context.page(Part::Cases, title, blocks).below(above))
+    let page = context.page(Part::Cases, title, blocks);
+    Ok(page.under(context.say(Word::Cases), "/console/cases"))
 }
 
 /// The contents of a case with its id, with the accounts that it or the `request` about it names, and the form to decide
@@ -244,20 +163,18 @@ pub(super) async fn contents(
 fn of_suspense(context: &PageContext, realm: RealmId, id: &str, parked: &Parked) -> Vec<Block> {
     let (locale, body) = (context.locale(), resolved(realm, parked));
     let (say, arrived) = (|word| context.say(word), body.arrived);
-    let facts = vec![
-        (say(Word::State), locale.state(body.outcome)),
-        (say(Word::Amount), locale.money(arrived.amount)),
-        (
-            say(Word::Cvu),
-            Cell::code(&arrived.cvu).to(format!("/console/accounts/{}", arrived.cvu)),
-        ),
-        (say(Word::Reason), locale.state(&arrived.reason)),
-        (say(Word::CoelsaId), Cell::code(arrived.coelsa_id)),
-        (say(Word::BankId), Cell::code(arrived.bank_transfer_id)),
-        (say(Word::At), locale.time_of(&arrived.bank_at)),
-        (say(Word::CreditedTo), Cell::maybe_code(body.credited_cvu)),
-        (say(Word::Voucher), Cell::maybe_code(body.voucher_id)),
-    ];
+    let facts = facts! {
+        context;
+        State: locale.state(body.outcome);
+        Amount: locale.money(arrived.amount);
+        Cvu: Cell::code(&arrived.cvu).to(format!("/console/accounts/{}", arrived.cvu));
+        Reason: locale.state(&arrived.reason);
+        CoelsaId: Cell::code(arrived.coelsa_id);
+        BankId: Cell::code(arrived.bank_transfer_id);
+        At: locale.time_of(&arrived.bank_at);
+        CreditedTo: Cell::maybe_code(body.credited_cvu);
+        Voucher: Cell::maybe_code(body.voucher_id);
+    };
     let mut blocks = vec![
         waiting(context, id, parked.since),
         Block::Facts(say(Word::Suspense).to_owned(), facts),
@@ -288,18 +205,16 @@ fn of_collector(context: &PageContext, id: &str, record: &RecordedMovement) -> [
     let (locale, movement) = (context.locale(), &record.movement);
     let say = |word| context.say(word);
     let way = if movement.incoming { "in" } else { "out" };
-    let facts = vec![
-        (say(Word::Class), locale.state(record.class.as_str())),
-        (say(Word::Direction), locale.state(way)),
-        (say(Word::Amount), locale.money(movement.amount)),
-        (say(Word::BankSays), Cell::text(&movement.text)),
-        (say(Word::At), locale.time(movement.at)),
-        (say(Word::BankId), Cell::code(&movement.bank_id)),
-        (
-            say(Word::CoelsaId),
-            Cell::maybe_code(movement.coelsa_id.as_deref()),
-        ),
-    ];
+    let facts = facts! {
+        context;
+        Class: locale.state(record.class.as_str());
+        Direction: locale.state(way);
+        Amount: locale.money(movement.amount);
+        BankSays: Cell::text(&movement.text);
+        At: locale.time(movement.at);
+        BankId: Cell::code(&movement.bank_id);
+        CoelsaId: Cell::maybe_code(movement.coelsa_id.as_deref());
+    };
     [
         waiting(context, id, record.since),
         Block::Facts(say(Word::Collector).to_owned(), facts),
@@ -311,15 +226,13 @@ fn said(context: &PageContext, id: &str, unbooked: &Unbooked) -> [Block; 2] {
     let (locale, says) = (context.locale(), &unbooked.says);
     let state = if unbooked.waits() { "open" } else { "decided" };
     let amount = says.amount().map(|amount| locale.money(amount));
-    let mut facts = vec![
-        (context.say(Word::State), locale.state(state)),
-        (
-            context.say(Word::Amount),
-            amount.unwrap_or_else(|| Cell::text("")),
-        ),
-        (context.say(Word::Cvu), Cell::maybe_code(says.cvu())),
-        (context.say(Word::Reason), locale.state(&unbooked.reason)),
-    ];
+    let mut facts = facts! {
+        context;
+        State: locale.state(state);
+        Amount: amount.unwrap_or_else(|| Cell::text(""));
+        Cvu: Cell::maybe_code(says.cvu());
+        Reason: locale.state(&unbooked.reason);
+    };
     if let BankSays::Unreadable(line) = says {
         facts.push((
             context.say(Word::BankId),

@@ -16,9 +16,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use actix_web::web::Bytes;
+use actix_web::{Handler, HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_http::current;
 use caudal_http::errors::ApiError;
@@ -33,6 +33,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use futures_util::stream::unfold;
+use serde::de::DeserializeOwned;
 
 use super::page_context::{PageContext, fields};
 use super::view::{Block, Cell, CellKind, Page, Table};
@@ -49,19 +50,6 @@ pub(super) const PAGE: usize = 500;
 /// The room for the longest text of a column and what is next to it, in characters.
 const MARGIN: usize = 2;
 
-/// The file that a visit asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct FileForm(SheetForm);
-
-impl FileForm {
-    const fn ending(self) -> &'static str {
-        match self.0 {
-            SheetForm::Csv => "csv",
-            SheetForm::Xlsx => "xlsx",
-        }
-    }
-}
-
 /// What a file shows, for the audit log: an extension of its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Downloaded {
@@ -69,6 +57,36 @@ pub(super) struct Downloaded {
     pub cvus: BTreeSet<Cvu>,
     /// Whether these are all rows.
     pub is_whole: bool,
+}
+
+/// The handler of a page.
+pub(super) fn page<F>(made: F) -> impl Handler<(PageContext,), Output = HttpResponse>
+where
+    F: AsyncFn(&PageContext) -> Result<Page, ApiError> + Copy + 'static,
+{
+    let made = async move |context: &PageContext, _: &()| made(context).await;
+    move |context: PageContext| context.answer((), made)
+}
+
+/// The handler of a page about what its path names.
+pub(super) fn page_of<F>(
+    made: F,
+) -> impl Handler<(PageContext, web::Path<String>), Output = HttpResponse>
+where
+    F: AsyncFn(&PageContext, &str) -> Result<Page, ApiError> + Copy + 'static,
+{
+    page_in(async move |context: &PageContext, path: &String| made(context, path).await)
+}
+
+/// The handler of a page whose path has several parts.
+pub(super) fn page_in<P, F>(
+    made: F,
+) -> impl Handler<(PageContext, web::Path<P>), Output = HttpResponse>
+where
+    P: DeserializeOwned + 'static,
+    F: AsyncFn(&PageContext, &P) -> Result<Page, ApiError> + Copy + 'static,
+{
+    move |context: PageContext, path: web::Path<P>| context.answer(path.into_inner(), made)
 }
 
 impl PageContext {
@@ -144,7 +162,7 @@ impl PageContext {
             _permit: permit,
         };
         let mut answer = HttpResponse::Ok()
-            .insert_header((CONTENT_TYPE, form.0.content_type()))
+            .insert_header((CONTENT_TYPE, form.content_type()))
             .insert_header((CONTENT_DISPOSITION, name))
             .insert_header((CACHE_CONTROL, "no-store"))
             .streaming(unfold(Some(walk), |walk| async {
@@ -194,7 +212,7 @@ struct FileWalk<P, F> {
     request: current::Request,
     path: P,
     blocks: F,
-    form: FileForm,
+    form: SheetForm,
     /// The rows that were read and are not written yet; `None` behind the last ones.
     read: Option<Table>,
     /// `None` before the first row, and while rows are written.
@@ -212,10 +230,10 @@ where
         context: &PageContext,
         path: &P,
         blocks: &F,
-    ) -> Result<(FileForm, Table, StreamPermit), ApiError> {
+    ) -> Result<(SheetForm, Table, StreamPermit), ApiError> {
         let form = match context.asks(DOWNLOAD) {
-            Some("csv") => FileForm(SheetForm::Csv),
-            Some("xlsx") => FileForm(SheetForm::Xlsx),
+            Some("csv") => SheetForm::Csv,
+            Some("xlsx") => SheetForm::Xlsx,
             _ => return Err(Refusal::NoPage.into()),
         };
         let permit = context.admin_state.app.hooks.streams.permit(RealmId(0))?;
@@ -238,7 +256,7 @@ where
         if next.is_some() && self.rows >= ROWS_MAX {
             return Err(Failure::PageTooFar);
         }
-        let (form, sheet, is_last) = (self.form.0, self.sheet.take(), next.is_none());
+        let (form, sheet, is_last) = (self.form, self.sheet.take(), next.is_none());
         let write = move || written(form, sheet, &table, is_last);
         let app = self.context.admin_state.app.clone();
         let written = app.pool.work(RealmId(0), write).await?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_http::bodies::vouchers::{VoucherBody, voucher, whole as shown};
@@ -16,7 +15,7 @@ use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::page_context::PageContext;
 use super::places::{accounts, found};
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
+use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, facts, table};
 use super::words::Word;
 
 /// The longest text to search for, in characters.
@@ -30,45 +29,25 @@ pub(super) fn table(
     placed: &[AccountVoucher],
     with_cvu: bool,
 ) -> Table {
-    let mut columns = vec![
-        (Word::At, false),
-        (Word::Number, true),
-        (Word::Type, false),
-        (Word::Direction, false),
-        (Word::Amount, true),
-        (Word::AvailableAfter, true),
-        (Word::HeldAfter, true),
-        (Word::ExternalId, false),
-        (Word::Counterparty, false),
-    ];
-    if with_cvu {
-        columns.insert(1, (Word::Cvu, false));
+    let mut table = table! {
+        locale, title, Word::NoMovements; placed in placed;
+        => let body = voucher(realm, placed);
+        => let other = body.counterparty;
+        At: locale.time(placed.voucher.at);
+        Cvu: Cell::code(&body.cvu).to(format!("/console/accounts/{}", body.cvu));
+        Number figure: locale.count(body.sequence).to(format!("/console/vouchers/{}", body.id));
+        Type: Cell::text(locale.type_name(&body.voucher_type_code, &body.voucher_type_name));
+        Direction: locale.state(body.ledger_type);
+        Amount figure: locale.money(body.amount);
+        AvailableAfter figure: locale.money(body.available_after);
+        HeldAfter figure: locale.money(body.held_after);
+        ExternalId: Cell::maybe_code(body.id_externo);
+        Counterparty: Cell::maybe(other.and_then(|it| it.name.or(it.cbu).or(it.alias)));
+    };
+    if !with_cvu {
+        table.remove(1);
     }
-    let rows = placed.iter().map(|placed| {
-        let body = voucher(realm, placed);
-        let other = body
-            .counterparty
-            .and_then(|other| other.name.or(other.cbu).or(other.alias));
-        let mut row = vec![
-            locale.time(placed.voucher.at),
-            locale
-                .count(body.sequence)
-                .to(format!("/console/vouchers/{}", body.id)),
-            Cell::text(locale.type_name(&body.voucher_type_code, &body.voucher_type_name)),
-            locale.state(body.ledger_type),
-            locale.money(body.amount),
-            locale.money(body.available_after),
-            locale.money(body.held_after),
-            Cell::maybe_code(body.id_externo),
-            Cell::maybe(other),
-        ];
-        if with_cvu {
-            let cvu = Cell::code(&body.cvu).to(format!("/console/accounts/{}", body.cvu));
-            row.insert(1, cvu);
-        }
-        row
-    });
-    Table::new(locale, title, Word::NoMovements, &columns).with(rows)
+    table
 }
 
 fn filter(context: &PageContext) -> VoucherFilter {
@@ -94,32 +73,23 @@ fn form(context: &PageContext) -> Form {
         let value = context.asks(name).map_or("", |text| text);
         Field::new(locale, name, word, takes, TEXT_MAX).maybe(value)
     };
-    Form {
-        title: context.say(Word::Filter).to_owned(),
-        action: context.path.clone(),
-        asks: true,
-        fields: vec![
+    context.query(
+        Word::Filter,
+        Word::Filter,
+        vec![
             field("from", Word::From, Takes::Day),
             field("to", Word::To, Takes::Day),
             field("text", Word::TextInVoucher, Takes::Line),
         ],
-        submit: context.say(Word::Filter),
-        grave: false,
-    }
+    )
 }
 
 /// The movements of an account.
-pub(super) async fn of_account(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = async |context: &PageContext, key: &String| account(context, key).await;
-    context.answer(path.into_inner(), made).await
-}
-
-async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
+pub(super) async fn of_account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
     let page = asked_page(context, ROWS);
     let listing = context
-        .engine()
         .queries()
         .movements(
             place.realm,
@@ -133,26 +103,19 @@ async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let table = table(locale, Word::Movements, place.realm, &listing.items, false);
     let table = whole(context, table, &listing);
     let blocks = vec![Block::Form(form(context)), Block::Table(table)];
-    let mut above = place.above(locale);
-    above.push((key.to_owned(), format!("/console/accounts/{key}")));
-    Ok(context
-        .page(Part::Tenants, context.say(Word::Movements), blocks)
-        .below(above))
+    let page = context.page(Part::Tenants, context.say(Word::Movements), blocks);
+    let page = page.below(place.above(locale));
+    Ok(page.under(key, format!("/console/accounts/{key}")))
 }
 
 /// The vouchers of a realm, in the order in which they were posted.
 pub(super) async fn of_realm(
-    context: PageContext,
-    path: web::Path<(String, String)>,
-) -> HttpResponse {
-    context.answer(path.into_inner(), realm).await
-}
-
-async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    context: &PageContext,
+    path: &(String, String),
+) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
     let page = asked_page(context, ROWS);
     let listing = context
-        .engine()
         .queries()
         .vouchers(place.realm, filter(context), page)
         .await?;
@@ -164,15 +127,10 @@ async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, A
 }
 
 /// Shows a voucher.
-pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = single(&context, &path).await;
-    context.show(made)
-}
-
-async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
+pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let id = VoucherId::parse(id).ok_or(Rejection::VoucherNotFound)?;
     let place = context.realm(id.realm).ok_or(Rejection::VoucherNotFound)?;
-    let queries = context.engine().queries();
+    let queries = context.queries();
     let placed = queries.voucher(id.realm, id).await?;
     let reversed = queries.reversed(id.realm, &placed).await?;
     let body = shown(id.realm, &placed, reversed);
@@ -189,21 +147,19 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     facts.push((context.say(Word::TrialBalance), of_day));
     facts.extend(links(context, &body));
     let mut blocks = vec![Block::Facts(context.say(Word::Voucher).to_owned(), facts)];
-    let mut above = place.above(context.locale());
-    above.push((body.cvu.clone(), format!("/console/accounts/{}", body.cvu)));
     blocks.extend(accounts(context, &body.cvu).await?);
     if let Some(other) = body.counterparty {
         blocks.push(counterparty(context, *other));
     }
     blocks.extend(metadata(context, &body.metadata));
-    Ok(context
-        .page(Part::Tenants, context.say(Word::Voucher), blocks)
-        .below(above))
+    let page = context.page(Part::Tenants, context.say(Word::Voucher), blocks);
+    let page = page.below(place.above(context.locale()));
+    Ok(page.under(&body.cvu, format!("/console/accounts/{}", body.cvu)))
 }
 
 /// What a voucher is, moved and left behind.
 fn facts(context: &PageContext, body: &VoucherBody) -> Vec<(&'static str, Cell)> {
-    let (locale, say) = (context.locale(), |word| context.say(word));
+    let locale = context.locale();
     let about = match HoldId::parse(&body.reference_id) {
         _ if body.reference_id == body.id => Cell::text(""),
         Some(HoldId(opening)) => voucher_link(&body.reference_id, &opening.to_string()),
@@ -215,30 +171,22 @@ fn facts(context: &PageContext, body: &VoucherBody) -> Vec<(&'static str, Cell)>
     let account = format!("/console/accounts/{}", body.cvu);
     let name = locale.type_name(&body.voucher_type_code, &body.voucher_type_name);
     let kind = format!("{name} ({})", body.voucher_type_code);
-    vec![
-        (say(Word::Id), Cell::code(&body.id)),
-        (say(Word::At), locale.time_of(&body.created_at)),
-        (say(Word::Cvu), Cell::code(&body.cvu).to(account)),
-        (say(Word::Number), locale.count(body.sequence)),
-        (say(Word::Type), Cell::text(kind)),
-        (say(Word::Direction), locale.state(body.ledger_type)),
-        (say(Word::Amount), locale.money(&body.amount)),
-        (
-            say(Word::AvailableAfter),
-            locale.money(&body.available_after),
-        ),
-        (say(Word::HeldAfter), locale.money(&body.held_after)),
-        (say(Word::TotalAfter), locale.money(&body.total_after)),
-        (
-            say(Word::ExternalId),
-            Cell::maybe_code(body.id_externo.as_ref()),
-        ),
-        (
-            say(Word::Description),
-            Cell::maybe(body.description.as_ref()),
-        ),
-        (say(Word::About), about),
-    ]
+    facts! {
+        context;
+        Id: Cell::code(&body.id);
+        At: locale.time_of(&body.created_at);
+        Cvu: Cell::code(&body.cvu).to(account);
+        Number: locale.count(body.sequence);
+        Type: Cell::text(kind);
+        Direction: locale.state(body.ledger_type);
+        Amount: locale.money(&body.amount);
+        AvailableAfter: locale.money(&body.available_after);
+        HeldAfter: locale.money(&body.held_after);
+        TotalAfter: locale.money(&body.total_after);
+        ExternalId: Cell::maybe_code(body.id_externo.as_ref());
+        Description: Cell::maybe(body.description.as_ref());
+        About: about;
+    }
 }
 
 /// The vouchers that a voucher reverses or relates to, and what of it is reversed.
@@ -271,16 +219,13 @@ fn voucher_link(id: &str, voucher: &str) -> Cell {
 
 /// The tenant's own data, if there is any.
 pub(super) fn metadata(context: &PageContext, data: &BTreeMap<String, String>) -> Option<Block> {
-    let columns = [(Word::Name, false), (Word::Value, false)];
     let rows = data.iter();
-    let rows = rows.map(|(name, value)| vec![Cell::code(name), Cell::text(value)]);
-    let table = Table::new(
-        context.locale(),
-        Word::TenantsData,
-        Word::NothingFound,
-        &columns,
-    );
-    (!data.is_empty()).then(|| Block::Table(table.with(rows)))
+    let table = table! {
+        context.locale(), Word::TenantsData, Word::NothingFound; (name, value) in rows;
+        Name: Cell::code(name);
+        Value: Cell::text(value);
+    };
+    (!data.is_empty()).then(|| Block::Table(table))
 }
 
 /// The other side of a movement.
@@ -289,16 +234,14 @@ pub(super) fn counterparty(
     other: caudal_http::bodies::counterparty::CounterpartyBody,
 ) -> Block {
     let bank = other.bank.and_then(|bank| bank.name.or(bank.code));
-    let facts = vec![
-        (context.say(Word::Name), Cell::maybe(other.name)),
-        (context.say(Word::Cuit), Cell::maybe_code(other.cuit)),
-        (context.say(Word::CbuOrCvu), Cell::maybe_code(other.cbu)),
-        (context.say(Word::Alias), Cell::maybe(other.alias)),
-        (context.say(Word::Bank), Cell::maybe(bank)),
-        (
-            context.say(Word::CoelsaId),
-            Cell::maybe_code(other.coelsa_id),
-        ),
-    ];
+    let facts = facts! {
+        context;
+        Name: Cell::maybe(other.name);
+        Cuit: Cell::maybe_code(other.cuit);
+        CbuOrCvu: Cell::maybe_code(other.cbu);
+        Alias: Cell::maybe(other.alias);
+        Bank: Cell::maybe(bank);
+        CoelsaId: Cell::maybe_code(other.coelsa_id);
+    };
     Block::Facts(context.say(Word::Counterparty).to_owned(), facts)
 }

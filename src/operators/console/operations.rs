@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use super::acts::{ActOutcome, AuditedAct};
 use super::page_context::{PageContext, SubmittedForm, back};
 use super::show::seen;
-use super::view::{Block, Field, Form, Part, Takes, Tone};
+use super::view::{Block, Field, Part, Takes, Tone};
 use super::words::Word;
 use crate::admin::access::{AdminOperation, CreatedSubject, OPERATIONS};
 use crate::admin::changes::Changed;
@@ -137,6 +137,7 @@ impl OperationForm {
     fn fields(self, subjects: Vec<String>) -> Vec<OperationField> {
         let words = |all: &[&str]| Kind::Words(all.iter().map(|word| (*word).to_owned()).collect());
         let fee = ("feeSchedule".into(), Word::FeesAsLines, Kind::Objects);
+        let policy = |name: &str, word, kind| (format!("policy.{name}").into(), word, kind);
         match self {
             Self::IssueKey => vec![
                 ("mode".into(), Word::Mode, words(&["live", "test"])),
@@ -152,26 +153,18 @@ impl OperationForm {
             Self::RevokeKey => vec![("".into(), Word::Keys, Kind::Subject(subjects))],
             Self::TenantLimits | Self::PlatformLimits => LimitKind::ALL.map(limit).into(),
             Self::TenantPolicy => vec![
-                (
-                    "policy.closeRequiresZeroBalance".into(),
+                policy(
+                    "closeRequiresZeroBalance",
                     Word::CloseNeedsZero,
                     Kind::YesNo,
                 ),
-                (
-                    "policy.relaxedTestCuit".into(),
-                    Word::RelaxedCuit,
-                    Kind::YesNo,
-                ),
-                (
-                    "policy.fourEyes.decisionsAbove".into(),
+                policy("relaxedTestCuit", Word::RelaxedCuit, Kind::YesNo),
+                policy(
+                    "fourEyes.decisionsAbove",
                     Word::FourEyesAbove,
                     Kind::Clearable,
                 ),
-                (
-                    "policy.fourEyes.limitRaises".into(),
-                    Word::FourEyesRaises,
-                    Kind::YesNo,
-                ),
+                policy("fourEyes.limitRaises", Word::FourEyesRaises, Kind::YesNo),
             ],
             Self::TenantFees | Self::PlatformFees | Self::AccountFees => vec![fee],
             Self::AddPerson => vec![
@@ -244,14 +237,9 @@ pub(super) fn of_subjects(
         .append_pair("subject", subject)
         .append_pair("back", &context.path)
         .finish();
-    Some(Block::Folded(Form {
-        title: context.say(title).to_owned(),
-        action: format!("/console/operations/{name}?{place}"),
-        asks: false,
-        fields,
-        submit: context.say(title),
-        grave: which.is_grave(),
-    }))
+    let action = format!("/console/operations/{name}?{place}");
+    let form = context.form(title, action, fields);
+    Some(Block::Folded(form.grave(which.is_grave())))
 }
 
 /// A field with its present value.
@@ -374,8 +362,7 @@ pub(super) async fn act(sent: SubmittedForm, path: web::Path<String>) -> HttpRes
         Ok((_, Some((title, block)))) => {
             let context = &sent.context;
             let page = context.page(Part::Overview, context.say(title), vec![block]);
-            let above = vec![(context.say(Word::GoBack).to_owned(), place)];
-            context.show(Ok(page.below(above)))
+            context.show(Ok(page.under(context.say(Word::GoBack), place)))
         }
         Ok((_, None)) => sent.context.done(&place),
         Err(why) => sent.context.show(Err(why)),

@@ -1,7 +1,6 @@
 //! The overview: what needs a person, clients' money, waiting cases, webhooks that do not keep up, and the activity of the
 //! last minutes.
 
-use actix_web::HttpResponse;
 use caudal_http::errors::ApiError;
 use serde_json::Value;
 
@@ -9,19 +8,13 @@ use super::figures::tiles;
 use super::operations::{OperationForm, form};
 use super::page_context::PageContext;
 use super::problems::needed;
-use super::view::{Block, Cell, Live, Page, Part, ROWS, Table};
+use super::view::{Block, Cell, Live, Page, Part, ROWS, Table, table};
 use super::words::Word;
 use crate::admin::WebhookRow;
 use crate::admin::observed::{Observed, RealmCases};
 
 /// Shows the overview.
-pub(super) async fn page(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| made(context).await)
-        .await
-}
-
-async fn made(context: &PageContext) -> Result<Page, ApiError> {
+pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
     let points = context.console.pulse.points();
     let points: Vec<_> = points.iter().map(super::live::Point::json).collect();
     let charts = [Word::CommitsASecond, Word::FlushMicros, Word::QueuedCommits];
@@ -30,8 +23,7 @@ async fn made(context: &PageContext) -> Result<Page, ApiError> {
         .zip(1..)
         .map(|(word, series)| (context.say(word), series));
     let observed = Observed::now(&context.admin_state).await;
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.push(needed(context, &observed));
+    let mut blocks = vec![needed(context, &observed)];
     blocks.extend(remedies(context));
     blocks.extend([
         Block::Later {
@@ -63,64 +55,36 @@ fn remedies(context: &PageContext) -> impl Iterator<Item = Block> {
 /// The waiting cases, realm by realm; realms without any are left out.
 fn waiting(context: &PageContext, found: &[RealmCases]) -> Table {
     let locale = context.locale();
-    let columns = [
-        (Word::Tenant, false),
-        (Word::Mode, false),
-        (Word::Transfers, true),
-        (Word::Suspense, true),
-        (Word::Unbooked, true),
-        (Word::Collector, true),
-        (Word::OldestSince, false),
-    ];
-    let table = Table::new(locale, Word::WaitsForPeople, Word::NothingWaits, &columns);
     let waiting = found.iter().filter(|it| it.figures.counts.all() > 0);
-    let rows = waiting.map(|it| {
-        let counts = &it.figures.counts;
-        let place = format!("/console/cases?tenant={}&mode={}", it.tenant, it.mode);
-        vec![
-            Cell::text(&it.name).to(place),
-            locale.mode(it.mode),
-            locale.count(counts.transfers),
-            locale.count(counts.suspense),
-            locale.count(counts.unbooked),
-            locale.count(counts.collector),
-            locale.maybe_time(it.figures.oldest()),
-        ]
-    });
-    table.with(rows.take(context.rows(ROWS)))
+    table! {
+        locale, Word::WaitsForPeople, Word::NothingWaits; it in waiting.take(context.rows(ROWS));
+        => let counts = &it.figures.counts;
+        => let place = format!("/console/cases?tenant={}&mode={}", it.tenant, it.mode);
+        Tenant: Cell::text(&it.name).to(place);
+        Mode: locale.mode(it.mode);
+        Transfers figure: locale.count(counts.transfers);
+        Suspense figure: locale.count(counts.suspense);
+        Unbooked figure: locale.count(counts.unbooked);
+        Collector figure: locale.count(counts.collector);
+        OldestSince: locale.maybe_time(it.figures.oldest());
+    }
 }
 
 /// Webhooks that are behind, fail or have stopped.
 fn hooks(context: &PageContext, found: &[WebhookRow]) -> Table {
-    let columns = [
-        (Word::Tenant, false),
-        (Word::Mode, false),
-        (Word::Host, false),
-        (Word::State, false),
-        (Word::Behind, true),
-        (Word::Retrying, true),
-    ];
     let locale = context.locale();
-    let table = Table::new(
-        locale,
-        Word::WebhooksBehind,
-        Word::NoWebhookBehind,
-        &columns,
-    );
     let late = found.iter().filter(|row| {
         row.progress.behind > 0
             || row.progress.retrying > 0
             || !matches!(row.status, "active" | "paused")
     });
-    let rows = late.take(context.rows(ROWS)).map(|row| {
-        vec![
-            context.tenant(&row.tenant_id),
-            locale.mode(row.mode),
-            Cell::text(&row.host).to(format!("/console/webhooks/{}", row.id)),
-            locale.state(row.shown_status()),
-            locale.count(row.progress.behind),
-            locale.count(row.progress.retrying),
-        ]
-    });
-    table.with(rows)
+    table! {
+        locale, Word::WebhooksBehind, Word::NoWebhookBehind; row in late.take(context.rows(ROWS));
+        Tenant: context.tenant(&row.tenant_id);
+        Mode: locale.mode(row.mode);
+        Host: Cell::text(&row.host).to(format!("/console/webhooks/{}", row.id));
+        State: locale.state(row.shown_status());
+        Behind figure: locale.count(row.progress.behind);
+        Retrying figure: locale.count(row.progress.retrying);
+    }
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use actix_web::dev::Payload;
 use actix_web::http::{Method, StatusCode, header};
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, ResponseError, web};
-use caudal_actors::engine::Engine;
+use caudal_actors::engine::{Engine, Operators, Queries};
 use caudal_http::bytes::Bytes;
 use caudal_http::current::Language;
 use caudal_http::errors::ApiError;
@@ -116,64 +116,53 @@ pub(super) struct PageContext {
     pub path: String,
 }
 
-/// The answer to a visitor who is not logged in: a redirection to the login page.
+/// Why a visitor does not get the page, or why a form is not read.
 #[derive(Debug)]
-pub(super) struct LoginRequired {
-    back: String,
-    part: bool,
+pub(super) enum NoPage {
+    /// Nobody is logged in: the browser is led to the login page, and back to the address from there.
+    LoginRequired { back: String, part: bool },
+    /// Only the owner of the log has the page: the browser is led to the page of the nodes.
+    Standby { part: bool },
+    /// The form was not sent by a page of this session.
+    ForeignForm(Locale),
 }
 
-impl std::fmt::Display for LoginRequired {
+impl std::fmt::Display for NoPage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("nobody is logged in")
+        f.write_str(match self {
+            Self::LoginRequired { .. } => "nobody is logged in",
+            Self::Standby { .. } => "this node does not own the log",
+            Self::ForeignForm(locale) => locale.say(Word::ForeignForm),
+        })
     }
 }
 
-impl ResponseError for LoginRequired {
+impl ResponseError for NoPage {
     fn status_code(&self) -> StatusCode {
-        if self.part {
-            StatusCode::UNAUTHORIZED
-        } else {
-            StatusCode::SEE_OTHER
+        match self {
+            Self::LoginRequired { part: true, .. } => StatusCode::UNAUTHORIZED,
+            Self::Standby { part: true } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::LoginRequired { .. } | Self::Standby { .. } => StatusCode::SEE_OTHER,
+            Self::ForeignForm(_) => StatusCode::FORBIDDEN,
         }
     }
 
     fn error_response(&self) -> HttpResponse {
-        let back: String = url::form_urlencoded::byte_serialize(self.back.as_bytes()).collect();
-        let place = format!("/console/login?back={back}");
-        // The login page must not become a part of another page.
-        let name = if self.part { "hx-redirect" } else { "location" };
-        HttpResponse::build(self.status_code())
-            .insert_header((name, place))
-            .finish()
-    }
-}
-
-/// The answer for a page that only the owner of the log has: a redirection to the page of the nodes; within a page, if
-/// true.
-#[derive(Debug)]
-struct Standby(bool);
-
-impl std::fmt::Display for Standby {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("this node does not own the log")
-    }
-}
-
-impl ResponseError for Standby {
-    fn status_code(&self) -> StatusCode {
-        if self.0 {
-            StatusCode::SERVICE_UNAVAILABLE
-        } else {
-            StatusCode::SEE_OTHER
-        }
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        let name = if self.0 { "hx-redirect" } else { "location" };
-        HttpResponse::build(self.status_code())
-            .insert_header((name, "/console/node"))
-            .finish()
+        let mut answer = HttpResponse::build(self.status_code());
+        let (place, part) = match self {
+            Self::LoginRequired { back, part } => {
+                let back: String = url::form_urlencoded::byte_serialize(back.as_bytes()).collect();
+                (format!("/console/login?back={back}"), *part)
+            }
+            Self::Standby { part } => ("/console/node".to_owned(), *part),
+            Self::ForeignForm(_) => {
+                let answer = answer.content_type("text/plain; charset=utf-8");
+                return answer.body(self.to_string());
+            }
+        };
+        // Another page must not become a part of this one.
+        let name = if part { "hx-redirect" } else { "location" };
+        answer.insert_header((name, place)).finish()
     }
 }
 
@@ -209,7 +198,7 @@ impl PageContext {
         // The form that was sent is lost: nothing is done just because somebody logs in.
         let asks = *request.method() == Method::GET;
         let place = request.uri().path_and_query().filter(|_| asks);
-        let stranger = || LoginRequired {
+        let stranger = || NoPage::LoginRequired {
             back: place.map_or_else(String::new, ToString::to_string),
             part: request.headers().contains_key("hx-request"),
         };
@@ -232,7 +221,7 @@ impl PageContext {
         if !admin_state.app.is_owners() && !ANY_NODE.contains(&request.path()) {
             let part = request.headers().contains_key("hx-request");
             return Err(if asks {
-                Standby(part).into()
+                NoPage::Standby { part }.into()
             } else {
                 admin_state.app.refusal().into()
             });
@@ -261,6 +250,16 @@ impl PageContext {
     /// The actors.
     pub(super) fn engine(&self) -> &Engine {
         &self.admin_state.app.engine
+    }
+
+    /// What tenants can read.
+    pub(super) fn queries(&self) -> Queries<'_> {
+        self.admin_state.queries()
+    }
+
+    /// What operators can read and do.
+    pub(super) fn operators(&self) -> Operators<'_> {
+        self.admin_state.operators()
     }
 
     /// The value of a parameter of the address, unless it is empty.
@@ -375,28 +374,6 @@ pub(super) fn is_foreign(request: &HttpRequest) -> bool {
     origin.is_some_and(|origin| origin.and_then(from).as_deref() != host)
 }
 
-/// A form that was not sent by a page of this session.
-#[derive(Debug)]
-struct ForeignForm(Locale);
-
-impl std::fmt::Display for ForeignForm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.say(Word::ForeignForm))
-    }
-}
-
-impl ResponseError for ForeignForm {
-    fn status_code(&self) -> StatusCode {
-        StatusCode::FORBIDDEN
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        HttpResponse::build(self.status_code())
-            .content_type("text/plain; charset=utf-8")
-            .body(self.to_string())
-    }
-}
-
 impl FromRequest for SubmittedForm {
     type Error = actix_web::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self, actix_web::Error>>>>;
@@ -415,7 +392,7 @@ impl FromRequest for SubmittedForm {
             let fields = fields(&body);
             let given = fields.get("token").map_or("", String::as_str);
             if foreign || !context.session.is_token(given) {
-                return Err(ForeignForm(context.preferences.locale).into());
+                return Err(NoPage::ForeignForm(context.preferences.locale).into());
             }
             Ok(Self { context, fields })
         })

@@ -22,22 +22,14 @@ pub(super) async fn found(
     key: &str,
 ) -> Result<(TenantRealm, Target, String), ApiError> {
     let (cvu, (realm, number)) = match Cvu::parse(key) {
-        Ok(cvu) => (Some(cvu), context.engine().operators().locate(cvu).await?),
+        Ok(cvu) => (Some(cvu), context.operators().locate(cvu).await?),
         Err(_) => (None, parsed(key).ok_or(Rejection::AccountNotFound)?),
     };
     let place = context.realm(realm).ok_or(Rejection::AccountNotFound)?;
     let target = Target::Account(number);
     let named = match cvu {
         Some(cvu) => cvu.to_string(),
-        None => self::key(
-            realm,
-            &context
-                .engine()
-                .queries()
-                .view(realm, target)
-                .await?
-                .account,
-        ),
+        None => self::key(realm, &context.queries().view(realm, target).await?.account),
     };
     Ok((place, target, named))
 }

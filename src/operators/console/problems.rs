@@ -4,7 +4,7 @@ use caudal_actors::platform::realms;
 use caudal_ledger::tenants::Mode;
 
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell, Table, Tone};
+use super::view::{Block, Cell, Tone, table};
 use super::words::Word;
 use crate::admin::observed::Observed;
 use crate::admin::problems::{Problem, ProblemKind, problems};
@@ -16,42 +16,28 @@ pub(super) fn needed(context: &PageContext, observed: &Observed) -> Block {
         let text = context.say(Word::NothingWrong).to_owned();
         return Block::Note(Tone::Good, text);
     }
-    let columns = [
-        (Word::Urgency, false),
-        (Word::Problem, false),
-        (Word::About, false),
-        (Word::Since, false),
-        (Word::Items, true),
-        (Word::Amount, true),
-        (Word::WhatToDo, false),
-    ];
-    let locale = context.locale();
-    let table = Table::new(locale, Word::NeedsSomebody, Word::NothingWrong, &columns);
-    Block::Table(table.with(found.iter().map(|it| row(context, it))))
-}
-
-fn row(context: &PageContext, it: &Problem) -> Vec<Cell> {
-    let locale = context.locale();
-    let platform = context.engine().platform();
-    let on_it = realms(&platform).filter(|(tenant, mode)| it.realms.contains(&tenant.realm(*mode)));
-    let places: Vec<_> = on_it
-        .map(|(tenant, mode)| TenantRealm::of(tenant, mode))
-        .collect();
-    let titles = places.iter().map(|it| it.title(locale));
-    let is_disk = matches!(it.kind, ProblemKind::DiskLow | ProblemKind::DiskNearlyFull);
-    let free = is_disk.then(|| context.say(Word::FreeRoom).to_owned());
-    let about: Vec<_> = titles.chain(free).chain(it.subject.clone()).collect();
-    let runbook = it.kind.runbook();
-    let place = place(it, places.first()).unwrap_or_else(|| runbook.clone());
-    vec![
-        locale.state(it.kind.severity().as_str()),
-        Cell::text(locale.named(it.kind.code())).to(place),
-        Cell::text(about.join(" · ")),
-        locale.maybe_time(it.at),
-        locale.maybe_count(it.count),
-        locale.maybe_money(it.amount),
-        Cell::text(context.say(Word::DocumentedSteps)).to(runbook),
-    ]
+    let (locale, platform) = (context.locale(), context.engine().platform());
+    Block::Table(table! {
+        locale, Word::NeedsSomebody, Word::NothingWrong; it in &found;
+        => let on_it = realms(&platform)
+            .filter(|(tenant, mode)| it.realms.contains(&tenant.realm(*mode)));
+        => let places: Vec<_> = on_it
+            .map(|(tenant, mode)| TenantRealm::of(tenant, mode))
+            .collect();
+        => let titles = places.iter().map(|it| it.title(locale));
+        => let is_disk = matches!(it.kind, ProblemKind::DiskLow | ProblemKind::DiskNearlyFull);
+        => let free = is_disk.then(|| context.say(Word::FreeRoom).to_owned());
+        => let about: Vec<_> = titles.chain(free).chain(it.subject.clone()).collect();
+        => let runbook = it.kind.runbook();
+        => let place = place(it, places.first()).unwrap_or_else(|| runbook.clone());
+        Urgency: locale.state(it.kind.severity().as_str());
+        Problem: Cell::text(locale.named(it.kind.code())).to(place);
+        About: Cell::text(about.join(" · "));
+        Since: locale.maybe_time(it.at);
+        Items figure: locale.maybe_count(it.count);
+        Amount figure: locale.maybe_money(it.amount);
+        WhatToDo: Cell::text(context.say(Word::DocumentedSteps)).to(runbook);
+    })
 }
 
 /// The page about a problem, if the console has one.

@@ -1,33 +1,19 @@
 //! The events of a realm, the newest first.
 
-use actix_web::{HttpResponse, web};
 use caudal_http::bodies::events::about;
 use caudal_http::errors::ApiError;
 use caudal_ledger::events::{Event, EventKinds, Subject};
 use caudal_ledger::ids::RealmId;
 
 use super::page_context::PageContext;
-use super::view::{Block, Cell, Page, Part, ROWS, Table};
+use super::view::{Block, Cell, Page, Part, ROWS, Table, table};
 use super::words::Word;
-
-/// The columns of a table of events.
-pub(super) const COLUMNS: [(Word, bool); 5] = [
-    (Word::Number, true),
-    (Word::At, false),
-    (Word::Kind, false),
-    (Word::Account, true),
-    (Word::About, false),
-];
 
 /// Lists the events, from a number downwards.
 pub(super) async fn events(
-    context: PageContext,
-    path: web::Path<(String, String)>,
-) -> HttpResponse {
-    context.answer(path.into_inner(), listed).await
-}
-
-async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    context: &PageContext,
+    path: &(String, String),
+) -> Result<Page, ApiError> {
     let (locale, engine, place) = (context.locale(), context.engine(), context.place(path)?);
     let last = engine.queries().last_event(place.realm)?;
     let asked = context
@@ -46,15 +32,9 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
         .iter()
         .rev()
         .filter(|event| event.id.number <= to);
-    let rows = shown.map(|event| row(context, place.realm, event));
     let next = (after > 0).then(|| format!("{}?last={after}", place.address("events")));
-    let table = Table::new(locale, Word::Events, Word::NoEvents, &COLUMNS)
-        .with(rows)
-        .next(next);
-    let table = Table {
-        total: Some(last),
-        ..table
-    };
+    let mut table = table(context, Word::Events, place.realm, shown).next(next);
+    table.total = Some(last);
     let page = context.page(
         Part::Tenants,
         context.say(Word::Events),
@@ -63,26 +43,29 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
     Ok(page.below(place.above(locale)))
 }
 
-/// A row of such a table.
-pub(super) fn row(context: &PageContext, realm: RealmId, event: &Event) -> Vec<Cell> {
+/// A table of events.
+pub(super) fn table<'a>(
+    context: &PageContext,
+    title: Word,
+    realm: RealmId,
+    events: impl Iterator<Item = &'a Event>,
+) -> Table {
     let locale = context.locale();
-    let about = about(event);
-    let about = Cell::maybe_code(about.as_ref()).leads(match &event.subject {
-        Subject::Voucher(_) => about.map(|id| format!("/console/vouchers/{id}")),
-        Subject::Transfer(_) => about.map(|id| format!("/console/transfers/{id}")),
-        _ => None,
-    });
-    let account = event.account.0;
-    let whose = (account > 0).then(|| format!("/console/accounts/{}-{account}", realm.0));
-    let number = match account {
-        0 => String::new(),
-        some => some.to_string(),
-    };
-    vec![
-        locale.count(event.id.number),
-        locale.time(event.at),
-        Cell::code(event.kind.as_str()),
-        Cell::figure(number).leads(whose),
-        about,
-    ]
+    table! {
+        locale, title, Word::NoEvents; event in events;
+        => let about = about(event);
+        => let about = Cell::maybe_code(about.as_ref()).leads(match &event.subject {
+            Subject::Voucher(_) => about.map(|id| format!("/console/vouchers/{id}")),
+            Subject::Transfer(_) => about.map(|id| format!("/console/transfers/{id}")),
+            _ => None,
+        });
+        => let account = (event.account.0 > 0).then_some(event.account.0);
+        Number figure: locale.count(event.id.number);
+        At: locale.time(event.at);
+        Kind: Cell::code(event.kind.as_str());
+        Account figure: account.map_or_else(|| Cell::figure(""), |number| {
+            Cell::figure(number).to(format!("/console/accounts/{}-{number}", realm.0))
+        });
+        About: about;
+    }
 }

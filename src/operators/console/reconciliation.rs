@@ -16,7 +16,7 @@ use caudal_ledger::time::BusinessDay;
 
 use super::lists::{asked_day, cut};
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tile, Tone};
+use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tile, Tone, facts, table};
 use super::words::Word;
 
 /// The parameter for the page with the comparison in it.
@@ -25,38 +25,19 @@ const WHOLE: &str = "whole";
 const SHOWN_MAX: usize = 200;
 
 /// The realms whose days can be compared.
-pub(super) async fn choose(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| Ok(chosen(context)))
-        .await
-}
-
-fn chosen(context: &PageContext) -> Page {
+pub(super) async fn choose(context: &PageContext) -> Result<Page, ApiError> {
     let (locale, platform) = (context.locale(), context.engine().platform());
-    let columns = [
-        (Word::Tenant, false),
-        (Word::Mode, false),
-        (Word::Day, false),
-    ];
     let (all, note, next) = cut(context, realms(&platform).collect());
-    let rows = all.into_iter().map(|(tenant, mode)| {
-        let place = TenantRealm::of(tenant, mode);
-        vec![
-            Cell::text(&tenant.name),
-            locale.mode(mode.as_str()),
-            Cell::text(context.say(Word::Today)).to(place.address("reconciliation")),
-        ]
-    });
-    let table = Table::new(locale, Word::Realms, Word::NoTenants, &columns)
-        .with(rows)
-        .part(note, next);
+    let table = table! {
+        locale, Word::Realms, Word::NoTenants; (tenant, mode) in all.into_iter();
+        => let place = TenantRealm::of(tenant, mode);
+        Tenant: Cell::text(&tenant.name);
+        Mode: locale.mode(mode.as_str());
+        Day: Cell::text(context.say(Word::Today)).to(place.address("reconciliation"));
+    }
+    .part(note, next);
     let title = context.say(Word::Reconciliation);
-    context.page(Part::Reconciliation, title, vec![Block::Table(table)])
-}
-
-/// The page of a day; the comparison follows later.
-pub(super) async fn day(context: PageContext, path: web::Path<(String, String)>) -> HttpResponse {
-    context.answer(path.into_inner(), page).await
+    Ok(context.page(Part::Reconciliation, title, vec![Block::Table(table)]))
 }
 
 /// The comparison of a day, as a part by itself.
@@ -70,21 +51,16 @@ pub(super) async fn part(context: PageContext, path: web::Path<(String, String)>
 
 fn form(context: &PageContext, day: BusinessDay, result: Option<Agreement>) -> Form {
     let locale = context.locale();
-    let any = [(String::new(), context.say(Word::Any).to_owned())];
-    let known = Agreement::ALL.map(|it| (it.as_str().to_owned(), locale.state(it.as_str()).text));
-    let choices = Takes::Choice(any.into_iter().chain(known).collect());
+    let choices = Takes::any_of(locale, Agreement::ALL.map(Agreement::as_str));
     let result = result.map_or("", Agreement::as_str);
-    Form {
-        title: context.say(Word::Day).to_owned(),
-        action: context.path.clone(),
-        asks: true,
-        fields: vec![
+    context.query(
+        Word::Day,
+        Word::Show,
+        vec![
             Field::new(locale, "date", Word::Day, Takes::Day, 10).maybe(day.to_string()),
             Field::new(locale, "result", Word::Result, choices, 20).maybe(result),
         ],
-        submit: context.say(Word::Show),
-        grave: false,
-    }
+    )
 }
 
 /// The day and the result that a visit asks for.
@@ -97,7 +73,8 @@ fn asked(context: &PageContext) -> Result<(BusinessDay, Option<Agreement>), ApiE
     Ok((day, result))
 }
 
-async fn page(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+/// The page of a day; the comparison follows later.
+pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
     let (day, result) = asked(context)?;
     let mut blocks = vec![Block::Form(form(context, day, result))];
@@ -140,7 +117,6 @@ async fn compared(
     };
     let id = current::request().id;
     let found = context
-        .engine()
         .queries()
         .reconcile_days(place.realm, &wanted, &id)
         .await;
@@ -163,14 +139,12 @@ fn shown(context: &PageContext, place: &TenantRealm, found: &Comparison) -> [Blo
         cell: locale.count(tally.of(it)),
         hint: String::new(),
     });
-    let facts = vec![
-        (context.say(Word::AmountIn), locale.money(sums.amount_in)),
-        (context.say(Word::AmountOut), locale.money(sums.amount_out)),
-        (
-            context.say(Word::Contradicted),
-            locale.count(sums.contradicted),
-        ),
-    ];
+    let facts = facts! {
+        context;
+        AmountIn: locale.money(sums.amount_in);
+        AmountOut: locale.money(sums.amount_out);
+        Contradicted: locale.count(sums.contradicted);
+    };
     let items = found
         .items
         .iter()
@@ -188,17 +162,6 @@ fn shown(context: &PageContext, place: &TenantRealm, found: &Comparison) -> [Blo
 
 fn table(context: &PageContext, items: impl Iterator<Item = ReconciledItem>) -> Table {
     let locale = context.locale();
-    let columns = [
-        (Word::Result, false),
-        (Word::At, false),
-        (Word::Direction, false),
-        (Word::Cvu, false),
-        (Word::Amount, true),
-        (Word::Counterparty, false),
-        (Word::CoelsaId, false),
-        (Word::Voucher, false),
-        (Word::Transfer, false),
-    ];
     let link = |kind: &str, id: Option<String>| {
         id.map_or_else(
             || Cell::text(""),
@@ -208,22 +171,17 @@ fn table(context: &PageContext, items: impl Iterator<Item = ReconciledItem>) -> 
             },
         )
     };
-    let rows = items.map(|it| {
-        let other = it.counterparty;
-        let at = it
-            .bank_at
-            .map_or_else(|| Cell::text(""), |at| locale.time_of(&at));
-        vec![
-            locale.state(it.class.unwrap_or(it.result)),
-            at,
-            locale.state(it.direction),
-            Cell::code(it.cvu),
-            locale.money(it.amount),
-            Cell::maybe(other.name.or(other.cbu)),
-            Cell::maybe_code(it.coelsa_id),
-            link("vouchers", it.voucher.map(|voucher| voucher.id)),
-            link("transfers", it.transfer_id),
-        ]
-    });
-    Table::new(locale, Word::Movements, Word::NoMovements, &columns).with(rows)
+    table! {
+        locale, Word::Movements, Word::NoMovements; it in items;
+        => let other = it.counterparty;
+        Result: locale.state(it.class.unwrap_or(it.result));
+        At: it.bank_at.map_or_else(|| Cell::text(""), |at| locale.time_of(&at));
+        Direction: locale.state(it.direction);
+        Cvu: Cell::code(it.cvu);
+        Amount figure: locale.money(it.amount);
+        Counterparty: Cell::maybe(other.name.or(other.cbu));
+        CoelsaId: Cell::maybe_code(it.coelsa_id);
+        Voucher: link("vouchers", it.voucher.map(|voucher| voucher.id));
+        Transfer: link("transfers", it.transfer_id);
+    }
 }

@@ -30,9 +30,9 @@ use super::accounts::undated;
 use super::movements;
 use super::page_context::{PageContext, TenantRealm};
 use super::places::key;
-use super::realms::{COLUMNS, row};
+use super::realms::table as events_table;
 use super::transfers::bank_calls;
-use super::view::{BRIEF, Block, Cell, ROWS, Table, Tone};
+use super::view::{BRIEF, Block, Cell, ROWS, Tone, table};
 use super::words::Word;
 use crate::admin::people::Power;
 
@@ -111,28 +111,19 @@ async fn audited(
         limit: BRIEF,
         before: None,
     };
-    let found = context.engine().operators().audit_page(query).await?;
+    let found = context.operators().audit_page(query).await?;
     if found.rows.is_empty() && found.next.is_none() {
         return Ok(None);
     }
-    let columns = [
-        (Word::Number, true),
-        (Word::At, false),
-        (Word::By, false),
-        (Word::Action, false),
-        (Word::About, false),
-    ];
     let locale = context.locale();
-    let rows = found.rows.iter().map(|row| {
-        vec![
-            locale.count(row.sequence),
-            locale.time(row.at),
-            Cell::text(&row.entry.operator),
-            Cell::code(&row.entry.action),
-            Cell::code(&row.entry.subject),
-        ]
-    });
-    let table = Table::new(locale, Word::Audit, Word::NoAudit, &columns).with(rows);
+    let table = table! {
+        locale, Word::Audit, Word::NoAudit; row in found.rows.iter();
+        Number figure: locale.count(row.sequence);
+        At: locale.time(row.at);
+        By: Cell::text(&row.entry.operator);
+        Action: Cell::code(&row.entry.action);
+        About: Cell::code(&row.entry.subject);
+    };
     let whole = found
         .next
         .map(|next| format!("/console/audit?request={id}&before={next}"));
@@ -141,7 +132,7 @@ async fn audited(
 
 /// The vouchers that are known to be of the request; a realm that rests, or does not answer, remembers none.
 async fn remembered(context: &PageContext, place: &TenantRealm, id: &str) -> Vec<AccountVoucher> {
-    let asked = context.engine().operators().wrote(place.realm, id, BRIEF);
+    let asked = context.operators().wrote(place.realm, id, BRIEF);
     let answer = timeout(ASKED, asked).await;
     answer.into_iter().flatten().flatten().collect()
 }
@@ -187,8 +178,7 @@ async fn around(
     if events.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = events.iter().map(|event| row(context, realm, event));
-    let table = Table::new(context.locale(), Word::RightAfter, Word::NoEvents, &COLUMNS);
+    let table = events_table(context, Word::RightAfter, realm, events.iter());
     let table = table.of(&place.title(context.locale()), realm.0);
     let last = events.last().map(|event| event.id.number);
     // The list of events goes down from a number: a page from there begins just behind the last row.
@@ -197,7 +187,7 @@ async fn around(
     let more = more.and_then(|last| last.checked_add(size));
     let more = more.map(|to| format!("{}?last={to}", place.address("events")));
     let mut blocks = calls(context, place, &events, id).await?;
-    blocks.push(Block::Table(table.with(rows).next(more)));
+    blocks.push(Block::Table(table.next(more)));
     Ok(blocks)
 }
 

@@ -24,7 +24,7 @@ use super::accounts;
 use super::page_context::{PageContext, TenantRealm};
 use super::requests;
 use super::show::seen;
-use super::view::{BRIEF, Block, Cell, Page, Part, Table, Tone};
+use super::view::{BRIEF, Block, Cell, Page, Part, Tone, table};
 use super::words::Word;
 
 /// How many realms are searched for a text.
@@ -99,7 +99,7 @@ async fn find<'a>(
 ) -> Result<Vec<(&'a TenantRealm, Vec<Found>)>, ApiError> {
     let mut all = Vec::new();
     for place in realms {
-        let found = context.engine().queries().find(place.realm, id).await?;
+        let found = context.queries().find(place.realm, id).await?;
         all.push((place, found));
     }
     Ok(all)
@@ -144,37 +144,23 @@ async fn looked(context: &PageContext, text: &str) -> Result<Page, ApiError> {
     ))
 }
 
-/// A CVU, with a link to its account.
-fn account(cvu: Cvu) -> Cell {
-    Cell::code(cvu).to(format!("/console/accounts/{cvu}"))
-}
-
 /// The things in a realm that an id names: the tenant's own id, or one of the bank's.
 fn named(context: &PageContext, place: &TenantRealm, found: &[Found]) -> Option<Block> {
     let locale = context.locale();
-    let columns = [
-        (Word::Kind, false),
-        (Word::Id, false),
-        (Word::Cvu, false),
-        (Word::Amount, true),
-        (Word::At, false),
-    ];
-    let mut table = Table::new(locale, Word::ByAnId, Word::NothingFound, &columns);
-    table.rows.extend(found.iter().map(|found| {
-        let kind = match found {
+    let table = table! {
+        locale, Word::ByAnId, Word::NothingFound; found in found;
+        => let kind = match found {
             Found::Voucher(_) => Word::Voucher,
             Found::Transfer(_) => Word::Transfer,
             Found::Case(_) => Word::Case,
         };
-        let it = found.summary(place.realm);
-        vec![
-            Cell::text(context.say(kind)),
-            Cell::code(&it.id).to(address(&it)),
-            account(it.cvu),
-            locale.money(it.amount),
-            locale.time(it.at),
-        ]
-    }));
+        => let it = found.summary(place.realm);
+        Kind: Cell::text(context.say(kind));
+        Id: Cell::code(&it.id).to(address(&it));
+        Cvu: Cell::code(it.cvu).to(format!("/console/accounts/{}", it.cvu));
+        Amount figure: locale.money(it.amount);
+        At: locale.time(it.at);
+    };
     let table = table.of(&place.title(locale), place.realm.0);
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
@@ -214,11 +200,7 @@ async fn by_text(
     blocks: &mut Vec<Block>,
 ) -> Result<bool, ApiError> {
     let realms = all.iter().map(|place| place.realm).collect();
-    let found = context
-        .engine()
-        .queries()
-        .find_accounts(realms, text, BRIEF)
-        .await?;
+    let found = context.queries().find_accounts(realms, text, BRIEF).await?;
     let whole = found.iter().all(|of| !of.more || !of.accounts.is_empty());
     for place in all {
         let of = found.iter().find(|of| of.realm == place.realm);

@@ -12,7 +12,7 @@ use caudal_ledger::time::Timestamp;
 use super::assets::address;
 use super::downloads::{DOWNLOAD, LIST, OF_PAGES};
 use super::page_context::{DisplayPreferences, PageContext};
-use super::view::{Block, CellKind, Page, Part, PartEntry, Table, Takes, Tile, Tone};
+use super::view::{Block, CellKind, Field, Form, Page, Part, PartEntry, Table, Takes, Tile, Tone};
 use super::words::Word;
 
 /// The policy for a page of the console: it may load files of this service, nothing inline, and send forms to the
@@ -264,14 +264,37 @@ impl PageContext {
         }
     }
 
-    /// A page of a part, with its blocks.
+    /// A page of a part, with its blocks; after an act it begins with the note that something was done.
     pub(super) fn page(&self, part: Part, title: impl Into<String>, blocks: Vec<Block>) -> Page {
+        let done = self.asks("done").is_some();
+        let done = done.then(|| Block::Note(Tone::Good, self.say(Word::Done).to_owned()));
         Page {
             title: title.into(),
             part,
             above: Vec::new(),
-            blocks,
+            blocks: done.into_iter().chain(blocks).collect(),
             at: self.engine().now(),
+        }
+    }
+
+    /// A form that only queries, and leads to the same page.
+    pub(super) fn query(&self, title: Word, submit: Word, fields: Vec<Field>) -> Form {
+        Form {
+            asks: true,
+            submit: self.say(submit),
+            ..self.form(title, &*self.path, fields)
+        }
+    }
+
+    /// A form that acts.
+    pub(super) fn form(&self, title: Word, action: impl Into<String>, fields: Vec<Field>) -> Form {
+        Form {
+            title: self.say(title).to_owned(),
+            action: action.into(),
+            asks: false,
+            fields,
+            submit: self.say(title),
+            grave: false,
         }
     }
 
@@ -282,19 +305,20 @@ impl PageContext {
             if place.contains('?') { '&' } else { '?' }
         ))
     }
-
-    /// The note that something was done, on a page to which an act led.
-    pub(super) fn done_note(&self) -> Option<Block> {
-        let done = self.asks("done").is_some();
-        done.then(|| Block::Note(Tone::Good, self.say(Word::Done).to_owned()))
-    }
 }
 
 impl Page {
     /// Adds the pages above it.
     #[must_use]
     pub(super) fn below(mut self, above: Vec<(String, String)>) -> Self {
-        self.above = above;
+        self.above.extend(above);
+        self
+    }
+
+    /// Adds a page above it, and below those that were added.
+    #[must_use]
+    pub(super) fn under(mut self, name: impl Into<String>, address: impl Into<String>) -> Self {
+        self.above.push((name.into(), address.into()));
         self
     }
 }

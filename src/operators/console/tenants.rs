@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpResponse, web};
 use caudal_http::errors::ApiError;
 use caudal_ledger::limits::{LimitKind, Limits};
 use caudal_ledger::tenants::{ApiKey, Mode, Tenant};
@@ -11,25 +10,13 @@ use serde_json::Value;
 use super::lists::cut;
 use super::operations::{OperationForm, form, of_subjects};
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell, Page, Part, Table, Tone};
+use super::view::{Block, Cell, Page, Part, Table, Tone, facts, table};
 use super::words::Word;
 use crate::admin::{state_of_platform, tenant_state};
 
 /// Lists the tenants.
-pub(super) async fn list(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| Ok(all(context)))
-        .await
-}
-
-fn all(context: &PageContext) -> Page {
+pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
     let (locale, platform) = (context.locale(), context.engine().platform());
-    let columns = [
-        (Word::Name, false),
-        (Word::Id, false),
-        (Word::Keys, true),
-        (Word::CreatedAt, false),
-    ];
     let mut keys: BTreeMap<&str, u64> = BTreeMap::new();
     for key in platform.keys.values() {
         *keys.entry(&key.tenant).or_default() += 1;
@@ -37,28 +24,20 @@ fn all(context: &PageContext) -> Page {
     let mut found: Vec<_> = platform.tenants.values().collect();
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
     let (found, note, next) = cut(context, found);
-    let rows = found.into_iter().map(|tenant| {
-        vec![
-            Cell::text(&tenant.name).to(format!("/console/tenants/{}", tenant.id)),
-            Cell::code(&tenant.id),
-            locale.count(keys.get(tenant.id.as_str()).map_or(0, |count| *count)),
-            locale.time(tenant.created_at),
-        ]
-    });
-    let table = Table::new(locale, Word::Tenants, Word::NoTenants, &columns)
-        .with(rows)
-        .part(note, next);
+    let table = table! {
+        locale, Word::Tenants, Word::NoTenants; tenant in found.into_iter();
+        Name: Cell::text(&tenant.name).to(format!("/console/tenants/{}", tenant.id));
+        Id: Cell::code(&tenant.id);
+        Keys figure: locale.count(keys.get(tenant.id.as_str()).map_or(0, |count| *count));
+        CreatedAt: locale.time(tenant.created_at);
+    }
+    .part(note, next);
     let blocks = vec![Block::Table(table)];
-    context.page(Part::Tenants, context.say(Word::Tenants), blocks)
+    Ok(context.page(Part::Tenants, context.say(Word::Tenants), blocks))
 }
 
 /// Shows a tenant.
-pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = async |context: &PageContext, id: &String| tenant(context, id).await;
-    context.answer(path.into_inner(), made).await
-}
-
-async fn tenant(context: &PageContext, id: &str) -> Result<Page, ApiError> {
+pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let (locale, platform) = (context.locale(), context.engine().platform());
     let found = platform.tenant(id)?;
     let mut keys: Vec<_> = platform
@@ -67,36 +46,25 @@ async fn tenant(context: &PageContext, id: &str) -> Result<Page, ApiError> {
         .filter(|key| key.tenant == found.id)
         .collect();
     keys.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
-    let facts = vec![
-        (context.say(Word::Id), Cell::code(&found.id)),
-        (context.say(Word::CreatedAt), locale.time(found.created_at)),
-        (
-            context.say(Word::CloseNeedsZero),
-            locale.is(found.policy.close_requires_zero_balance, Tone::Quiet),
-        ),
-        (
-            context.say(Word::RelaxedCuit),
-            locale.is(found.policy.relaxed_test_cuit, Tone::Quiet),
-        ),
-    ];
+    let facts = facts! {
+        context;
+        Id: Cell::code(&found.id);
+        CreatedAt: locale.time(found.created_at);
+        CloseNeedsZero: locale.is(found.policy.close_requires_zero_balance, Tone::Quiet);
+        RelaxedCuit: locale.is(found.policy.relaxed_test_cuit, Tone::Quiet);
+    };
     let now = context.engine().now();
     let working = keys.iter().filter(|key| key.works_at(now));
     let working: Vec<String> = working.map(|key| key.id.clone()).collect();
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.extend([
+    let mut blocks = vec![
         Block::Table(realms(context, found)),
         Block::Facts(context.say(Word::Tenant).to_owned(), facts),
         Block::Table(limits(context, &found.limits)),
         Block::Table(shown_keys(context, keys)),
-    ]);
+    ];
     blocks.extend(forms(context, id, working)?);
-    let above = vec![(
-        context.say(Word::Tenants).to_owned(),
-        "/console/tenants".to_owned(),
-    )];
-    Ok(context
-        .page(Part::Tenants, &found.name, blocks)
-        .below(above))
+    let page = context.page(Part::Tenants, &found.name, blocks);
+    Ok(page.under(context.say(Word::Tenants), "/console/tenants"))
 }
 
 /// What operators do about a tenant and its keys.
@@ -120,109 +88,70 @@ fn forms(context: &PageContext, id: &str, working: Vec<String>) -> Result<Vec<Bl
 }
 
 /// Shows what the platform sets for tenants that set nothing.
-pub(super) async fn platform(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| Ok(set(context)))
-        .await
-}
-
-fn set(context: &PageContext) -> Page {
+pub(super) async fn platform(context: &PageContext) -> Result<Page, ApiError> {
     let current = state_of_platform(&context.admin_state.app);
     let platform = context.engine().platform();
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.push(Block::Table(limits(context, &platform.limits)));
+    let mut blocks = vec![Block::Table(limits(context, &platform.limits))];
     let both = [OperationForm::PlatformLimits, OperationForm::PlatformFees];
     let both = both.into_iter();
     blocks.extend(both.filter_map(|which| form(context, which, "", &current)));
-    context.page(Part::Settings, context.say(Word::Settings), blocks)
+    Ok(context.page(Part::Settings, context.say(Word::Settings), blocks))
 }
 
 /// The two realms with links to the contents of each.
 fn realms(context: &PageContext, tenant: &Tenant) -> Table {
-    let columns = [
-        Word::Mode,
-        Word::Realm,
-        Word::Accounts,
-        Word::Vouchers,
-        Word::Transfers,
-    ];
-    let more = [
-        Word::Events,
-        Word::Positions,
-        Word::Reconciliation,
-        Word::Books,
-        Word::ClosedDays,
-    ];
-    let columns: Vec<_> = columns
-        .into_iter()
-        .chain(more)
-        .map(|word| (word, false))
-        .collect();
-    let rows = [Mode::Live, Mode::Test].map(|mode| {
-        let place = TenantRealm::of(tenant, mode);
-        let link = |word: Word, what: &str| Cell::text(context.say(word)).to(place.address(what));
-        vec![
-            context.locale().mode(mode.as_str()),
-            Cell::code(place.realm.0),
-            link(Word::Open, "accounts"),
-            link(Word::Open, "vouchers"),
-            link(Word::Open, "transfers"),
-            link(Word::Open, "events"),
-            link(Word::Open, "positions"),
-            link(Word::Open, "reconciliation"),
-            link(Word::Open, "books"),
-            link(Word::Open, "days"),
-        ]
-    });
-    Table::new(context.locale(), Word::Realms, Word::NoTenants, &columns).with(rows)
+    table! {
+        context.locale(), Word::Realms, Word::NoTenants; mode in [Mode::Live, Mode::Test];
+        => let place = TenantRealm::of(tenant, mode);
+        => let link = |what: &str| Cell::text(context.say(Word::Open)).to(place.address(what));
+        Mode: context.locale().mode(mode.as_str());
+        Realm: Cell::code(place.realm.0);
+        Accounts: link("accounts");
+        Vouchers: link("vouchers");
+        Transfers: link("transfers");
+        Events: link("events");
+        Positions: link("positions");
+        Reconciliation: link("reconciliation");
+        Books: link("books");
+        ClosedDays: link("days");
+    }
 }
 
 fn limits(context: &PageContext, limits: &Limits) -> Table {
     let locale = context.locale();
-    let columns = [(Word::Limit, false), (Word::Value, true)];
     let kinds = LimitKind::ALL.into_iter();
     let kinds = kinds.filter(|kind| kind.is_always_shown() || limits.get(*kind).is_some());
-    let rows = kinds.map(|kind| {
-        let value = locale.maybe_quantity(limits.get(kind));
-        vec![Cell::text(context.say(Word::limit(kind))), value]
-    });
-    Table::new(locale, Word::LimitsOfTenant, Word::NothingHere, &columns).with(rows)
+    table! {
+        locale, Word::LimitsOfTenant, Word::NothingHere; kind in kinds;
+        => let value = locale.maybe_quantity(limits.get(kind));
+        Limit: Cell::text(context.say(Word::limit(kind)));
+        Value figure: value;
+    }
 }
 
 /// The keys, without their secrets.
 fn shown_keys(context: &PageContext, keys: Vec<&ApiKey>) -> Table {
     let (locale, now) = (context.locale(), context.engine().now());
-    let columns = [
-        (Word::Id, false),
-        (Word::Label, false),
-        (Word::Mode, false),
-        (Word::State, false),
-        (Word::CreatedAt, false),
-        (Word::EndsAt, false),
-        (Word::LastUsed, false),
-    ];
     let (keys, note, next) = cut(context, keys);
-    let rows = keys.into_iter().map(|key| {
-        let state = match key.revoked {
+    let table = table! {
+        locale, Word::Keys, Word::NoKeys; key in keys.into_iter();
+        => let state = match key.revoked {
             true => "revoked",
             false if !key.works_at(now) => "expired",
             false if key.ends_as_issued() => "active",
             false => "ending",
         };
-        let used = context
+        => let used = context
             .engine()
             .key(&key.id)
             .and_then(|known| known.used.at());
-        vec![
-            Cell::code(&key.id),
-            Cell::maybe(key.label.as_ref()),
-            locale.mode(key.mode.as_str()),
-            locale.state(state),
-            locale.time(key.created_at),
-            locale.maybe_time(key.ends_at),
-            locale.maybe_time(used),
-        ]
-    });
-    let table = Table::new(locale, Word::Keys, Word::NoKeys, &columns);
-    table.with(rows).part(note, next)
+        Id: Cell::code(&key.id);
+        Label: Cell::maybe(key.label.as_ref());
+        Mode: locale.mode(key.mode.as_str());
+        State: locale.state(state);
+        CreatedAt: locale.time(key.created_at);
+        EndsAt: locale.maybe_time(key.ends_at);
+        LastUsed: locale.maybe_time(used);
+    };
+    table.part(note, next)
 }

@@ -1,6 +1,5 @@
 //! Transfers: those of an account or a realm, and one with its calls to the bank.
 
-use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::TransferView;
 use caudal_actors::engine::money::TransferFilter;
 use caudal_http::bodies::transfers::{BankCallBody, TransferBody, transfer};
@@ -14,34 +13,23 @@ use super::locale::Locale;
 use super::movements::{counterparty, metadata};
 use super::page_context::{PageContext, TenantRealm};
 use super::places::{accounts, found};
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, Tone};
+use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, Tone, facts, table};
 use super::words::Word;
 
 /// A table of transfers.
 pub(super) fn table(locale: Locale, realm: RealmId, views: &[TransferView]) -> Table {
-    let columns = [
-        (Word::At, false),
-        (Word::Transfer, false),
-        (Word::State, false),
-        (Word::Cvu, false),
-        (Word::Amount, true),
-        (Word::Counterparty, false),
-        (Word::ExternalId, false),
-    ];
-    let rows = views.iter().map(|view| {
-        let body = transfer(realm, view);
-        let other = body.counterparty;
-        vec![
-            locale.time(view.transfer.created_at),
-            Cell::code(&body.id).to(format!("/console/transfers/{}", body.id)),
-            locale.state(body.status),
-            Cell::code(&body.from_cvu).to(format!("/console/accounts/{}", body.from_cvu)),
-            locale.money(body.amount),
-            Cell::maybe(other.name.or(other.cbu).or(other.alias)),
-            Cell::code(body.id_externo),
-        ]
-    });
-    Table::new(locale, Word::Transfers, Word::NoTransfers, &columns).with(rows)
+    table! {
+        locale, Word::Transfers, Word::NoTransfers; view in views.iter();
+        => let body = transfer(realm, view);
+        => let other = body.counterparty;
+        At: locale.time(view.transfer.created_at);
+        Transfer: Cell::code(&body.id).to(format!("/console/transfers/{}", body.id));
+        State: locale.state(body.status);
+        Cvu: Cell::code(&body.from_cvu).to(format!("/console/accounts/{}", body.from_cvu));
+        Amount figure: locale.money(body.amount);
+        Counterparty: Cell::maybe(other.name.or(other.cbu).or(other.alias));
+        ExternalId: Cell::code(body.id_externo);
+    }
 }
 
 fn status(context: &PageContext) -> Option<TransferStatus> {
@@ -53,21 +41,13 @@ fn status(context: &PageContext) -> Option<TransferStatus> {
 
 fn form(context: &PageContext) -> Form {
     let locale = context.locale();
-    let any = [(String::new(), context.say(Word::Any).to_owned())];
-    let known = TransferStatus::ALL.map(|status| {
-        let word = status.as_str();
-        (word.to_owned(), locale.state(word).text)
-    });
-    let takes = Takes::Choice(any.into_iter().chain(known).collect());
+    let takes = Takes::any_of(locale, TransferStatus::ALL.map(TransferStatus::as_str));
     let value = context.asks("status").map_or("", |text| text);
-    Form {
-        title: context.say(Word::Filter).to_owned(),
-        action: context.path.clone(),
-        asks: true,
-        fields: vec![Field::new(locale, "status", Word::State, takes, 20).maybe(value)],
-        submit: context.say(Word::Filter),
-        grave: false,
-    }
+    context.query(
+        Word::Filter,
+        Word::Filter,
+        vec![Field::new(locale, "status", Word::State, takes, 20).maybe(value)],
+    )
 }
 
 async fn listed(
@@ -77,7 +57,6 @@ async fn listed(
 ) -> Result<Vec<Block>, ApiError> {
     let page = asked_page(context, ROWS);
     let listing = context
-        .engine()
         .queries()
         .transfers(place.realm, filter, page)
         .await?;
@@ -88,13 +67,9 @@ async fn listed(
 
 /// The transfers of a realm.
 pub(super) async fn of_realm(
-    context: PageContext,
-    path: web::Path<(String, String)>,
-) -> HttpResponse {
-    context.answer(path.into_inner(), realm).await
-}
-
-async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    context: &PageContext,
+    path: &(String, String),
+) -> Result<Page, ApiError> {
     let place = context.place(path)?;
     let filter = TransferFilter {
         status: status(context),
@@ -106,12 +81,7 @@ async fn realm(context: &PageContext, path: &(String, String)) -> Result<Page, A
 }
 
 /// The transfers of an account.
-pub(super) async fn of_account(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = async |context: &PageContext, key: &String| account(context, key).await;
-    context.answer(path.into_inner(), made).await
-}
-
-async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
+pub(super) async fn of_account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
     let filter = TransferFilter {
@@ -120,29 +90,18 @@ async fn account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
         ..TransferFilter::default()
     };
     let blocks = listed(context, &place, filter).await?;
-    let mut above = place.above(context.locale());
-    above.push((key.to_owned(), format!("/console/accounts/{key}")));
-    Ok(context
-        .page(Part::Tenants, context.say(Word::Transfers), blocks)
-        .below(above))
+    let page = context.page(Part::Tenants, context.say(Word::Transfers), blocks);
+    let page = page.below(place.above(context.locale()));
+    Ok(page.under(key, format!("/console/accounts/{key}")))
 }
 
 /// Shows a transfer.
-pub(super) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let made = async |context: &PageContext, id: &String| single(context, id).await;
-    context.answer(path.into_inner(), made).await
-}
-
-async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
+pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
     let place = context
         .realm(id.0.realm)
         .ok_or(Rejection::TransferNotFound)?;
-    let (view, calls) = context
-        .engine()
-        .queries()
-        .transfer_of(place.realm, id)
-        .await?;
+    let (view, calls) = context.queries().transfer_of(place.realm, id).await?;
     let body = transfer(place.realm, &view);
     let mut blocks = Vec::new();
     if view.transfer.status == TransferStatus::Audit {
@@ -157,16 +116,15 @@ async fn single(context: &PageContext, id: &str) -> Result<Page, ApiError> {
             false,
         )]));
     }
-    let cvu = body.from_cvu.clone();
+    let from = body.from_cvu.clone();
     let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
     blocks.extend(details(context, body));
-    blocks.extend(accounts(context, &cvu).await?);
+    blocks.extend(accounts(context, &from).await?);
     blocks.extend(bank_calls(context, &calls));
-    let mut above = place.above(context.locale());
-    above.push((cvu.clone(), format!("/console/accounts/{cvu}")));
-    Ok(context
-        .page(Part::Tenants, context.say(Word::Transfer), blocks)
-        .below(above))
+    let page = context.page(Part::Tenants, context.say(Word::Transfer), blocks);
+    let page = page.below(place.above(context.locale()));
+    let account = format!("/console/accounts/{from}");
+    Ok(page.under(from, account))
 }
 
 /// All details of a transfer.
@@ -177,49 +135,42 @@ pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
     let rejection = body
         .rejection
         .map(|it| format!("{} ({})", it.message, it.code));
-    let facts = vec![
-        (say(Word::Id), Cell::code(&body.id)),
-        (say(Word::State), locale.state(body.status)),
-        (say(Word::Kind), locale.state(body.kind)),
-        (say(Word::Amount), locale.money(body.amount)),
-        (
-            say(Word::Fee),
-            locale.maybe_money(body.fee.as_ref().map(|fee| &fee.amount)),
-        ),
-        (
-            say(Word::TaxOnFee),
-            locale.maybe_money(body.fee.as_ref().map(|fee| &fee.tax)),
-        ),
-        (say(Word::CameBack), locale.money(body.reversed)),
-        (
-            say(Word::FromCvu),
-            Cell::code(&body.from_cvu).to(format!("/console/accounts/{}", body.from_cvu)),
-        ),
-        (say(Word::Destination), Cell::maybe_code(to)),
-        (say(Word::Concept), Cell::code(body.concept)),
-        (say(Word::Description), Cell::maybe(body.description)),
-        (say(Word::ExternalId), Cell::code(body.id_externo)),
-        (say(Word::OriginId), Cell::maybe_code(body.origin_id)),
-        (say(Word::BankId), Cell::maybe_code(body.bank_transfer_id)),
-        (say(Word::CoelsaId), Cell::maybe_code(body.coelsa_id)),
-        (say(Word::Rejected), Cell::maybe(rejection)),
-        (say(Word::CreatedAt), locale.time_of(&body.created_at)),
-        (say(Word::UpdatedAt), locale.time_of(&body.updated_at)),
-    ];
+    let facts = facts! {
+        context;
+        Id: Cell::code(&body.id);
+        State: locale.state(body.status);
+        Kind: locale.state(body.kind);
+        Amount: locale.money(body.amount);
+        Fee: locale.maybe_money(body.fee.as_ref().map(|fee| &fee.amount));
+        TaxOnFee: locale.maybe_money(body.fee.as_ref().map(|fee| &fee.tax));
+        CameBack: locale.money(body.reversed);
+        FromCvu: Cell::code(&body.from_cvu).to(format!("/console/accounts/{}", body.from_cvu));
+        Destination: Cell::maybe_code(to);
+        Concept: Cell::code(body.concept);
+        Description: Cell::maybe(body.description);
+        ExternalId: Cell::code(body.id_externo);
+        OriginId: Cell::maybe_code(body.origin_id);
+        BankId: Cell::maybe_code(body.bank_transfer_id);
+        CoelsaId: Cell::maybe_code(body.coelsa_id);
+        Rejected: Cell::maybe(rejection);
+        CreatedAt: locale.time_of(&body.created_at);
+        UpdatedAt: locale.time_of(&body.updated_at);
+    };
     let mut blocks = vec![
         Block::Facts(say(Word::Transfer).to_owned(), facts),
         counterparty(context, body.counterparty),
     ];
     if let Some(dispute) = body.dispute {
-        let facts = vec![
-            (say(Word::Differs), Cell::text(dispute.differs.join(", "))),
-            (say(Word::BankId), Cell::code(dispute.bank_transfer_id)),
-            (say(Word::State), locale.state(dispute.status)),
-            (say(Word::Amount), locale.maybe_money(dispute.amount)),
-            (say(Word::FromCvu), Cell::maybe_code(dispute.from_cvu)),
-            (say(Word::CbuOrCvu), Cell::maybe_code(dispute.to_cbu)),
-            (say(Word::Alias), Cell::maybe(dispute.to_alias)),
-        ];
+        let facts = facts! {
+            context;
+            Differs: Cell::text(dispute.differs.join(", "));
+            BankId: Cell::code(dispute.bank_transfer_id);
+            State: locale.state(dispute.status);
+            Amount: locale.maybe_money(dispute.amount);
+            FromCvu: Cell::maybe_code(dispute.from_cvu);
+            CbuOrCvu: Cell::maybe_code(dispute.to_cbu);
+            Alias: Cell::maybe(dispute.to_alias);
+        };
         blocks.push(Block::Facts(say(Word::BankSays).to_owned(), facts));
     }
     blocks.extend(body.decision.map(|decision| decided(context, &decision)));
@@ -232,49 +183,29 @@ pub(super) fn decided(
     context: &PageContext,
     decision: &caudal_http::bodies::transfers::DecisionBody,
 ) -> Block {
-    let facts = vec![
-        (context.say(Word::By), Cell::text(&decision.by)),
-        (context.say(Word::Reason), Cell::text(&decision.reason)),
-        (
-            context.say(Word::ApprovalReason),
-            Cell::maybe(decision.approval_reason.as_ref()),
-        ),
-        (
-            context.say(Word::At),
-            context.locale().time_of(&decision.at),
-        ),
-        (
-            context.say(Word::BankReference),
-            Cell::maybe_code(decision.bank_reference.as_ref()),
-        ),
-        (
-            context.say(Word::Forced),
-            context.locale().is(decision.forced, Tone::Quiet),
-        ),
-    ];
+    let facts = facts! {
+        context;
+        By: Cell::text(&decision.by);
+        Reason: Cell::text(&decision.reason);
+        ApprovalReason: Cell::maybe(decision.approval_reason.as_ref());
+        At: context.locale().time_of(&decision.at);
+        BankReference: Cell::maybe_code(decision.bank_reference.as_ref());
+        Forced: context.locale().is(decision.forced, Tone::Quiet);
+    };
     Block::Facts(context.say(Word::Decision).to_owned(), facts)
 }
 
 /// The calls to the bank, with their requests and answers.
 pub(super) fn bank_calls(context: &PageContext, calls: &[BankCallBody]) -> Vec<Block> {
     let locale = context.locale();
-    let columns = [
-        (Word::At, false),
-        (Word::Operation, false),
-        (Word::State, false),
-        (Word::Millis, true),
-        (Word::Request, false),
-    ];
-    let rows = calls.iter().map(|call| {
-        vec![
-            locale.time_of(&call.at),
-            Cell::code(&call.operation),
-            Cell::maybe_code(call.status),
-            locale.count(call.millis),
-            Cell::code(&call.request_id),
-        ]
-    });
-    let table = Table::new(locale, Word::BankCalls, Word::NoBankCalls, &columns).with(rows);
+    let table = table! {
+        locale, Word::BankCalls, Word::NoBankCalls; call in calls.iter();
+        At: locale.time_of(&call.at);
+        Operation: Cell::code(&call.operation);
+        State: Cell::maybe_code(call.status);
+        Millis figure: locale.count(call.millis);
+        Request: Cell::code(&call.request_id);
+    };
     let text = |raw: &Option<Box<serde_json::value::RawValue>>| {
         raw.as_ref().map_or("–", |raw| raw.get()).to_owned()
     };

@@ -2,7 +2,7 @@
 //!
 //! The equation: the bank's balance = the clients' money + money in suspense + credits not booked + what is free.
 
-use actix_web::{HttpResponse, web};
+use actix_web::HttpResponse;
 use caudal_actors::engine::treasury::{PositionFilter, Snapshot};
 use caudal_http::bodies::treasury::{FreeTermsBody, Treasury};
 use caudal_http::current;
@@ -12,7 +12,9 @@ use caudal_ledger::time::BusinessDay;
 use super::lists::{asked_page, whole};
 use super::page_context::{PageContext, TenantRealm};
 use super::places::address;
-use super::view::{Block, Cell, CellKind, Field, Form, Page, Part, ROWS, Table, Takes, Tile, Tone};
+use super::view::{
+    Block, Cell, CellKind, Field, Page, Part, ROWS, Table, Takes, Tile, Tone, facts, table,
+};
 use super::words::Word;
 
 /// How many collector accounts are shown.
@@ -57,13 +59,7 @@ async fn collectors(context: &PageContext) -> Result<Vec<OnAccount>, ApiError> {
 }
 
 /// Shows the collector accounts, or that of a realm.
-pub(super) async fn page(context: PageContext) -> HttpResponse {
-    context
-        .answer((), async |context: &PageContext, ()| made(context).await)
-        .await
-}
-
-async fn made(context: &PageContext) -> Result<Page, ApiError> {
+pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
     let mut blocks = Vec::new();
     for on in collectors(context).await? {
         blocks.extend(shown(context, &on));
@@ -85,29 +81,18 @@ pub(super) async fn equation(context: PageContext) -> HttpResponse {
 }
 
 async fn lines(context: &PageContext) -> Result<Vec<Block>, ApiError> {
-    let columns = [
-        (Word::Collector, false),
-        (Word::BankHas, true),
-        (Word::ClientsHave, true),
-        (Word::InSuspense, true),
-        (Word::Outgoing, true),
-        (Word::Free, true),
-        (Word::State, false),
-    ];
     let locale = context.locale();
-    let rows = collectors(context).await?.into_iter().map(|on| {
-        let (it, totals) = (Treasury::from(&on.snapshot), &on.snapshot.totals);
-        vec![
-            Cell::code(it.collector.cbu).to("/console/treasury"),
-            locale.maybe_money(it.bank_balance),
-            locale.money(it.client_funds.total),
-            locale.money(totals.incoming),
-            locale.money(totals.outgoing),
-            locale.maybe_money(it.free_balance),
-            covered(context, it.covered),
-        ]
-    });
-    let table = Table::new(locale, Word::Equation, Word::NoCollectors, &columns).with(rows);
+    let table = table! {
+        locale, Word::Equation, Word::NoCollectors; on in collectors(context).await?.into_iter();
+        => let (it, totals) = (Treasury::from(&on.snapshot), &on.snapshot.totals);
+        Collector: Cell::code(it.collector.cbu).to("/console/treasury");
+        BankHas figure: locale.maybe_money(it.bank_balance);
+        ClientsHave figure: locale.money(it.client_funds.total);
+        InSuspense figure: locale.money(totals.incoming);
+        Outgoing figure: locale.money(totals.outgoing);
+        Free figure: locale.maybe_money(it.free_balance);
+        State: covered(context, it.covered);
+    };
     Ok(vec![Block::Table(table)])
 }
 
@@ -122,11 +107,7 @@ fn covered(context: &PageContext, covered: Option<bool>) -> Cell {
 
 fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
     let (locale, it) = (context.locale(), Treasury::from(&on.snapshot));
-    let tile = |word: Word, cell: Cell| Tile {
-        label: context.say(word),
-        cell,
-        hint: String::new(),
-    };
+    let tile = |word: Word, cell: Cell| Tile::of(locale, word, cell);
     let tiles = vec![
         tile(Word::BankHas, locale.maybe_money(it.bank_balance.as_ref())),
         tile(Word::ClientsHave, locale.money(&it.client_funds.total)),
@@ -142,13 +123,14 @@ fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
         let page = Cell::text(place.title(locale)).to(place.address("books"));
         (context.say(Word::Books), page)
     });
-    let mut facts = vec![
-        (context.say(Word::Bank), Cell::text(&it.collector.bank)),
-        (context.say(Word::Realms), Cell::text(names.join(", "))),
-        (context.say(Word::AsOf), locale.time_of(&it.as_of)),
-        (context.say(Word::Coverage), Cell::maybe(ratio)),
-        (context.say(Word::Vouchers), locale.count(it.sequence)),
-    ];
+    let mut facts = facts! {
+        context;
+        Bank: Cell::text(&it.collector.bank);
+        Realms: Cell::text(names.join(", "));
+        AsOf: locale.time_of(&it.as_of);
+        Coverage: Cell::maybe(ratio);
+        Vouchers: locale.count(it.sequence);
+    };
     facts.extend(books);
     let title = format!("{} {}", context.say(Word::Collector), it.collector.cbu);
     let mut blocks = vec![Block::Facts(title, facts), Block::Tiles(tiles)];
@@ -170,11 +152,6 @@ type Term = (Word, Cell, Word, Option<String>);
 /// The terms of the equation, each with a link to its parts.
 fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
     let (locale, totals) = (context.locale(), &on.snapshot.totals);
-    let columns = [
-        (Word::Term, false),
-        (Word::Amount, true),
-        (Word::MadeOf, false),
-    ];
     let first = on.places.first();
     let link = |what: &str| first.map(|place| place.address(what));
     let day = link("collector").filter(|_| on.places.len() == 1);
@@ -220,14 +197,12 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
         let places = [link("vouchers"), day, link("reconciliation")];
         rows.extend(free_terms(context, free, places));
     }
-    let rows = rows.into_iter().map(|(word, cell, made, place)| {
-        vec![
-            Cell::text(context.say(word)),
-            cell,
-            Cell::text(context.say(made)).leads(place),
-        ]
-    });
-    let table = Table::new(locale, Word::Terms, Word::NothingHere, &columns).with(rows);
+    let table = table! {
+        locale, Word::Terms, Word::NothingHere; (word, cell, made, place) in rows.into_iter();
+        Term: Cell::text(context.say(word));
+        Amount figure: cell;
+        MadeOf: Cell::text(context.say(made)).leads(place);
+    };
     let cbu = &it.collector.cbu;
     table.of(cbu, cbu)
 }
@@ -258,13 +233,9 @@ fn free_terms(
 
 /// The position of each client of a realm.
 pub(super) async fn positions(
-    context: PageContext,
-    path: web::Path<(String, String)>,
-) -> HttpResponse {
-    context.answer(path.into_inner(), listed).await
-}
-
-async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
+    context: &PageContext,
+    path: &(String, String),
+) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
     let text = context
         .asks("text")
@@ -277,45 +248,30 @@ async fn listed(context: &PageContext, path: &(String, String)) -> Result<Page, 
     };
     let page = asked_page(context, ROWS);
     let listing = context
-        .engine()
         .queries()
         .positions(place.realm, filter, page)
         .await?;
-    let columns = [
-        (Word::Cvu, false),
-        (Word::Holder, false),
-        (Word::State, false),
-        (Word::Available, true),
-        (Word::Held, true),
-        (Word::Total, true),
-        (Word::LastMovement, false),
-    ];
-    let rows = listing.items.iter().map(|it| {
-        vec![
-            Cell::maybe_code(it.account.cvu).to(address(place.realm, &it.account)),
-            Cell::text(&it.account.holder.name),
-            locale.state(it.account.status.as_str()),
-            locale.money(it.balance.available),
-            locale.money(it.balance.held),
-            locale.money(it.balance.total()),
-            locale.maybe_time(it.last_movement_at),
-        ]
-    });
-    let table = Table::new(locale, Word::Positions, Word::NoAccounts, &columns).with(rows);
+    let table = table! {
+        locale, Word::Positions, Word::NoAccounts; it in listing.items.iter();
+        Cvu: Cell::maybe_code(it.account.cvu).to(address(place.realm, &it.account));
+        Holder: Cell::text(&it.account.holder.name);
+        State: locale.state(it.account.status.as_str());
+        Available figure: locale.money(it.balance.available);
+        Held figure: locale.money(it.balance.held);
+        Total figure: locale.money(it.balance.total());
+        LastMovement: locale.maybe_time(it.last_movement_at);
+    };
     let table = whole(context, table, &listing);
-    let form = Form {
-        title: context.say(Word::Filter).to_owned(),
-        action: context.path.clone(),
-        asks: true,
-        fields: vec![
+    let form = context.query(
+        Word::Filter,
+        Word::Filter,
+        vec![
             Field::new(locale, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
                 .maybe(text.map_or("", |text| text)),
             Field::new(locale, "date", Word::EndOfDay, Takes::Day, 10)
                 .maybe(day.map_or_else(String::new, |day| day.to_string())),
         ],
-        submit: context.say(Word::Filter),
-        grave: false,
-    };
+    );
     let blocks = vec![Block::Form(form), Block::Table(table)];
     let page = context.page(Part::Treasury, context.say(Word::Positions), blocks);
     Ok(page.below(place.above(locale)))

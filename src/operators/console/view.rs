@@ -86,6 +86,14 @@ impl Table {
         self
     }
 
+    /// Removes a column.
+    pub(super) fn remove(&mut self, column: usize) {
+        self.columns.remove(column);
+        for row in &mut self.rows {
+            row.remove(column);
+        }
+    }
+
     /// Sets the address of the next page, if there is one.
     #[must_use]
     pub(super) fn next(mut self, next: Option<String>) -> Self {
@@ -100,6 +108,33 @@ impl Table {
         self.next(next)
     }
 }
+
+/// Declares a table of some items: locale, heading, text when it is empty, and the items; then what has to be
+/// said before the cells (`=>`), and each column with the cell of an item. A column of figures is aligned to the right.
+macro_rules! table {
+    ($locale:expr, $title:expr, $empty:expr; $item:pat_param in $items:expr;
+        $(=> $before:stmt;)*
+        $($column:ident $($figure:ident)?: $cell:expr;)+
+    ) => {{
+        let columns = [$(($crate::console::words::Word::$column, table!(@is $($figure)?))),+];
+        let rows = $items.into_iter().map(|$item| {
+            $($before)*
+            vec![$($cell),+]
+        });
+        $crate::console::view::Table::new($locale, $title, $empty, &columns).with(rows)
+    }};
+    (@is figure) => { true };
+    (@is) => { false };
+}
+pub(super) use table;
+
+/// Declares facts: who says their names, and each name with its value.
+macro_rules! facts {
+    ($locale:expr; $($name:ident: $cell:expr;)+) => {
+        vec![$(($locale.say($crate::console::words::Word::$name), $cell)),+]
+    };
+}
+pub(super) use facts;
 
 /// The name of the file with a table: its heading in English, in the letters of an address.
 fn file_name(title: Word) -> String {
@@ -145,6 +180,16 @@ pub(super) struct Field {
     pub required: bool,
     /// The most characters that it takes.
     pub most: usize,
+}
+
+impl Takes {
+    /// Any of these states, by their words on the wire, or none in particular.
+    pub(super) fn any_of(locale: Locale, states: impl IntoIterator<Item = &'static str>) -> Self {
+        let any = (String::new(), locale.say(Word::Any).to_owned());
+        let states = states.into_iter();
+        let states = states.map(|word| (word.to_owned(), locale.state(word).text));
+        Self::Choice(std::iter::once(any).chain(states).collect())
+    }
 }
 
 impl Field {
@@ -199,6 +244,15 @@ pub(super) struct Form {
     pub grave: bool,
 }
 
+impl Form {
+    /// The same form; whether it moves money or stops somebody.
+    #[must_use]
+    pub(super) const fn grave(mut self, grave: bool) -> Self {
+        self.grave = grave;
+        self
+    }
+}
+
 /// A figure that stands alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tile {
@@ -208,6 +262,17 @@ pub(super) struct Tile {
     pub cell: Cell,
     /// Further details about it.
     pub hint: String,
+}
+
+impl Tile {
+    /// A figure without further details.
+    pub(super) fn of(locale: Locale, label: Word, cell: Cell) -> Self {
+        Self {
+            label: locale.say(label),
+            cell,
+            hint: String::new(),
+        }
+    }
 }
 
 /// Figures that change while the page is open, with their charts.

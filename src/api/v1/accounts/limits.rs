@@ -28,7 +28,6 @@ use crate::v1::target;
 #[get("/v1/accounts/{cvu}/limits")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let view = caller
-        .engine()
         .queries()
         .view(caller.realm(), target(&path)?)
         .await?;

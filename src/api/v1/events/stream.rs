@@ -159,7 +159,7 @@ pub(crate) async fn follow(
     mut query: Query,
 ) -> HandlerResult {
     let realm = caller.realm();
-    let last = caller.engine().queries().last_event(realm)?;
+    let last = caller.queries().last_event(realm)?;
     let wanted = EventTypes::take(&mut query).types.unwrap_or_default();
     let asked = StreamParams::read(query, realm, last)?.after;
     // The header is newer: a browser that comes back sends it to the address with which it began.
@@ -176,7 +176,6 @@ pub(crate) async fn follow(
             id
         }
         None => caller
-            .engine()
             .queries()
             .event_id(realm, last)?
             .ok_or(Failure::Bug)?,

@@ -23,7 +23,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// A page of vouchers.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub(crate) struct Comprobantes {
     /// The page.
     #[serde(flatten)]

@@ -1,6 +1,7 @@
 //! The bodies of transfers and operations in the wallet family.
 
 use caudal_actors::accounts::TransferView;
+use caudal_http::bodies::body;
 use caudal_http::bodies::transfers;
 use caudal_http::walletentidad::{Operation, OperationKind, OperationState, Other};
 use caudal_ledger::ids::RealmId;
@@ -11,102 +12,67 @@ use utoipa::ToSchema;
 use crate::wallet::importe::Importe;
 use caudal_http::bodies::texts::Instant;
 
-/// A transfer that was asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Transferencia {
-    /// Its id.
-    pub operacion_id: String,
-    /// The bank's own id; null while it has none.
-    pub operacion_id_externo: Option<String>,
-    /// `PENDING`, `IN_PROGRESS`, `UNKNOWN_FOREVER`, `COMPLETED` or `FAILED`.
-    pub estado_externo: &'static str,
-    /// 1 a procesar, 2 aprobada, 3 rechazada, 4 a consultar, 5 auditar, 6 devuelta, 7 devuelta
-    /// parcialmente.
-    pub estado_id: u8,
-    /// The account that sends.
-    pub origen_cuenta_id: u64,
-    /// The id on the rail; null while it has none.
-    pub coelsa_id: Option<String>,
-    /// When it was asked for.
-    pub fecha_inicio: Instant,
-    /// When it ended; null while it has not.
-    pub fecha_fin: Option<Instant>,
-    /// When it was asked for.
-    pub fecha_negocio: Instant,
-    /// How much.
-    pub importe: Importe,
-    /// The CVU that sends.
-    pub cvu_origen: String,
-    /// A line for people.
-    pub referencia: Option<String>,
-    /// What for: the central bank's code.
-    pub concepto: &'static str,
-    /// The tenant's own id.
-    pub id_externo: String,
-    /// The CBU or CVU that receives, as far as it is known.
-    pub cvu_cbu_contraparte: Option<String>,
-    /// The alias that receives, where it was named by that.
-    pub alias_contraparte: Option<String>,
-    /// The name of whoever receives, as far as it is known.
-    pub nombre_contraparte: Option<String>,
-    /// The tax id of whoever receives, as far as it is known.
-    pub cuit_cuil_contraparte: Option<String>,
-    /// The voucher that took the money, or holds it while the bank has not answered.
-    pub comprobante_id: String,
-    /// Always null: what came back is among the vouchers of the account.
-    #[schema(value_type = Option<String>)]
-    pub comprobante_devolucion_id: Option<String>,
-    /// Why it was rejected.
-    pub mensaje_adicional: Option<String>,
-    /// Whether both accounts are of the realm.
-    pub es_transferencia_interna: bool,
-    /// Whether its state is final.
-    pub esta_finalizada: bool,
-    /// Whether it was rejected.
-    pub esta_rechazada: bool,
-    /// Whether it waits for a person.
-    pub esta_a_auditar: bool,
-    /// Whether the bank has not answered yet.
-    pub esta_pendiente: bool,
-}
-
-impl Transferencia {
-    /// Renders a transfer.
-    pub(crate) fn of(realm: RealmId, view: &TransferView) -> Self {
-        let TransferView {
+body! {
+    /// A transfer that was asked for.
+    pub(crate) struct Transferencia of(realm: RealmId, view: &TransferView) {
+        => let TransferView {
             account, transfer, ..
         } = view;
-        let (state, other) = (OperationState::of(transfer), Other::of(transfer));
-        let open = transfer.status.is_open();
-        Self {
-            operacion_id: transfer.id(realm, *account).to_string(),
-            operacion_id_externo: transfer.bank_id.clone(),
-            estado_externo: state.bank_word(),
-            estado_id: state.number(),
-            origen_cuenta_id: account.0,
-            coelsa_id: transfer.coelsa_id.clone(),
-            fecha_inicio: transfer.created_at.into(),
-            fecha_fin: (!open).then(|| transfer.updated_at.into()),
-            fecha_negocio: transfer.created_at.into(),
-            importe: Importe::of(transfer.amount),
-            cvu_origen: transfer.from.to_string(),
-            referencia: transfer.description.clone(),
-            concepto: transfer.concept.as_str(),
-            id_externo: transfer.external_id.to_string(),
-            cvu_cbu_contraparte: other.key,
-            alias_contraparte: other.alias,
-            nombre_contraparte: other.name,
-            cuit_cuil_contraparte: other.cuit,
-            comprobante_id: voucher(realm, view),
-            comprobante_devolucion_id: None,
-            mensaje_adicional: reason(transfer),
-            es_transferencia_interna: transfer.receiver.is_some(),
-            esta_finalizada: !open,
-            esta_rechazada: state == OperationState::Rejected,
-            esta_a_auditar: state == OperationState::ToAudit,
-            esta_pendiente: state == OperationState::ToProcess,
-        }
+        => let (state, other) = (OperationState::of(transfer), Other::of(transfer));
+        => let open = transfer.status.is_open();
+        /// Its id.
+        operacion_id: String = transfer.id(realm, *account).to_string();
+        /// The bank's own id; null while it has none.
+        operacion_id_externo: Option<String> = transfer.bank_id.clone();
+        /// `PENDING`, `IN_PROGRESS`, `UNKNOWN_FOREVER`, `COMPLETED` or `FAILED`.
+        estado_externo: &'static str = state.bank_word();
+        /// 1 a procesar, 2 aprobada, 3 rechazada, 4 a consultar, 5 auditar, 6 devuelta, 7 devuelta
+        /// parcialmente.
+        estado_id: u8 = state.number();
+        /// The account that sends.
+        origen_cuenta_id: u64 = account.0;
+        /// The id on the rail; null while it has none.
+        coelsa_id: Option<String> = transfer.coelsa_id.clone();
+        /// When it was asked for.
+        fecha_inicio: Instant = transfer.created_at.into();
+        /// When it ended; null while it has not.
+        fecha_fin: Option<Instant> = (!open).then(|| transfer.updated_at.into());
+        /// When it was asked for.
+        fecha_negocio: Instant = transfer.created_at.into();
+        /// How much.
+        importe: Importe = Importe::of(transfer.amount);
+        /// The CVU that sends.
+        cvu_origen: String = transfer.from.to_string();
+        /// A line for people.
+        referencia: Option<String> = transfer.description.clone();
+        /// What for: the central bank's code.
+        concepto: &'static str = transfer.concept.as_str();
+        /// The tenant's own id.
+        id_externo: String = transfer.external_id.to_string();
+        /// The CBU or CVU that receives, as far as it is known.
+        cvu_cbu_contraparte: Option<String> = other.key;
+        /// The alias that receives, where it was named by that.
+        alias_contraparte: Option<String> = other.alias;
+        /// The name of whoever receives, as far as it is known.
+        nombre_contraparte: Option<String> = other.name;
+        /// The tax id of whoever receives, as far as it is known.
+        cuit_cuil_contraparte: Option<String> = other.cuit;
+        /// The voucher that took the money, or holds it while the bank has not answered.
+        comprobante_id: String = voucher(realm, view);
+        /// Always null: what came back is among the vouchers of the account.
+        comprobante_devolucion_id: Option<String> as Option<String> = None;
+        /// Why it was rejected.
+        mensaje_adicional: Option<String> = reason(transfer);
+        /// Whether both accounts are of the realm.
+        es_transferencia_interna: bool = transfer.receiver.is_some();
+        /// Whether its state is final.
+        esta_finalizada: bool = !open;
+        /// Whether it was rejected.
+        esta_rechazada: bool = state == OperationState::Rejected;
+        /// Whether it waits for a person.
+        esta_a_auditar: bool = state == OperationState::ToAudit;
+        /// Whether the bank has not answered yet.
+        esta_pendiente: bool = state == OperationState::ToProcess;
     }
 }
 
@@ -120,7 +86,7 @@ fn reason(transfer: &Transfer) -> Option<String> {
 }
 
 /// One of the details of an operation.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub(crate) struct Detalle {
     /// What it is.
     pub nombre: &'static str,
@@ -128,46 +94,54 @@ pub(crate) struct Detalle {
     pub valor: Option<String>,
 }
 
-/// An operation: a transfer of whoever sends, or money that arrived.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Operacion {
-    /// Its id.
-    pub id: String,
-    /// 1 saliente, 2 entrante, 4 interna saliente, 5 interna entrante.
-    pub tipo_operacion_id: u8,
-    /// The same for people.
-    pub tipo_operacion_nombre: &'static str,
-    /// 1 a procesar, 2 aprobada, 3 rechazada, 4 a consultar, 5 auditar, 6 devuelta, 7 devuelta
-    /// parcialmente.
-    pub estado_operacion_id: u8,
-    /// The same for people.
-    pub estado_operacion_nombre: &'static str,
-    /// The account whose operation it is.
-    pub cuenta_id: u64,
-    /// When it was asked for, or arrived.
-    pub fecha_creacion: Instant,
-    /// When it last changed.
-    pub fecha_actualizacion: Instant,
-    /// The same, as some clients write it.
-    #[serde(rename = "fechaActualización")]
-    pub fecha_actualizacion_con_acento: Instant,
-    /// How much.
-    pub importe: Importe,
-    /// The voucher that moved the money, or holds it.
-    pub comprobante_id: String,
-    /// Always null: what came back is among the vouchers of the account.
-    #[schema(value_type = Option<String>)]
-    pub comprobante_devolucion_id: Option<String>,
-    /// A line for people.
-    pub referencia: Option<String>,
-    /// Whether a person said how it ended.
-    pub auditada: bool,
-    /// The tenant's own id; null of money that arrived from outside.
-    pub id_externo: Option<String>,
-    /// `CuitCuilContraparte`, `NombreContraparte`, `CvuCbuContraparte`, `CoelsaId`, `MotivoRechazo`,
-    /// `EstadoExterno` and `Concepto`.
-    pub detalle: Vec<Detalle>,
+body! {
+    /// An operation: a transfer of whoever sends, or money that arrived.
+    pub(crate) struct Operacion by sent(realm: RealmId, view: &TransferView) {
+        => let TransferView {
+            account, transfer, ..
+        } = view;
+        => let (kind, state) = (OperationKind::of(transfer), OperationState::of(transfer));
+        /// Its id.
+        id: String = transfer.id(realm, *account).to_string();
+        /// 1 saliente, 2 entrante, 4 interna saliente, 5 interna entrante.
+        tipo_operacion_id: u8 = kind.number();
+        /// The same for people.
+        tipo_operacion_nombre: &'static str = kind.name();
+        /// 1 a procesar, 2 aprobada, 3 rechazada, 4 a consultar, 5 auditar, 6 devuelta, 7 devuelta
+        /// parcialmente.
+        estado_operacion_id: u8 = state.number();
+        /// The same for people.
+        estado_operacion_nombre: &'static str = state.name();
+        /// The account whose operation it is.
+        cuenta_id: u64 = account.0;
+        /// When it was asked for, or arrived.
+        fecha_creacion: Instant = transfer.created_at.into();
+        /// When it last changed.
+        fecha_actualizacion: Instant = transfer.updated_at.into();
+        /// The same, as some clients write it.
+        #[serde(rename = "fechaActualización")]
+        fecha_actualizacion_con_acento: Instant = transfer.updated_at.into();
+        /// How much.
+        importe: Importe = Importe::of(transfer.amount);
+        /// The voucher that moved the money, or holds it.
+        comprobante_id: String = voucher(realm, view);
+        /// Always null: what came back is among the vouchers of the account.
+        comprobante_devolucion_id: Option<String> as Option<String> = None;
+        /// A line for people.
+        referencia: Option<String> = transfer.description.clone();
+        /// Whether a person said how it ended.
+        auditada: bool = transfer.decision.is_some();
+        /// The tenant's own id; null of money that arrived from outside.
+        id_externo: Option<String> = Some(transfer.external_id.to_string());
+        /// `CuitCuilContraparte`, `NombreContraparte`, `CvuCbuContraparte`, `CoelsaId`, `MotivoRechazo`,
+        /// `EstadoExterno` and `Concepto`.
+        detalle: Vec<Detalle> = details(
+            &Other::of(transfer),
+            transfer.coelsa_id.clone(),
+            reason(transfer),
+            (state, Some(transfer.concept.as_str())),
+        );
+    }
 }
 
 impl Operacion {
@@ -204,36 +178,6 @@ impl Operacion {
                 }
             }
         }
-    }
-}
-
-fn sent(realm: RealmId, view: &TransferView) -> Operacion {
-    let TransferView {
-        account, transfer, ..
-    } = view;
-    let (kind, state) = (OperationKind::of(transfer), OperationState::of(transfer));
-    Operacion {
-        id: transfer.id(realm, *account).to_string(),
-        tipo_operacion_id: kind.number(),
-        tipo_operacion_nombre: kind.name(),
-        estado_operacion_id: state.number(),
-        estado_operacion_nombre: state.name(),
-        cuenta_id: account.0,
-        fecha_creacion: transfer.created_at.into(),
-        fecha_actualizacion: transfer.updated_at.into(),
-        fecha_actualizacion_con_acento: transfer.updated_at.into(),
-        importe: Importe::of(transfer.amount),
-        comprobante_id: voucher(realm, view),
-        comprobante_devolucion_id: None,
-        referencia: transfer.description.clone(),
-        auditada: transfer.decision.is_some(),
-        id_externo: Some(transfer.external_id.to_string()),
-        detalle: details(
-            &Other::of(transfer),
-            transfer.coelsa_id.clone(),
-            reason(transfer),
-            (state, Some(transfer.concept.as_str())),
-        ),
     }
 }
 

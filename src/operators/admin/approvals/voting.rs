@@ -105,7 +105,6 @@ fn by(second: SecondPerson) -> AuditDetails {
 #[utoipa::path(
     post,
     path = "/admin/approvals/{id}/approve",
-    operation_id = "approveRequest",
     tag = "People",
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
@@ -145,7 +144,6 @@ pub(in crate::admin) async fn approved(
 #[utoipa::path(
     post,
     path = "/admin/approvals/{id}/reject",
-    operation_id = "rejectRequest",
     tag = "People",
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
@@ -207,13 +205,7 @@ async fn carry_out(
         ..entry(&proposal, outcome, details)
     };
     let ended = ApprovalOrder::End { number, status };
-    if let Err(why) = admin_state
-        .app
-        .engine
-        .operators()
-        .approve(ended, Some(entry))
-        .await
-    {
+    if let Err(why) = admin_state.operators().approve(ended, Some(entry)).await {
         tracing::error!(%why, approval = number, status, "the end of an approval could not be written");
     }
     let body = to_bytes_limited(done.into_body(), ANSWER_MAX)

@@ -184,7 +184,7 @@ async fn of_collector_by(
     let class = sent.outcome;
     let decision = sent.decision(acting, admin_state.app.engine.now())?;
     let by = decision.by.clone();
-    let operators = admin_state.app.engine.operators();
+    let operators = admin_state.operators();
     let request_id = current::request().id;
     if let Some(eyes) = wary(admin_state, acting, id.realm) {
         let amount = operators.collector_case(id)?.movement.amount;
@@ -226,7 +226,6 @@ impl ToSchema for CaseDecision {
 #[utoipa::path(
     post,
     path = "/admin/cases/{id}/decide",
-    operation_id = "decideCase",
     tag = "Cases",
     params(CaseInPath),
     request_body(content = CaseDecision),
@@ -293,7 +292,6 @@ declared! {
 #[utoipa::path(
     post,
     path = "/admin/transfers/{id}/decide",
-    operation_id = "decideTransfer",
     tag = "Cases",
     params(TransferInPath),
     request_body(content = DecideTransfer),

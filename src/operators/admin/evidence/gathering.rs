@@ -20,6 +20,7 @@ use caudal_http::bodies::transfers::BankCallBody;
 use caudal_http::bodies::vouchers::voucher;
 use caudal_http::current;
 use caudal_http::errors::ApiError;
+use caudal_http::rows::with_account;
 use caudal_http::sheets::columns::{RECONCILED, VOUCHERS};
 use caudal_ledger::accounts::Account;
 use caudal_ledger::cases::{CaseId, CaseKind};
@@ -284,10 +285,7 @@ impl<'a> Gathering<'a> {
         found: &Listing<AccountVoucher>,
     ) -> Result<(), ApiError> {
         for placed in &found.items {
-            let mut body = json!(voucher(self.realm, placed));
-            if let Some(body) = body.as_object_mut() {
-                body.insert("walletAccountId".to_owned(), placed.account.0.into());
-            }
+            let body = with_account(&voucher(self.realm, placed), placed.account);
             self.folder.row(rows, &body)?;
             self.days.insert(placed.voucher.at.business_day());
         }

@@ -1,6 +1,5 @@
 //! One account: its data on disk, and what its actor has in memory besides.
 
-use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::{AccountView, BalanceView, Observed};
 use caudal_actors::engine::lists::{ListPage, VoucherFilter, VoucherSort};
 use caudal_actors::realms::Target;
@@ -19,10 +18,10 @@ use super::super::locale::Locale;
 use super::super::movements;
 use super::super::page_context::{PageContext, TenantRealm};
 use super::super::places::found;
-use super::super::realms::{COLUMNS, row};
+use super::super::realms;
 use super::super::transfers::bank_calls;
 use super::super::view::{
-    BRIEF, Block, Cell, CellKind, Field, Form, Page, Part, Table, Takes, Tile, Tone,
+    BRIEF, Block, Cell, CellKind, Field, Page, Part, Table, Takes, Tile, Tone, facts, table,
 };
 use super::super::words::Word;
 use super::{orders, statements};
@@ -31,15 +30,10 @@ use super::{orders, statements};
 const INSTANT_MAX: usize = 40;
 
 /// Shows an account.
-pub(crate) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let page = async |context: &PageContext, key: &String| made(context, key).await;
-    context.answer(path.into_inner(), page).await
-}
-
-async fn made(context: &PageContext, key: &str) -> Result<Page, ApiError> {
+pub(crate) async fn one(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
     let key = key.as_str();
-    let view = context.engine().queries().view(place.realm, target).await?;
+    let view = context.queries().view(place.realm, target).await?;
     let account = &view.account;
     let tab = |what: &str, word: Word| {
         (
@@ -48,8 +42,7 @@ async fn made(context: &PageContext, key: &str) -> Result<Page, ApiError> {
             false,
         )
     };
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.push(Block::Tiles(balances(context, &view)));
+    let mut blocks = vec![Block::Tiles(balances(context, &view))];
     if account.cvu.is_some() {
         blocks.push(Block::Tabs(vec![
             tab("movements", Word::Movements),
@@ -86,8 +79,7 @@ async fn events(
         .queries()
         .account_events(realm, account.number, context.rows(BRIEF));
     let (items, more) = found.await?;
-    let rows = items.iter().map(|event| row(context, realm, event));
-    let mut table = Table::new(context.locale(), Word::Events, Word::NoEvents, &COLUMNS).with(rows);
+    let mut table = realms::table(context, Word::Events, realm, items.iter());
     if more && items.len() < context.rows(BRIEF) {
         // They come from the newest events of the realm, which are not searched to the end.
         table.title = format!("{} · {}", table.title, context.say(Word::NewestOfRealm));
@@ -97,11 +89,7 @@ async fn events(
 
 fn balances(context: &PageContext, view: &AccountView) -> Vec<Tile> {
     let (locale, account) = (context.locale(), &view.account);
-    let tile = |word: Word, cell: Cell| Tile {
-        label: context.say(word),
-        cell,
-        hint: String::new(),
-    };
+    let tile = |word: Word, cell: Cell| Tile::of(locale, word, cell);
     vec![
         tile(Word::State, locale.state(account.status.as_str())),
         tile(Word::Available, locale.money(account.balance.available)),
@@ -124,35 +112,26 @@ async fn past(
         let at = day.or_else(|| Timestamp::parse(text));
         let at = at.ok_or_else(|| ApiError::field("at", Mistake::NotAnInstant))?;
         let then: BalanceView = context
-            .engine()
             .queries()
             .balance_at(place.realm, target, at)
             .await?;
-        let facts = vec![
-            (
-                context.say(Word::Available),
-                locale.money(then.balance.available),
-            ),
-            (context.say(Word::Held), locale.money(then.balance.held)),
-            (context.say(Word::Total), locale.money(then.balance.total())),
-            (context.say(Word::Movements), locale.count(then.sequence)),
-            (
-                context.say(Word::LastMovement),
-                locale.maybe_time(then.last_movement_at),
-            ),
-        ];
+        let facts = facts! {
+            context;
+            Available: locale.money(then.balance.available);
+            Held: locale.money(then.balance.held);
+            Total: locale.money(then.balance.total());
+            Movements: locale.count(then.sequence);
+            LastMovement: locale.maybe_time(then.last_movement_at);
+        };
         let title = format!("{} {}", context.say(Word::BalanceAt), locale.time(at).text);
         blocks.push(Block::Facts(title, facts));
     }
     let field = Field::new(locale, "at", Word::DayOrInstant, Takes::Line, INSTANT_MAX);
-    blocks.push(Block::Form(Form {
-        title: context.say(Word::BalanceAt).to_owned(),
-        action: context.path.clone(),
-        asks: true,
-        fields: vec![field.maybe(asked.map_or("", |text| text))],
-        submit: context.say(Word::Show),
-        grave: false,
-    }));
+    blocks.push(Block::Form(context.query(
+        Word::BalanceAt,
+        Word::Show,
+        vec![field.maybe(asked.map_or("", |text| text))],
+    )));
     Ok(blocks)
 }
 
@@ -162,56 +141,24 @@ fn holder(context: &PageContext, account: &Account) -> Block {
     let others: Vec<_> = others
         .map(|it| format!("{} ({})", it.name, it.cuit))
         .collect();
-    let mut facts = vec![
-        (context.say(Word::Holder), Cell::text(&account.holder.name)),
-        (context.say(Word::Cuit), Cell::code(account.holder.cuit)),
-        (
-            context.say(Word::Kind),
-            locale.state(account.holder.person_type.as_str()),
-        ),
-        (
-            context.say(Word::OtherHolders),
-            Cell::text(others.join(", ")),
-        ),
-        (context.say(Word::Cvu), Cell::maybe_code(account.cvu)),
-        (
-            context.say(Word::Alias),
-            Cell::maybe(account.alias.as_ref()),
-        ),
-        (context.say(Word::Number), Cell::figure(account.number)),
-        (
-            context.say(Word::Code),
-            Cell::maybe_code(account.code.as_ref()),
-        ),
-        (
-            context.say(Word::Email),
-            Cell::maybe(account.email.as_ref()),
-        ),
-        (
-            context.say(Word::Phone),
-            Cell::maybe(account.phone.as_ref()),
-        ),
-        (
-            context.say(Word::Enabled),
-            locale.is(account.enabled, Tone::Warn),
-        ),
-        (
-            context.say(Word::WaitsForBank),
-            locale.is(account.pending.is_some(), Tone::Quiet),
-        ),
-        (
-            context.say(Word::CreatedAt),
-            locale.time(account.created_at),
-        ),
-        (
-            context.say(Word::UpdatedAt),
-            locale.time(account.updated_at),
-        ),
-        (
-            context.say(Word::ClosedAt),
-            locale.maybe_time(account.closed_at),
-        ),
-    ];
+    let mut facts = facts! {
+        context;
+        Holder: Cell::text(&account.holder.name);
+        Cuit: Cell::code(account.holder.cuit);
+        Kind: locale.state(account.holder.person_type.as_str());
+        OtherHolders: Cell::text(others.join(", "));
+        Cvu: Cell::maybe_code(account.cvu);
+        Alias: Cell::maybe(account.alias.as_ref());
+        Number: Cell::figure(account.number);
+        Code: Cell::maybe_code(account.code.as_ref());
+        Email: Cell::maybe(account.email.as_ref());
+        Phone: Cell::maybe(account.phone.as_ref());
+        Enabled: locale.is(account.enabled, Tone::Warn);
+        WaitsForBank: locale.is(account.pending.is_some(), Tone::Quiet);
+        CreatedAt: locale.time(account.created_at);
+        UpdatedAt: locale.time(account.updated_at);
+        ClosedAt: locale.maybe_time(account.closed_at);
+    };
     if let Some(suspension) = &account.suspension {
         let why = format!(
             "{} ({})",
@@ -231,31 +178,22 @@ fn holder(context: &PageContext, account: &Account) -> Block {
 
 fn limits(context: &PageContext, view: &AccountView) -> Table {
     let (locale, it) = (context.locale(), LimitsSnapshot::from(view));
-    let columns = [
-        (Word::Limit, false),
-        (Word::Value, true),
-        (Word::Source, false),
-        (Word::Used, true),
-        (Word::Left, true),
-    ];
     let kinds = LimitKind::ALL.into_iter();
     let kinds = kinds.filter(|kind| kind.is_always_shown() || it.effective.0.get(*kind).is_some());
-    let rows = kinds.map(|kind| {
-        let used = *it.usage.0.get(kind);
-        let left = it
+    let mut table = table! {
+        locale, Word::Limits, Word::NothingHere; kind in kinds;
+        => let used = *it.usage.0.get(kind);
+        => let left = it
             .remaining
             .0
             .get(kind)
             .filter(|_| kind.window() != Window::Transaction);
-        vec![
-            Cell::text(context.say(Word::limit(kind))),
-            locale.maybe_quantity(*it.effective.0.get(kind)),
-            locale.state(it.source.0.get(kind).as_str()),
-            locale.maybe_quantity(used),
-            locale.maybe_quantity(left),
-        ]
-    });
-    let mut table = Table::new(locale, Word::Limits, Word::NothingHere, &columns).with(rows);
+        Limit: Cell::text(context.say(Word::limit(kind)));
+        Value figure: locale.maybe_quantity(*it.effective.0.get(kind));
+        Source: locale.state(it.source.0.get(kind).as_str());
+        Used figure: locale.maybe_quantity(used);
+        Left figure: locale.maybe_quantity(left);
+    };
     let temporary = view.account.temporary_limits.as_deref();
     if let Some(temporary) = temporary.filter(|it| it.apply_at(view.as_of)) {
         let (until, end) = (
@@ -284,7 +222,6 @@ async fn latest(
 ) -> Result<Table, ApiError> {
     let (filter, sort) = (VoucherFilter::default(), VoucherSort::default());
     let listing = context
-        .engine()
         .queries()
         .movements(place.realm, target, filter, sort, newest(BRIEF))
         .await?;
@@ -306,36 +243,22 @@ async fn holds(
 ) -> Result<Table, ApiError> {
     let locale = context.locale();
     let listing = context
-        .engine()
         .queries()
         .holds(place.realm, target, None, asked_page(context, BRIEF))
         .await?;
-    let columns = [
-        (Word::CreatedAt, false),
-        (Word::Id, false),
-        (Word::State, false),
-        (Word::Amount, true),
-        (Word::Confirmed, true),
-        (Word::Released, true),
-        (Word::Left, true),
-        (Word::EndsAt, false),
-        (Word::ExternalId, false),
-    ];
-    let rows = listing.items.iter().map(|view| {
-        let body = hold(place.realm, view);
-        vec![
-            locale.time(view.hold.created_at),
-            Cell::code(body.id),
-            locale.state(body.status),
-            locale.money(body.amount),
-            locale.money(body.confirmed),
-            locale.money(body.released),
-            locale.money(body.remaining),
-            locale.maybe_time(view.hold.expires_at),
-            Cell::maybe_code(body.id_externo),
-        ]
-    });
-    let table = Table::new(locale, Word::Holds, Word::NoHolds, &columns).with(rows);
+    let table = table! {
+        locale, Word::Holds, Word::NoHolds; view in listing.items.iter();
+        => let body = hold(place.realm, view);
+        CreatedAt: locale.time(view.hold.created_at);
+        Id: Cell::code(body.id);
+        State: locale.state(body.status);
+        Amount figure: locale.money(body.amount);
+        Confirmed figure: locale.money(body.confirmed);
+        Released figure: locale.money(body.released);
+        Left figure: locale.money(body.remaining);
+        EndsAt: locale.maybe_time(view.hold.expires_at);
+        ExternalId: Cell::maybe_code(body.id_externo);
+    };
     Ok(whole(context, table, &listing))
 }
 
@@ -377,49 +300,40 @@ fn observed(context: &PageContext, live: Option<&Observed>, disk: &Account) -> B
         None => Cell::of(CellKind::State(Tone::Quiet), context.say(Word::NotResident)),
     };
     let count = |n: Option<usize>| locale.maybe_count(n);
-    let facts = vec![
-        (context.say(Word::Actor), resident),
-        (context.say(Word::Mailbox), count(live.map(|it| it.mailbox))),
-        (
-            context.say(Word::InFlight),
-            count(live.map(|it| it.pending_commits)),
-        ),
-        (
-            context.say(Word::LastActive),
-            locale.maybe_time(live.map(|it| it.active_at)),
-        ),
-        (context.say(Word::MemoryAgrees), agrees),
-    ];
+    let facts = facts! {
+        context;
+        Actor: resident;
+        Mailbox: count(live.map(|it| it.mailbox));
+        InFlight: count(live.map(|it| it.pending_commits));
+        LastActive: locale.maybe_time(live.map(|it| it.active_at));
+        MemoryAgrees: agrees;
+    };
     Block::Facts(context.say(Word::Actor).to_owned(), facts)
 }
 
 /// The states in memory and on disk, next to each other.
 fn beside(context: &PageContext, live: Option<&Observed>, disk: &Account) -> Table {
     let locale = context.locale();
-    let columns = [
-        (Word::What, false),
-        (Word::InMemory, true),
-        (Word::OnDisk, true),
-    ];
-    let row = |word: Word, of: fn(Locale, &Account) -> Cell| {
-        let memory = live.map_or_else(|| Cell::figure(""), |it| of(locale, &it.account));
-        vec![Cell::text(context.say(word)), memory, of(locale, disk)]
-    };
-    let rows = [
-        row(Word::Movements, |locale, it| locale.count(it.sequence)),
-        row(Word::ProfileVersion, |locale, it| {
+    let both: [(Word, fn(Locale, &Account) -> Cell); 5] = [
+        (Word::Movements, |locale, it| locale.count(it.sequence)),
+        (Word::ProfileVersion, |locale, it| {
             locale.count(it.profile_seq)
         }),
-        row(Word::Available, |locale, it| {
+        (Word::Available, |locale, it| {
             locale.money(it.balance.available)
         }),
-        row(Word::Held, |locale, it| locale.money(it.balance.held)),
+        (Word::Held, |locale, it| locale.money(it.balance.held)),
         // The column has figures, so the hash is written as one.
-        row(Word::Chain, |_, it| {
+        (Word::Chain, |_, it| {
             Cell::figure(Cell::hash(it.hash.0).text)
         }),
     ];
-    Table::new(locale, Word::MemoryBesideDisk, Word::NothingHere, &columns).with(rows)
+    table! {
+        locale, Word::MemoryBesideDisk, Word::NothingHere; (word, of) in both;
+        What: Cell::text(context.say(word));
+        InMemory figure: live.map_or_else(|| Cell::figure(""), |it| of(locale, &it.account));
+        OnDisk figure: of(locale, disk);
+    }
 }
 
 /// Whether both sides agree about everything that a movement changes.
@@ -432,10 +346,7 @@ fn same(live: &Account, disk: &Account) -> bool {
 pub(crate) fn undated(blocks: Vec<Block>) -> impl Iterator<Item = Block> {
     blocks.into_iter().filter_map(|block| match block {
         Block::Table(mut table) => {
-            table.columns.remove(0);
-            for row in &mut table.rows {
-                row.remove(0);
-            }
+            table.remove(0);
             Some(Block::Table(table))
         }
         _ => None,

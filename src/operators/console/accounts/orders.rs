@@ -15,7 +15,7 @@ use super::super::acts::{ActOutcome, AuditedAct};
 use super::super::operations::{self, OperationForm};
 use super::super::page_context::{PageContext, SubmittedForm, TenantRealm};
 use super::super::places::found;
-use super::super::view::{Block, Field, Form, Takes};
+use super::super::view::{Block, Field, Takes};
 use super::super::words::Word;
 use crate::admin::people::Power;
 use crate::admin::{accounts, fees_of_account};
@@ -24,14 +24,8 @@ use crate::admin::{accounts, fees_of_account};
 pub(super) fn forms(context: &PageContext, key: &str, account: &Account) -> Vec<Block> {
     let locale = context.locale();
     let form = |title: Word, act: &str, fields: Vec<Field>, grave: bool| {
-        Block::Folded(Form {
-            title: context.say(title).to_owned(),
-            action: format!("/console/accounts/{key}/act?what={act}"),
-            asks: false,
-            fields,
-            submit: context.say(title),
-            grave,
-        })
+        let action = format!("/console/accounts/{key}/act?what={act}");
+        Block::Folded(context.form(title, action, fields).grave(grave))
     };
     let codes = SuspensionCode::ALL.map(|code| {
         let word = code.as_str();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::super::acts::{ActOutcome, AuditedAct};
 use super::super::page_context::{PageContext, SubmittedForm};
 use super::super::show::seen;
-use super::super::view::{Block, Field, Form, Takes};
+use super::super::view::{Block, Field, Takes};
 use super::super::words::Word;
 use crate::admin::forms::run;
 use crate::admin::people::Power;
@@ -51,14 +51,11 @@ fn form(context: &PageContext, id: &str, outcomes: &[(&str, Word)], more: Vec<Fi
         Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX),
     ]);
     fields.extend(more);
-    Block::Form(Form {
-        title: context.say(Word::Decide).to_owned(),
-        action: format!("/console/cases/{id}"),
-        asks: false,
-        fields,
-        submit: context.say(Word::Decide),
-        grave: true,
-    })
+    Block::Form(
+        context
+            .form(Word::Decide, format!("/console/cases/{id}"), fields)
+            .grave(true),
+    )
 }
 
 /// The form for a transfer that waits; `None` for one that does not.

@@ -11,16 +11,10 @@ use caudal_ledger::webhooks::{DeliveryId, WebhookOrder};
 
 use super::super::acts::AuditedAct;
 use super::super::page_context::{PageContext, SubmittedForm};
-use super::super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
+use super::super::view::{Block, Cell, Field, Page, Part, Takes, facts, table};
 use super::super::words::Word;
 use super::said;
 use crate::admin::people::Power;
-
-/// Shows a delivery.
-pub(crate) async fn one(context: PageContext, path: web::Path<String>) -> HttpResponse {
-    let page = async |context: &PageContext, id: &String| made(context, id).await;
-    context.answer(path.into_inner(), page).await
-}
 
 fn known(context: &PageContext, text: &str) -> Result<DeliveryId, Rejection> {
     let id = DeliveryId::parse(text).ok_or(Rejection::DeliveryNotFound)?;
@@ -28,58 +22,43 @@ fn known(context: &PageContext, text: &str) -> Result<DeliveryId, Rejection> {
     place.map(|_| id).ok_or(Rejection::DeliveryNotFound)
 }
 
-async fn made(context: &PageContext, text: &str) -> Result<Page, ApiError> {
+/// Shows a delivery.
+pub(crate) async fn one(context: &PageContext, text: &str) -> Result<Page, ApiError> {
     let (locale, id) = (context.locale(), known(context, text)?);
     let (realm, number) = (id.webhook.realm, id.webhook.number);
-    let view = context.engine().queries().delivery(id).await?;
+    let view = context.queries().delivery(id).await?;
     let body = webhooks::delivery(realm, number, &view);
-    let facts = vec![
-        (context.say(Word::Event), Cell::code(&body.event_id)),
-        (context.say(Word::Type), Cell::code(body.event_type)),
-        (context.say(Word::State), locale.state(body.status)),
-        (context.say(Word::Tries), locale.count(body.attempt_count)),
-    ];
-    let columns = [
-        (Word::At, false),
-        (Word::Millis, true),
-        (Word::Answer, false),
-        (Word::State, false),
-        (Word::NextTry, false),
-    ];
-    let rows = body.attempts.iter().map(|tried| {
-        let next = tried.next_attempt_at.as_ref();
-        vec![
-            locale.time_of(&tried.at),
-            locale.count(tried.duration_ms),
-            said(locale, Some(tried)),
-            locale.state(tried.outcome),
-            next.map_or_else(|| Cell::text(""), |at| locale.time_of(at)),
-        ]
-    });
-    let tries = Table::new(locale, Word::LatestTries, Word::NothingHere, &columns).with(rows);
-    let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
-    let form = Form {
-        title: context.say(Word::Redeliver).to_owned(),
-        action: format!("/console/deliveries/{text}"),
-        asks: false,
-        fields: vec![reason],
-        submit: context.say(Word::Redeliver),
-        grave: false,
+    let facts = facts! {
+        context;
+        Event: Cell::code(&body.event_id);
+        Type: Cell::code(body.event_type);
+        State: locale.state(body.status);
+        Tries: locale.count(body.attempt_count);
     };
-    let mut blocks: Vec<Block> = context.done_note().into_iter().collect();
-    blocks.push(Block::Facts(context.say(Word::Delivery).to_owned(), facts));
-    blocks.push(Block::Table(tries));
-    blocks.push(Block::Form(form));
-    let hook = id.webhook.to_string();
-    let above = vec![
-        (
-            context.say(Word::Webhooks).to_owned(),
-            "/console/webhooks".to_owned(),
-        ),
-        (hook.clone(), format!("/console/webhooks/{hook}")),
+    let tries = table! {
+        locale, Word::LatestTries, Word::NothingHere; tried in body.attempts.iter();
+        => let next = tried.next_attempt_at.as_ref();
+        At: locale.time_of(&tried.at);
+        Millis figure: locale.count(tried.duration_ms);
+        Answer: said(locale, Some(tried));
+        State: locale.state(tried.outcome);
+        NextTry: next.map_or_else(|| Cell::text(""), |at| locale.time_of(at));
+    };
+    let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
+    let form = context.form(
+        Word::Redeliver,
+        format!("/console/deliveries/{text}"),
+        vec![reason],
+    );
+    let blocks = vec![
+        Block::Facts(context.say(Word::Delivery).to_owned(), facts),
+        Block::Table(tries),
+        Block::Form(form),
     ];
+    let hook = id.webhook.to_string();
     let page = context.page(Part::Webhooks, context.say(Word::Delivery), blocks);
-    Ok(page.below(above))
+    let page = page.under(context.say(Word::Webhooks), "/console/webhooks");
+    Ok(page.under(&hook, format!("/console/webhooks/{hook}")))
 }
 
 /// Sends the event of a delivery to its webhook once more.
