@@ -1,7 +1,7 @@
 //! The JSON of accounts, vouchers, holds, transfers, types and events, the same in the native family's answers, in
 //! events and their webhooks, and for operators.
 //!
-//! **Shape.** A body is declared once, with [`crate::body!`]: its fields, how the document shows them, and what each is
+//! **Shape.** A body is declared once, with `body!`: its fields, how the document shows them, and what each is
 //! made of.
 //!
 //! ```text
@@ -52,12 +52,12 @@ macro_rules! body {
     (@each $head:tt ($vis:vis) [$($fields:tt)*] [$($values:tt)*] [$($before:tt)*]
         => $statement:stmt; $($rest:tt)*
     ) => {
-        $crate::body!(@each $head ($vis) [$($fields)*] [$($values)*] [$($before)* $statement] $($rest)*);
+        body!(@each $head ($vis) [$($fields)*] [$($values)*] [$($before)* $statement] $($rest)*);
     };
     (@each $head:tt ($vis:vis) [$($fields:tt)*] [$($values:tt)*] [$($before:tt)*]
         $(#[$doc:meta])* $field:ident?: $type:ty $(as $json:ty)? $(= $value:expr)?; $($rest:tt)*
     ) => {
-        $crate::body!(@each $head ($vis) [
+        body!(@each $head ($vis) [
             $($fields)*
             $(#[$doc])*
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ macro_rules! body {
     (@each $head:tt ($vis:vis) [$($fields:tt)*] [$($values:tt)*] [$($before:tt)*]
         $(#[$doc:meta])* $field:ident: $type:ty $(as $json:ty)? $(= $value:expr)?; $($rest:tt)*
     ) => {
-        $crate::body!(@each $head ($vis) [
+        body!(@each $head ($vis) [
             $($fields)*
             $(#[$doc])*
             $(#[schema(value_type = $json)])?
@@ -84,7 +84,7 @@ macro_rules! body {
         $(#[schema(as = $shown)])?
         $vis struct $name { $($fields)* }
 
-        $crate::body!(@made $made ($vis) $name $values $before);
+        body!(@made $made ($vis) $name $values $before);
     };
 
     (@made () ($vis:vis) $name:ident [] []) => {};
@@ -117,27 +117,27 @@ macro_rules! body {
         $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)?
         from $from:ident: $of:ty { $($fields:tt)+ }
     ) => {
-        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) (from $from: $of))
+        body!(@each ([$(#[$about])*] $name ($($shown)?) (from $from: $of))
             ($vis) [] [] [] $($fields)+);
     };
     (
         $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)?
         of($($arg:ident: $needs:ty),+) { $($fields:tt)+ }
     ) => {
-        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) (of $($arg: $needs),+))
+        body!(@each ([$(#[$about])*] $name ($($shown)?) (of $($arg: $needs),+))
             ($vis) [] [] [] $($fields)+);
     };
     (
         $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)?
         by $make:ident($($arg:ident: $needs:ty),+) { $($fields:tt)+ }
     ) => {
-        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) (by $make $($arg: $needs),+))
+        body!(@each ([$(#[$about])*] $name ($($shown)?) (by $make $($arg: $needs),+))
             ($vis) [] [] [] $($fields)+);
     };
     (
         $(#[$about:meta])* $vis:vis struct $name:ident $(as $shown:ident)? { $($fields:tt)+ }
     ) => {
-        $crate::body!(@each ([$(#[$about])*] $name ($($shown)?) ()) ($vis) [] [] [] $($fields)+);
+        body!(@each ([$(#[$about])*] $name ($($shown)?) ()) ($vis) [] [] [] $($fields)+);
     };
 }
 pub use body;
