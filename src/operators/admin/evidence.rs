@@ -132,9 +132,10 @@ pub(super) async fn read(
 ) -> Result<HttpResponse, ApiError> {
     let app = &admin_state.app;
     let sent = EvidenceParams::read(query)?;
-    let subject = sent.subject(app.engine.now().business_day())?;
     let platform = app.engine.platform();
     let tenant = platform.tenant(&path)?;
+    let now = app.engine.queries().now(tenant.realm(sent.mode));
+    let subject = sent.subject(now.business_day())?;
     let _permit = app.hooks.streams.permit(RealmId(0))?;
     let _turn = app.hooks.streams.turn(RealmId(0)).await?;
     let name = format!(

@@ -31,7 +31,7 @@ pub(super) async fn balances(
     let (locale, place) = (context.locale(), context.place(path)?);
     let day = context
         .asks("date")
-        .map(|_| asked_day(context))
+        .map(|_| asked_day(context, place.realm))
         .transpose()?;
     let queries = context.queries();
     let found = queries

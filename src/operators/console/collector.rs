@@ -16,7 +16,7 @@ const SHOWN_MAX: usize = 500;
 /// Shows the day.
 pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
-    let day = asked_day(context)?;
+    let day = asked_day(context, place.realm)?;
     let mut blocks = vec![Block::Form(context.query(
         Word::Day,
         Word::Show,

@@ -4,6 +4,7 @@ use caudal_actors::engine::lists::{ListPage, Listing};
 use caudal_http::cursors;
 use caudal_http::errors::ApiError;
 use caudal_http::words::Mistake;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::BusinessDay;
 use caudal_storage::SortOrder;
 
@@ -83,12 +84,12 @@ fn note<T>(locale: Locale, listing: &Listing<T>) -> String {
     }
 }
 
-/// The business day that a visit asks for, today if none.
+/// The business day that a visit asks for, a realm's today if none.
 ///
 /// # Errors
 /// 400 when it is no day, or one to come.
-pub(super) fn asked_day(context: &PageContext) -> Result<BusinessDay, ApiError> {
-    let today = context.engine().now().business_day();
+pub(super) fn asked_day(context: &PageContext, realm: RealmId) -> Result<BusinessDay, ApiError> {
+    let today = context.queries().now(realm).business_day();
     let day = match context.asks("date") {
         None => today,
         Some(text) => {

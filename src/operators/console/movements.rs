@@ -225,7 +225,7 @@ pub(super) fn metadata(context: &PageContext, data: &BTreeMap<String, String>) -
         Name: Cell::code(name);
         Value: Cell::text(value);
     };
-    (!data.is_empty()).then(|| Block::Table(table))
+    (!data.is_empty()).then_some(Block::Table(table))
 }
 
 /// The other side of a movement.

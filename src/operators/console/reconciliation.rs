@@ -11,6 +11,7 @@ use caudal_http::bodies::reconciliation::{ReconciledItem, item, summary};
 use caudal_http::current;
 use caudal_http::errors::ApiError;
 use caudal_http::words::Say as _;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::time::BusinessDay;
 
@@ -43,7 +44,8 @@ pub(super) async fn choose(context: &PageContext) -> Result<Page, ApiError> {
 /// The comparison of a day, as a part by itself.
 pub(super) async fn part(context: PageContext, path: web::Path<(String, String)>) -> HttpResponse {
     let made = async |context: &PageContext, path: &_| {
-        let (place, asked) = (context.place(path)?, asked(context)?);
+        let place = context.place(path)?;
+        let asked = asked(context, place.realm)?;
         compared(context, &place, asked).await
     };
     context.answer_part(path.into_inner(), made).await
@@ -64,8 +66,11 @@ fn form(context: &PageContext, day: BusinessDay, result: Option<Agreement>) -> F
 }
 
 /// The day and the result that a visit asks for.
-fn asked(context: &PageContext) -> Result<(BusinessDay, Option<Agreement>), ApiError> {
-    let day = asked_day(context)?;
+fn asked(
+    context: &PageContext,
+    realm: RealmId,
+) -> Result<(BusinessDay, Option<Agreement>), ApiError> {
+    let day = asked_day(context, realm)?;
     let asked = context.asks("result");
     let result = Agreement::ALL
         .into_iter()
@@ -76,7 +81,7 @@ fn asked(context: &PageContext) -> Result<(BusinessDay, Option<Agreement>), ApiE
 /// The page of a day; the comparison follows later.
 pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
-    let (day, result) = asked(context)?;
+    let (day, result) = asked(context, place.realm)?;
     let mut blocks = vec![Block::Form(form(context, day, result))];
     if context.asks(WHOLE).is_some() {
         blocks.extend(compared(context, &place, (day, result)).await?);

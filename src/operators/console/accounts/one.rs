@@ -53,7 +53,7 @@ pub(crate) async fn one(context: &PageContext, key: &str) -> Result<Page, ApiErr
     blocks.extend(orders::forms(context, key, account));
     if account.cvu.is_some() {
         blocks.extend(past(context, &place, target).await?);
-        blocks.push(statements::form(context, key));
+        blocks.push(statements::form(context, place.realm, key));
         blocks.push(Block::Table(latest(context, &place, target, key).await?));
         blocks.push(Block::Table(holds(context, &place, target).await?));
     }

@@ -11,7 +11,9 @@ use caudal_http::errors::ApiError;
 use caudal_http::query::Query;
 use caudal_http::statements::response::{Source, StatementParams};
 use caudal_http::statements::{StatementFormat, file_name};
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::Period;
+use caudal_ledger::time::BusinessDay;
 
 use super::super::page_context::PageContext;
 use super::super::places::found;
@@ -29,8 +31,11 @@ const FORMATS: [(&str, StatementFormat, &str); 4] = [
 ];
 
 /// The form that asks for a statement: this month so far, unless other days are chosen.
-pub(super) fn form(context: &PageContext, key: &str) -> Block {
-    let (locale, today) = (context.locale(), context.engine().now().business_day());
+pub(super) fn form(context: &PageContext, realm: RealmId, key: &str) -> Block {
+    let (locale, today) = (
+        context.locale(),
+        context.queries().now(realm).business_day(),
+    );
     let day = |name, word, value| Field {
         value,
         ..Field::new(locale, name, word, Takes::Day, DAY)
@@ -62,12 +67,12 @@ pub(crate) async fn file(
     made.unwrap_or_else(|why| context.show(Err(why)))
 }
 
-fn asked(context: &PageContext, mut query: Query) -> Result<(Period, StatementFormat), ApiError> {
+fn asked(mut query: Query, today: BusinessDay) -> Result<(Period, StatementFormat), ApiError> {
     let formats = FORMATS.map(|(word, format, _)| (word, format));
     // The form's first format, if none is chosen.
     let [(_, first), ..] = formats;
     let format = query.choice("format", &formats).unwrap_or(first);
-    let sent = StatementParams::read(query, context.engine().now().business_day())?;
+    let sent = StatementParams::read(query, today)?;
     Ok((sent.into(), format))
 }
 
@@ -78,7 +83,7 @@ async fn given(
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
     let (place, target, key) = found(context, key).await?;
-    let (period, format) = asked(context, query)?;
+    let (period, format) = asked(query, context.queries().now(place.realm).business_day())?;
     let source = Source::new(&context.admin_state.app, place.realm).for_operators();
     let mut answer = source.give(request, target, (period, format)).await?;
     let name = file_name(key, period, format);
