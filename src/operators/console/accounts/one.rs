@@ -311,10 +311,13 @@ fn observed(context: &PageContext, live: Option<&Observed>, disk: &Account) -> B
     Block::Facts(context.say(Word::Actor).to_owned(), facts)
 }
 
+/// Renders one value of an account.
+type CellOfAccount = fn(Locale, &Account) -> Cell;
+
 /// The states in memory and on disk, next to each other.
 fn beside(context: &PageContext, live: Option<&Observed>, disk: &Account) -> Table {
     let locale = context.locale();
-    let both: [(Word, fn(Locale, &Account) -> Cell); 5] = [
+    let both: [(Word, CellOfAccount); 5] = [
         (Word::Movements, |locale, it| locale.count(it.sequence)),
         (Word::ProfileVersion, |locale, it| {
             locale.count(it.profile_seq)
