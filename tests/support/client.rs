@@ -4,6 +4,7 @@ use std::future::IntoFuture;
 use std::ops::Index;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::HeaderMap;
@@ -26,6 +27,8 @@ pub fn http() -> reqwest::Client {
         .tls_certs_only([])
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
+        // The sandbox bank closes a connection that is idle for five seconds, and a request must not meet that.
+        .pool_idle_timeout(Duration::from_secs(2))
         .build()
         .unwrap()
 }
