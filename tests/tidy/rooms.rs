@@ -94,6 +94,7 @@ const STORAGE: &[&str] = &[
     "log/disk",
     "durable",
     "filling",
+    "memory",
     "faulty",
     "conformance",
 ];
