@@ -2,6 +2,7 @@
 
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
+use crate::problems::codes;
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
 const SIMULATIONS: [&str; 5] = [
@@ -244,4 +245,34 @@ async fn the_clock_of_a_test_realm_goes_ahead_with_its_bank() {
     let live = service.live.get("/v1/treasury").await.is(200);
     let live = Timestamp::parse(live["asOf"].as_str().unwrap()).unwrap();
     assert!(live < began.plus_millis(HOUR), "{live}");
+}
+
+#[actix_web::test]
+async fn what_waits_in_a_realm_that_is_ahead_grows_old_by_its_clock() {
+    let service = TestService::start().await;
+    service.hear().await;
+    let cvu = service.a.cvu().await;
+    ahead(&service.a, 30).await;
+    let account = format!("/v1/accounts/{cvu}");
+    service.a.delete(&account).await.is(200);
+    let order = json!({"cvu": cvu, "amount": "5.00"});
+    service.a.post(&path("cash-in"), &order).await.is(200);
+    let age = async || {
+        let found = service.admin_get("/admin/cases").await.is(200).json.clone();
+        found["items"][0]["ageSeconds"].as_u64()
+    };
+    let young = wait_until("the money waits", SOON, &age).await;
+    assert!(young < 3_600, "{young} s");
+    assert!(!codes(&service).await.contains(&"case_old".to_owned()));
+    ahead(&service.a, 31).await;
+    let old = age().await.unwrap();
+    assert!((86_400..90_000).contains(&old), "{old} s");
+    assert!(codes(&service).await.contains(&"case_old".to_owned()));
+    // The day that is due next is due by the machine's clock.
+    service.close_days().await;
+    let engine = service.engine();
+    for (realm, due) in engine.operators().days_due() {
+        let off = due.millis().abs_diff(engine.now().millis());
+        assert!(off < 2 * DAY, "{} {due}", realm.0);
+    }
 }

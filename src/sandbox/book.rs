@@ -28,7 +28,6 @@ use super::{COLLECTOR, external};
 
 /// How often an alias is drawn before the bank gives up.
 const DRAWS_MAX: usize = 32;
-const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// Rules of the bank that can be switched.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -342,7 +341,7 @@ impl Book {
         if external::by_alias(alias.as_str()).is_some() {
             return Err(refusal("VW007").into());
         }
-        let fresh = |at: u64| now < at.saturating_add(DAY_MILLIS);
+        let fresh = |at: u64| now < at.saturating_add(clock::DAY_MILLIS);
         if self.rules.alias_once_a_day && account.alias_at.is_some_and(fresh) {
             return Err(refusal("VW011").into());
         }

@@ -11,7 +11,7 @@ pub(super) const FORMAT: u8 = 1;
 /// The word that distinguishes a line of a clock.
 pub(super) const KIND: &str = "clock";
 /// A day, in milliseconds.
-const DAY: u64 = 86_400_000;
+pub(super) const DAY_MILLIS: u64 = 86_400_000;
 
 /// The present, in milliseconds since 1970.
 pub(super) fn now() -> u64 {
@@ -21,7 +21,7 @@ pub(super) fn now() -> u64 {
 
 /// What a clock that is this many days ahead shows when the machine's shows `now`.
 pub(super) fn ahead(now: u64, days: u32) -> u64 {
-    now.saturating_add(u64::from(days).strict_mul(DAY))
+    now.saturating_add(u64::from(days).strict_mul(DAY_MILLIS))
 }
 
 /// The order to put the clock of a collector account ahead.

@@ -2,6 +2,7 @@
 //! outgoing orders wait for an operator.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -13,17 +14,22 @@ use crate::support::service::{Setup, TestClock, opening};
 use crate::support::{TestService, Value, cuit, json};
 use crate::webhooks::inbox::Inbox;
 
+/// A service whose clock stands at noon, and which is backed up to this folder.
+async fn at_noon(to: &Path) -> (Arc<TestClock>, TestService) {
+    let clock = TestClock::at("2026-03-02T12:00:00Z");
+    let setup = Setup {
+        clock: Arc::<TestClock>::clone(&clock),
+        backup: at(to),
+        ..Setup::default()
+    };
+    (clock, TestService::with(setup).await)
+}
+
 #[actix_web::test]
 async fn a_restore_to_the_past_is_a_history_of_its_own() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
-    let clock = TestClock::at("2026-03-02T12:00:00Z");
-    let mut service = TestService::with(Setup {
-        clock: Arc::<TestClock>::clone(&clock),
-        backup: at(&to),
-        ..Setup::default()
-    })
-    .await;
+    let (clock, mut service) = at_noon(&to).await;
     let cvus = worked(&service, 3).await;
     let then = journal(&service).await["lastCommit"].to_string();
     let before = seen(&service.a, &cvus).await;
@@ -78,13 +84,7 @@ async fn a_restore_to_the_past_is_a_history_of_its_own() {
 async fn a_restore_to_an_instant_goes_by_the_machines_clock() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
-    let clock = TestClock::at("2026-03-02T12:00:00Z");
-    let mut service = TestService::with(Setup {
-        clock: Arc::<TestClock>::clone(&clock),
-        backup: at(&to),
-        ..Setup::default()
-    })
-    .await;
+    let (clock, mut service) = at_noon(&to).await;
     // Every time of the realm is a month after the machine's from here on.
     let order = json!({"daysAhead": 30});
     service

@@ -17,14 +17,13 @@ use crate::banks::{self, Collectors, NoBank, NoticeAuthority, RealmBank, Relatio
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
 use crate::orders::Envelope;
-use crate::platform::PlatformOrder;
 use crate::ports::RawNotice;
 use crate::ports::{
     BankError, BankGateway as _, BankMovement, Collector, KeyHolder, MovementWay, Notice,
     Simulation,
 };
+use crate::realms::JournalCalls;
 use crate::realms::startup_check::{self, Report};
-use crate::realms::{JournalCalls, Sweep};
 use crate::records::projection::VoucherPlace;
 use crate::records::reads;
 
@@ -176,26 +175,6 @@ impl Ledger<'_> {
         let reply = bank.simulate(&simulation, request_id).await;
         self.0.journal(realm, reply.calls);
         reply.result.map_err(Failure::of_question)
-    }
-}
-
-impl Ledger<'_> {
-    /// Puts the clock of `realm`, the test realm of a tenant, this many days ahead of the machine's. The clock of its
-    /// bank is not touched.
-    ///
-    /// # Errors
-    /// Those of an order to the platform.
-    pub async fn advance_clock(
-        self,
-        tenant: &str,
-        realm: RealmId,
-        days: u32,
-    ) -> Result<(), Failure> {
-        self.0.certain()?;
-        let order = PlatformOrder::AdvanceTestClock(tenant.to_owned(), days);
-        self.0.instruct(order).await?;
-        // What is due now happens now, and not with the next sweep.
-        self.0.ask(realm, Sweep).await
     }
 }
 

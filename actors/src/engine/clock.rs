@@ -1,4 +1,5 @@
-//! The door of the clock: the times in the journal, and a person's confirmation of the machine's time.
+//! The door of the clocks: the times in the journal, a person's confirmation of the machine's time, and the advance of a
+//! test realm's clock.
 //!
 //! While the machine's clock is in doubt, orders are refused here and nothing expires; queries are answered. Business
 //! under way at the bank is settled, stamped with the believed time.
@@ -9,10 +10,11 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{CommitNo, Store, StoreError};
 
-use super::{Core, Lifecycle};
+use super::{Core, Ledger, Lifecycle};
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 use crate::ports::{ClockDoubt, KnownTimes};
+use crate::realms::Sweep;
 
 /// How many of the last commits are checked for their time.
 const COMMITS: u64 = 64;
@@ -49,6 +51,26 @@ impl Lifecycle<'_> {
         }
         self.0.clock.confirm();
         Ok(Some(doubt))
+    }
+}
+
+impl Ledger<'_> {
+    /// Puts the clock of `realm`, the test realm of a tenant, this many days ahead of the machine's. The clock of its
+    /// bank is not touched.
+    ///
+    /// # Errors
+    /// Those of an order to the platform.
+    pub async fn advance_clock(
+        self,
+        tenant: &str,
+        realm: RealmId,
+        days: u32,
+    ) -> Result<(), Failure> {
+        self.0.certain()?;
+        let order = PlatformOrder::AdvanceTestClock(tenant.to_owned(), days);
+        self.0.instruct(order).await?;
+        // What is due now happens now, and not with the next sweep.
+        self.0.ask(realm, Sweep).await
     }
 }
 

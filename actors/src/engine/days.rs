@@ -130,7 +130,9 @@ impl Ledger<'_> {
             .await?;
         let closed = last.as_ref().map(|last| last.day.figures.date);
         let first = created.business_day();
-        let due = |day: BusinessDay| day.end().plus_millis(grace);
+        // Compared with the machine's clock, like all that operators watch.
+        let platform = self.0.platform();
+        let due = |day: BusinessDay| platform.machine_time(realm, day.end().plus_millis(grace));
         let next = closed.map_or(first, BusinessDay::next);
         self.0.days_due.insert(realm, due(next));
         let Some(date) = due_day(closed, first, self.0.now_in(realm), grace) else {
@@ -304,7 +306,7 @@ impl Operators<'_> {
         Ok(found)
     }
 
-    /// When the next day of each realm is due to be closed: in the past while it cannot be closed. As of the last round, and
+    /// When the next day of each realm is due to be closed, by the machine's clock: in the past while it cannot be closed. As of the last round, and
     /// only for realms whose days are closed here.
     pub fn days_due(self) -> Vec<(RealmId, Timestamp)> {
         if self.0.is_at_rest() {

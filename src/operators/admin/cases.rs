@@ -153,8 +153,8 @@ pub(crate) fn render(admin_state: &AdminState, (realm, case): &RealmCase) -> Cas
     }
 }
 
-fn age(admin_state: &AdminState, since: Timestamp) -> u64 {
-    let now = admin_state.app.engine.now().millis();
+fn age(admin_state: &AdminState, realm: RealmId, since: Timestamp) -> u64 {
+    let now = admin_state.queries().now(realm).millis();
     now.saturating_sub(since.millis())
         .checked_div(1000)
         .unwrap_or(0)
@@ -179,7 +179,7 @@ fn of_transfer(
             (None, _) => "not_waiting",
         },
         since: since.map(|since| since.to_string()),
-        age_seconds: since.map(|since| age(admin_state, since)),
+        age_seconds: since.map(|since| age(admin_state, realm, since)),
         cvu: Some(body.from_cvu.clone()),
         amount: Some(body.amount.to_string()),
         reason: body.status.to_owned(),
@@ -207,7 +207,7 @@ fn of_suspense(admin_state: &AdminState, realm: RealmId, parked: &Parked) -> Cas
         mode: realm.mode().as_str(),
         state,
         since: Some(parked.since.to_string()),
-        age_seconds: (state != "decided").then(|| age(admin_state, parked.since)),
+        age_seconds: (state != "decided").then(|| age(admin_state, realm, parked.since)),
         cvu: Some(arrived.cvu.to_string()),
         amount: Some(arrived.amount.to_string()),
         reason: parked.suspense.reason.clone(),
@@ -223,25 +223,9 @@ fn of_suspense(admin_state: &AdminState, realm: RealmId, parked: &Parked) -> Cas
     }
 }
 
-fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
-    let (state, transfer) = match &unbooked.state {
-        UnbookedState::Waiting => ("open", None),
-        UnbookedState::Dismissed(_) => ("decided", None),
-        UnbookedState::Booked {
-            account,
-            transfer,
-            tag,
-        } => {
-            let id = VoucherId {
-                realm,
-                account: *account,
-                sequence: *transfer,
-                tag: *tag,
-            };
-            ("booked", Some(TransferId(id).to_string()))
-        }
-    };
-    let detail = match &unbooked.says {
+/// What the bank says of a movement that is not booked; `transfer` is the one that was booked for it.
+fn unbooked_detail(says: &BankSays, transfer: Option<String>) -> UnbookedDetail {
+    match says {
         BankSays::Left(left) => UnbookedDetail {
             direction: "out",
             origin_id: Some(left.origin.to_string()),
@@ -275,6 +259,26 @@ fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) ->
             field: Some(line.field.clone()),
             line: Some(line.text.clone()),
         },
+    }
+}
+
+fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) -> CaseBody {
+    let (state, transfer_id) = match &unbooked.state {
+        UnbookedState::Waiting => ("open", None),
+        UnbookedState::Dismissed(_) => ("decided", None),
+        UnbookedState::Booked {
+            account,
+            transfer,
+            tag,
+        } => {
+            let id = VoucherId {
+                realm,
+                account: *account,
+                sequence: *transfer,
+                tag: *tag,
+            };
+            ("booked", Some(TransferId(id).to_string()))
+        }
     };
     CaseBody {
         id: unbooked.id(realm).to_string(),
@@ -283,14 +287,16 @@ fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) ->
         mode: realm.mode().as_str(),
         state,
         since: Some(unbooked.since.to_string()),
-        age_seconds: unbooked.waits().then(|| age(admin_state, unbooked.since)),
+        age_seconds: unbooked
+            .waits()
+            .then(|| age(admin_state, realm, unbooked.since)),
         cvu: unbooked.says.cvu().map(|cvu| cvu.to_string()),
         amount: unbooked.says.amount().map(|amount| amount.to_string()),
         reason: unbooked.reason.clone(),
         decision: unbooked.decision().map(DecisionBody::from),
         transfer: None,
         suspense: None,
-        unbooked: Some(detail),
+        unbooked: Some(unbooked_detail(&unbooked.says, transfer_id)),
         collector: None,
         bank_calls: Vec::new(),
     }
@@ -318,7 +324,9 @@ fn of_collector(admin_state: &AdminState, realm: RealmId, record: &RecordedMovem
         mode: realm.mode().as_str(),
         state: if record.waits() { "open" } else { "decided" },
         since: Some(record.since.to_string()),
-        age_seconds: record.waits().then(|| age(admin_state, record.since)),
+        age_seconds: record
+            .waits()
+            .then(|| age(admin_state, realm, record.since)),
         cvu: None,
         amount: Some(movement.amount.to_string()),
         reason: CollectorClass::Unclassified.as_str().to_owned(),

@@ -11,7 +11,7 @@ use std::fmt::{Display, Write as _};
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use caudal_actors::engine::DownRealm;
+use caudal_actors::engine::{DownRealm, Queries};
 use caudal_actors::realms::RealmReport;
 use caudal_http::errors::ApiError;
 use caudal_http::respond::{self, json};
@@ -116,7 +116,7 @@ pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse 
     }
     days::figures(&mut page, engine, &named);
     match &observed.cases {
-        Ok(found) => cases(&mut page, (found, engine.now()), &named),
+        Ok(found) => cases(&mut page, (found, engine.queries()), &named),
         Err(why) => tracing::warn!(%why, "metrics without the cases"),
     }
     problems(&mut page, &admin_state, &observed);
@@ -317,16 +317,17 @@ fn problems(page: &mut Page, admin_state: &AdminState, observed: &Observed) {
     page.sums("problems", "gauge", help, counted);
 }
 
-fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &LabelledTenants) {
-    let age = |since: Option<Timestamp>| {
+fn cases(page: &mut Page, (found, queries): (&[RealmCases], Queries<'_>), named: &LabelledTenants) {
+    let age = |now: Timestamp, since: Option<Timestamp>| {
         let millis = since.map_or(0, |since| now.millis().saturating_sub(since.millis()));
         millis.checked_div(1000).unwrap_or(0)
     };
     let kinds = |of: &RealmCases| {
         let (tenant, mode, it) = (named.label(&of.tenant).to_owned(), of.mode, &of.figures);
+        let now = queries.now(of.realm);
         let labelled = |(kind, count, since)| {
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
-            (labels, count, since)
+            (labels, count, age(now, since))
         };
         [
             ("transfer", it.counts.transfers, it.oldest_transfer),
@@ -344,9 +345,7 @@ fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Labe
     page.sums("cases_open", "gauge", help, counts);
     let help = "For how long the oldest open case has waited; 0 without one.";
     page.family("cases_oldest_seconds", "gauge", help);
-    let ages = all
-        .iter()
-        .map(|(labels, _, since)| (labels.clone(), age(*since)));
+    let ages = all.iter().map(|(labels, _, age)| (labels.clone(), *age));
     for (labels, age) in combined(ages, u64::max) {
         page.sample("cases_oldest_seconds", &labels, age);
     }

@@ -12,6 +12,7 @@
 
 use std::fmt::Display;
 
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
@@ -221,10 +222,10 @@ pub(crate) fn problems(admin_state: &AdminState, observed: &Observed) -> Vec<Pro
         });
     }
     if admin_state.app.is_owners() {
-        let now = admin_state.app.engine.now();
+        let (now, queries) = (admin_state.app.engine.now(), admin_state.queries());
         let collectors = read("collector accounts", &observed.collectors);
-        all.extend(collectors.flat_map(|it| of_collector(it, now)));
-        all.extend(of_cases(read("cases", &observed.cases), now));
+        all.extend(collectors.flat_map(|it| of_collector(it, now, queries)));
+        all.extend(of_cases(read("cases", &observed.cases), queries));
         all.extend(of_webhooks(read("webhooks", &observed.webhooks)));
         all.extend(of_days(admin_state));
         all.extend(of_keys(admin_state));
@@ -319,7 +320,7 @@ fn of_nodes(admin_state: &AdminState) -> Vec<Problem> {
 }
 
 /// The problems of a collector account, of its bank, and of the transfers that wait for it.
-fn of_collector(it: &WatchedCollector, now: Timestamp) -> Vec<Problem> {
+fn of_collector(it: &WatchedCollector, now: Timestamp, queries: Queries<'_>) -> Vec<Problem> {
     let on = |kind| Problem {
         realms: it.on.realms.iter().copied().collect(),
         subject: Some(it.on.collector.cbu.clone()),
@@ -357,6 +358,9 @@ fn of_collector(it: &WatchedCollector, now: Timestamp) -> Vec<Problem> {
         }),
         (None, _) => {}
     }
+    // Times of transfers are by the clocks of their realms; the one that is least ahead gives no false alarm.
+    let of_realms = it.on.realms.iter().map(|realm| queries.now(*realm));
+    let now = of_realms.min().unwrap_or(now);
     let oldest = it.waiting.oldest;
     if let Some(oldest) = oldest.filter(|at| is_over(*at, TRANSFER_WAITS_MAX, now)) {
         all.push(Problem {
@@ -375,10 +379,10 @@ fn is_over(since: Timestamp, millis: u64, now: Timestamp) -> bool {
 /// The realms with a case that has waited too long.
 fn of_cases<'a>(
     found: impl Iterator<Item = &'a RealmCases>,
-    now: Timestamp,
+    queries: Queries<'a>,
 ) -> impl Iterator<Item = Problem> {
     found.filter_map(move |it| {
-        let oldest = it.figures.oldest();
+        let (oldest, now) = (it.figures.oldest(), queries.now(it.realm));
         let oldest = oldest.filter(|at| is_over(*at, CASE_WAITS_MAX, now))?;
         Some(Problem {
             at: Some(oldest),
