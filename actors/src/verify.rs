@@ -113,18 +113,16 @@ impl Report {
 type At = (RealmId, AccountNo);
 type Histories = BTreeMap<At, History>;
 
-/// Replays the journal and compares it with the index, on two threads. `profiles` is how many profiles of accounts may
-/// be kept in memory if that is more than a verification keeps anyway; a profile takes about a kilobyte. `progress` gets
-/// the number of entries replayed so far.
+/// Replays the journal and compares it with the index, on two threads. `progress` gets the number of entries replayed so
+/// far.
 ///
 /// # Errors
 /// When the store cannot be read. Differences are no error, but part of the report.
 pub fn store(
     store: &dyn Index,
-    profiles: usize,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    let replay = JournalReplay::under(RuleSets::ALL).keeping(profiles);
+    let replay = JournalReplay::under(RuleSets::ALL);
     all(replay, Workers::Two, store, true, progress)
 }
 

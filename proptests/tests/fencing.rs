@@ -5,6 +5,7 @@
 //! run likes; time passes only for leases, when the run says so.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use caudal_proptests::config;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Log as _, LogError};
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Fact, Head, Index as _, IndexWriter, NodePart,
-    OpenError, Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
+    Commit, CommitNo, DurableStore, Entry, Fact, Index as _, IndexWriter, NodePart, OpenError,
+    Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
 };
 use proptest::prelude::*;
 
@@ -26,18 +27,6 @@ struct Nothing;
 impl Projection for Nothing {
     fn version(&self) -> u32 {
         1
-    }
-
-    fn single(&self) -> &[u8] {
-        &[]
-    }
-
-    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
-        None
     }
 
     fn project(
@@ -110,6 +99,8 @@ struct World {
     log: MemoryLog,
     nodes: Vec<Option<Arc<DurableStore>>>,
     told: BTreeMap<u64, Told>,
+    /// How many followers were started.
+    followers: AtomicU64,
 }
 
 impl World {
@@ -119,6 +110,20 @@ impl World {
             log: MemoryLog::new([1; 16]),
             nodes: vec![None; nodes],
             told: BTreeMap::new(),
+            followers: AtomicU64::new(0),
+        }
+    }
+
+    /// A node that never takes the cell; two of one name would be refused.
+    fn follower(&self) -> NodePart {
+        let name = format!(
+            "follower {}",
+            self.followers.fetch_add(1, Ordering::Relaxed)
+        );
+        NodePart::Node {
+            name: Arc::from(name),
+            url: Arc::from("http://here"),
+            lease: LEASE,
         }
     }
 
@@ -179,7 +184,7 @@ impl World {
         match step {
             Step::Write(node) => self.write(node),
             Step::Own(node) => self.start(node, &owner(node)),
-            Step::Follow(node) => self.start(node, &NodePart::Follower),
+            Step::Follow(node) => self.start(node, &self.follower()),
             Step::Close(node) => {
                 if let Some(store) = self.nodes[node].take() {
                     // A deposed owner has nothing to close.
@@ -195,10 +200,13 @@ impl World {
         }
     }
 
-    /// The history that a new node finds: each commit with the id in it.
-    fn history(&self) -> Vec<(CommitNo, u64)> {
+    /// The history that a new node finds after all others have gone: each commit with the id in it.
+    fn history(&mut self) -> Vec<(CommitNo, u64)> {
         self.log.arrive();
-        let store = self.open("reader", &NodePart::Follower).unwrap();
+        // An owner that lives would renew its lease.
+        self.nodes.clear();
+        self.log.pass(LEASE);
+        let store = self.open("reader", &owner(usize::MAX)).unwrap();
         let mut found = Vec::new();
         store
             .replay(CommitNo(1), &mut |number, entry| {
@@ -211,7 +219,7 @@ impl World {
         found
     }
 
-    fn check(&self) {
+    fn check(&mut self) {
         let history = self.history();
         let mut places = BTreeMap::new();
         for (n, (number, id)) in (1..).zip(&history) {

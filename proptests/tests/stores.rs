@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use caudal_proptests::store::driver::Driver;
 use caudal_proptests::store::ops::{Op, op};
-use caudal_proptests::store::rig::{Durable, Faulty, Memory, Rig};
+use caudal_proptests::store::rig::{Durable, Faulty, Rig};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -67,22 +67,6 @@ impl Make for MakeFaulty {
     }
 }
 
-struct MakeThreaded;
-impl Make for MakeThreaded {
-    type Rig = Memory;
-    fn make() -> Memory {
-        Memory::threaded()
-    }
-}
-
-struct MakeSynchronous;
-impl Make for MakeSynchronous {
-    type Rig = Memory;
-    fn make() -> Memory {
-        Memory::synchronous()
-    }
-}
-
 struct MakeDurable;
 impl Make for MakeDurable {
     type Rig = Durable;
@@ -92,8 +76,6 @@ impl Make for MakeDurable {
 }
 
 type FaultyEngine = Engine<MakeFaulty>;
-type ThreadedEngine = Engine<MakeThreaded>;
-type SynchronousEngine = Engine<MakeSynchronous>;
 type DurableEngine = Engine<MakeDurable>;
 
 prop_state_machine! {
@@ -101,16 +83,6 @@ prop_state_machine! {
 
     #[test]
     fn the_faulty_engine_keeps_its_word(sequential 1..200 => FaultyEngine);
-}
-
-prop_state_machine! {
-    #![proptest_config(caudal_proptests::config(60))]
-
-    #[test]
-    fn the_memory_engine_keeps_its_word(sequential 1..200 => ThreadedEngine);
-
-    #[test]
-    fn the_synchronous_engine_keeps_its_word(sequential 1..200 => SynchronousEngine);
 }
 
 prop_state_machine! {

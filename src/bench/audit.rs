@@ -66,7 +66,7 @@ impl Audit {
 /// # Errors
 /// When the store cannot be read.
 pub fn ledger(store: &dyn Index, realms: &[(RealmId, &Tally)]) -> anyhow::Result<Audit> {
-    let (report, histories) = verify::store(store, 0, &mut |_| {})?;
+    let (report, histories) = verify::store(store, &mut |_| {})?;
     let mut audit = Audit {
         vouchers: report.vouchers,
         ..Audit::default()
@@ -122,14 +122,18 @@ pub fn ledger(store: &dyn Index, realms: &[(RealmId, &Tally)]) -> anyhow::Result
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use caudal_actors::records::projection::ServiceProjection;
+    use caudal_storage::FaultyStore;
+
     use super::*;
     use crate::tally::AccountTally;
 
     #[test]
     fn a_voucher_that_is_missing_is_a_failure() {
-        let store = caudal_storage::MemoryStore::synchronous(std::sync::Arc::new(
-            caudal_actors::records::projection::ServiceProjection,
-        ));
+        let rows = Arc::new(ServiceProjection);
+        let store = FaultyStore::new(rows, 1);
         let mut tally = Tally::new(1);
         let audit = ledger(store.as_ref(), &[(RealmId(2), &tally)]).unwrap();
         assert!(!audit.passed(), "the account was never opened");

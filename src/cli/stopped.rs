@@ -18,21 +18,10 @@ const FAN_IN: usize = 1000;
 /// The size of a table of rows, in bytes: at least, and at most. Each of them becomes a run, so with larger ones a large
 /// index has fewer runs, and needs none or one merge.
 const TABLE_BYTES: (u64, u64) = (16 << 20, 256 << 20);
-/// A table has this part of the memory that a service would take. Several are in memory at once, one of them twice while
-/// it is sorted.
+/// A table has this part of the memory that a service would take. Several are in memory at once.
 const TABLE_PART: u64 = 16;
 /// How many tables may wait besides the one that is being filled: while one is written, the next one is complete.
 const TABLES_WAIT: usize = 2;
-/// The profiles of accounts take at most this part of that memory while a folder is verified.
-const PROFILES_PART: u64 = 4;
-/// A profile in memory, in bytes, roughly.
-const PROFILE_BYTES: u64 = 1024;
-
-/// How many profiles of accounts there is room for while a folder is verified.
-pub(super) fn profiles() -> usize {
-    count(memory::usual() / PROFILES_PART / PROFILE_BYTES)
-}
-
 /// A folder that is locked while this lives.
 pub(super) struct Stopped {
     /// Its store.

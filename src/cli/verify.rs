@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Exit;
 use super::progress::ProgressLine;
 use super::remote::{WhichService, shown};
-use super::stopped::{self, Stopped};
+use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
 
 /// Verify the ledger: replay every history and compare it with the index and the actors
@@ -65,7 +65,7 @@ pub(super) fn folder(data: &Path, held: Option<File>) -> Result<VerifyBody, Exit
     let stopped = Stopped::held(data, true, held, &line)?;
     line.set_what("entries replayed:");
     let mut seen = |entries: u64| line.set_position(entries);
-    let verified = verify::store(stopped.store.as_ref(), stopped::profiles(), &mut seen);
+    let verified = verify::store(stopped.store.as_ref(), &mut seen);
     let (report, _) = verified.map_err(|why| Exit {
         code: 3,
         message: why.to_string(),

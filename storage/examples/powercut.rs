@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Fact, Head, Index, IndexWriter, Position, Projection,
+    Commit, CommitNo, DurableStore, Entry, Fact, Index, IndexWriter, Position, Projection,
     SortOrder, Store, StoreError, StoreOptions, StreamId,
 };
 
@@ -29,18 +29,6 @@ struct Rows;
 impl Projection for Rows {
     fn version(&self) -> u32 {
         1
-    }
-
-    fn single(&self) -> &[u8] {
-        &[]
-    }
-
-    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
-        None
     }
 
     fn project(

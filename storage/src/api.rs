@@ -37,8 +37,7 @@ pub struct Entry {
 }
 
 /// The content of an entry as the writer's in-memory value, so that the projection need not decode bytes that were
-/// encoded a moment before. It is never on disk: an entry that was read has none, unless [`Projection::recall`] has
-/// given it one. Entries are equal when their bytes are.
+/// encoded a moment before. It is never on disk: an entry that was read has none. Entries are equal when their bytes are.
 #[derive(Clone, Default)]
 pub struct Fact(Option<Arc<dyn Any + Send + Sync>>);
 
@@ -183,7 +182,7 @@ pub trait IndexWriter {
     /// The value of `key` as of all earlier entries.
     ///
     /// # Errors
-    /// When the index cannot be read; `Invalid` for a row of a kind that is [`unread`](Projection::unread).
+    /// When the index cannot be read.
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     /// Sets `key` to `value`. A key or value that breaks a limit makes the projection of the entry fail.
     fn put(&mut self, key: &[u8], value: &[u8]);
@@ -192,11 +191,9 @@ pub trait IndexWriter {
     /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and returns the sum.
     ///
     /// # Errors
-    /// When the row is not a counter or of a kind that is [`unread`](Projection::unread), the counter is at its
-    /// maximum, the key breaks a limit, or the index cannot be read.
+    /// When the row is not a counter, the counter is at its maximum, the key breaks a limit, or the index cannot be read.
     fn next(&mut self, key: &[u8]) -> Result<u64, StoreError>;
-    /// The last sequence number of a stream as of this entry, this entry included; 0 when there is none. It goes through
-    /// the rows of the whole group once, so use it only for rare facts.
+    /// The last sequence number of a stream as of this entry, this entry included; 0 when there is none.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -219,12 +216,7 @@ pub trait Projection: Send + Sync + 'static {
         position: Position,
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError>;
-    /// Gives an entry that was read from disk the fact that its writer had in memory ([`Entry::fact`]), so that
-    /// [`Self::project`] need not decode it. A store that opens calls it for each entry that the index lacks, in order,
-    /// on another thread than `project` and ahead of it; a follower calls it for each entry of the log. It leaves an unreadable entry as it is; `project` then reports
-    /// the error. Does nothing by default.
-    fn recall(&self, _commit: CommitNo, _entry: &mut Entry) {}
-    /// Whether [`Self::project`] can read the entry, after [`Self::recall`]. A follower asks this about each entry of
+    /// Whether [`Self::project`] can read the entry. A follower asks this about each entry of
     /// the log before it writes the entry to its own journal. True of every entry by default; a projection that wraps
     /// another one passes the question on.
     ///
@@ -240,20 +232,22 @@ pub trait Projection: Send + Sync + 'static {
         &[]
     }
     /// The first bytes of keys whose rows are looked up one by one: such rows are stored in small blocks, so that a
-    /// lookup reads little. This list changes no row either. A projection that wraps another one passes on its list.
-    fn single(&self) -> &[u8];
-    /// The first bytes of keys whose rows [`Self::project`] writes and never reads, which makes them cheaper. This list
-    /// changes no row either. Empty by default; a projection that wraps another one passes on its list.
-    fn unread(&self) -> &[u8] {
+    /// lookup reads little. This list changes no row either. Empty by default; a projection that wraps another one passes
+    /// on its list.
+    fn single(&self) -> &[u8] {
         &[]
     }
     /// The key of the row at rest, which the writer of a stream leaves when it is unloaded; `None` for a stream whose
-    /// writer leaves none. See [`Self::rests`].
-    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>>;
-    /// The claim of a row at rest about a stream: its last entry when the row was written. `None` for any other row.
-    /// The store rejects a hint that names an entry which the stream does not have, so a reader of such a row knows
-    /// that the entry exists.
-    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)>;
+    /// writer leaves none, as by default. See [`Self::rests`].
+    fn rest_key(&self, _stream: StreamId) -> Option<Vec<u8>> {
+        None
+    }
+    /// The claim of a row at rest about a stream: its last entry when the row was written. `None` for any other row. The
+    /// store rejects a hint that names an entry which the stream does not have, so a reader of such a row knows that the
+    /// entry exists.
+    fn rests(&self, _key: &[u8], _value: &[u8]) -> Option<(StreamId, Head)> {
+        None
+    }
 }
 
 /// The order in which a read returns its results.

@@ -1,7 +1,7 @@
 //! The production engine: the journal is the source of truth; the index on sled is derived from it.
 //!
 //! **Shape.** `<store>/IDENTITY`, `LOCK`, `WITNESS`, `CHECKPOINT`, `journal/`, `index/`. Seven threads:
-//! the committer (on a node that does not own its cell: the follower), one that prepares segments, one
+//! the committer (a node among others follows its cell on it), one that prepares segments, one
 //! that writes the witness, the index's flusher and merger, a watch, and the background check.
 //!
 //! **Bounds.** All in [`StoreOptions`].
@@ -12,10 +12,8 @@
 //! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open adds to the index
 //! whatever it lacks.
 
-mod ahead;
 mod applier;
 mod cell;
-mod census;
 pub(crate) mod checker;
 pub(crate) mod checkpoint;
 mod committer;
@@ -75,7 +73,6 @@ use crate::num::u64_of;
 use crate::rows::{FIRST_KEY, check_commit, check_row, parse_stream_value, stream_key};
 use crate::sync::lock;
 
-pub use census::{Census, IndexBytes, RowBytes};
 pub use held::exclusive;
 pub use member::Member;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The engine for simulations: memory, with faults that a seed or a test decides.
+//! The engine for tests and simulations: memory, with faults that a seed or a test decides.
 //!
 //! **Shape.** A submission waits until [`FaultyStore::step`] makes it durable, unless the store is automatic. A crash
 //! keeps everything durable and any prefix of the waiting submissions, as a power cut may, and returns the store that
@@ -6,6 +6,8 @@
 //!
 //! **Order.** There are no threads, and no locks are held while a callback runs; everything happens inside the call
 //! that causes it, so the same calls give the same history.
+
+mod state;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,10 +17,10 @@ use crate::api::{
     Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
     SortOrder, Stats, Store, StoreError, StreamId,
 };
-use crate::memory::state::MemoryState;
 use crate::num::{u64_of, usize_of};
 use crate::rows::check_row;
 use crate::sync::lock;
+use state::MemoryState;
 
 enum Pending {
     Commit(Commit, Done),

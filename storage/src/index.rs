@@ -23,7 +23,6 @@ pub(crate) mod bloom;
 pub(crate) mod build;
 pub(crate) mod bytes;
 pub(crate) mod cache;
-pub(crate) mod census;
 pub(crate) mod compaction_picker;
 pub(crate) mod compression;
 pub(crate) mod error;

@@ -1,5 +1,5 @@
-//! Storage: a journal that is the source of truth, an index on sled derived from it, and engines
-//! for tests.
+//! Storage: a journal that is the source of truth, and an index on sled derived from it. The feature `testing` has an
+//! engine and a log in memory for the tests of other crates, and the suites that every engine and log passes.
 //!
 //! **Shape.** A [`Commit`] is an indivisible list of [`Entry`]s. Each entry belongs to one
 //! [`StreamId`] and carries the next sequence of that stream; a store refuses a gap or a repeat. A
@@ -17,10 +17,11 @@
 pub mod api;
 mod background;
 mod codec;
-#[cfg(any(test, feature = "conformance"))]
+#[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 pub mod durable;
 mod error;
+#[cfg(any(test, feature = "testing"))]
 pub mod faulty;
 mod files;
 pub mod filling;
@@ -29,7 +30,6 @@ mod health;
 mod index;
 mod journal;
 pub mod log;
-pub mod memory;
 mod num;
 mod rows;
 mod sync;
@@ -41,13 +41,13 @@ pub mod times;
 pub use api::*;
 pub use background::give_way;
 pub use durable::{
-    Census, DurableStore, End, IndexBytes, Member, NodePart, OnDeposed, OnProgress, OnRoleChange,
-    Progress, Records, Restore, RoleChange, RowBytes, Spot, StoreOptions, exclusive,
+    DurableStore, End, Member, NodePart, OnDeposed, OnProgress, OnRoleChange, Progress, Records,
+    Restore, RoleChange, Spot, StoreOptions, exclusive,
 };
 pub use error::OpenError;
+#[cfg(any(test, feature = "testing"))]
 pub use faulty::FaultyStore;
 pub use files::{Faults, make_folder};
 pub use journal::format::DISK_FORMAT;
-pub use memory::MemoryStore;
 pub use rows::STREAM_TAG;
 pub use tally::{Scale, Tally};

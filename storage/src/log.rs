@@ -1,7 +1,7 @@
 //! The interface below the store: where the records of a cell become durable, and who may append them.
 //!
 //! **Shape.** A cell is one chain of [`Sealed`] records. A [`Log`] keeps it: the disk of this
-//! machine ([`disk`]), memory that several handles share ([`memory`], for simulations), or a
+//! machine ([`disk`]), memory that several handles share (`memory`, for tests), or a
 //! replicated database (the crate `caudal-postgres`). Everything else of a node (its journal, its
 //! index) is a copy that is derived from the log, by the same loop on the owner, at recovery and on
 //! a follower.
@@ -15,9 +15,9 @@
 //! are lost for good. An owner that does not know the outcome of its append looks the record up by its hash.
 
 pub mod disk;
+#[cfg(any(test, feature = "testing"))]
 pub mod memory;
 pub mod nodes;
-mod tail;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,6 @@ use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
 pub use nodes::{ClusterView, OFFER, Presence, RESERVED, SeenNode};
-pub(crate) use tail::CommitWatch;
 
 /// The id of a log: 16 random bytes, unique, unchanged for its life and the same in every copy.
 pub type LogId = [u8; 16];
@@ -219,12 +218,6 @@ pub enum LogError {
         /// The name.
         name: Arc<str>,
     },
-    /// The requested records were trimmed.
-    #[error("the log begins with commit {first}", first = .first.0)]
-    Trimmed {
-        /// The first commit that the log still holds.
-        first: CommitNo,
-    },
     /// The bytes read differ from what was appended, or the system refuses to read.
     #[error(transparent)]
     Read(StoreError),
@@ -304,27 +297,13 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// When the log cannot be reached.
     fn tail(&self) -> Result<Tail, LogError>;
 
-    /// Waits at most `most` until a commit after `past` is acknowledged; returns the last acknowledged commit. A record
-    /// beyond it is visible, but a server that fails now may lose it: only an owner takes it in.
-    ///
-    /// # Errors
-    /// When the log cannot be reached.
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError>;
-
     /// Visits each record whose last commit is `from` or later, in order, until `visit` returns `false`.
     ///
     /// # Errors
-    /// [`LogError::Trimmed`] when the first of them was trimmed.
+    /// When the log cannot be reached, or a record differs from what was appended.
     fn read(
         &self,
         from: CommitNo,
         visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
     ) -> Result<(), LogError>;
-
-    /// Drops records that end before `keep`, because they are kept elsewhere; returns the first commit that the log
-    /// still holds. An engine may keep more than it was asked to.
-    ///
-    /// # Errors
-    /// When the log cannot be reached.
-    fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError>;
 }

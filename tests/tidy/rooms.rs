@@ -94,7 +94,6 @@ const STORAGE: &[&str] = &[
     "log/disk",
     "durable",
     "filling",
-    "memory",
     "faulty",
     "conformance",
 ];

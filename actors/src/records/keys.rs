@@ -5,7 +5,6 @@ mod books;
 mod cases;
 mod collector;
 mod days;
-mod kinds;
 mod marks;
 mod numbers;
 mod realms;
@@ -30,7 +29,6 @@ pub use cases::{
 };
 pub use collector::{collector, collector_day, collector_day_of, collector_of};
 pub use days::{closed_day, closed_days};
-pub use kinds::{UNREAD, kind_of};
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use realms::{externals, internals, orders};

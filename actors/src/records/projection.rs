@@ -15,15 +15,11 @@ mod unbooked;
 mod usage;
 mod webhooks;
 
-use std::sync::Arc;
-
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::{Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{
-    CommitNo, Entry, Fact, Head, IndexWriter, Position, Projection, StoreError, StreamId,
-};
+use caudal_storage::{Entry, Head, IndexWriter, Position, Projection, StoreError, StreamId};
 
 use super::{
     ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DAYS, DELIVERIES,
@@ -49,10 +45,6 @@ pub(super) use usage::parse as parse_usage;
 /// it, because the journal determines that (see [`RuleSets`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServiceProjection;
-
-/// The same under other sets of event rules: to test what a later program will do.
-#[derive(Clone, Copy, Debug)]
-pub struct ProjectionUnder(pub RuleSets);
 
 /// The place of a voucher: account and sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,49 +78,6 @@ impl VoucherPlace {
 
 impl Projection for ServiceProjection {
     fn version(&self) -> u32 {
-        ProjectionUnder(RuleSets::ALL).version()
-    }
-
-    fn scoped(&self) -> &[u8] {
-        keys::SCOPED
-    }
-
-    fn single(&self) -> &[u8] {
-        keys::SINGLE
-    }
-
-    fn unread(&self) -> &[u8] {
-        keys::UNREAD
-    }
-
-    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
-        ProjectionUnder(RuleSets::ALL).rest_key(stream)
-    }
-
-    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
-        ProjectionUnder(RuleSets::ALL).rests(key, value)
-    }
-
-    fn project(
-        &self,
-        entry: &Entry,
-        position: Position,
-        index: &mut dyn IndexWriter,
-    ) -> Result<(), StoreError> {
-        ProjectionUnder(RuleSets::ALL).project(entry, position, index)
-    }
-
-    fn recall(&self, commit: CommitNo, entry: &mut Entry) {
-        ProjectionUnder(RuleSets::ALL).recall(commit, entry);
-    }
-
-    fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
-        ProjectionUnder(RuleSets::ALL).knows(entry)
-    }
-}
-
-impl Projection for ProjectionUnder {
-    fn version(&self) -> u32 {
         23
     }
 
@@ -138,10 +87,6 @@ impl Projection for ProjectionUnder {
 
     fn single(&self) -> &[u8] {
         keys::SINGLE
-    }
-
-    fn unread(&self) -> &[u8] {
-        keys::UNREAD
     }
 
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
@@ -161,58 +106,60 @@ impl Projection for ProjectionUnder {
         position: Position,
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError> {
-        let realm = RealmId(entry.stream.realm);
-        let account = AccountNo(entry.stream.number);
-        let under = (self.0, realm);
-        match entry.stream.kind {
-            LEDGER => {
-                let given = entry.fact.get::<Voucher>();
-                debug_assert!(given.is_none_or(|given| says(entry, given)));
-                if let Some(voucher) = given {
-                    return money::posted(under, account, voucher, position, index);
-                }
-                let LedgerFact::Posted(voucher) = decode(&entry.body)?;
-                money::posted(under, account, &voucher, position, index)
-            }
-            TRANSFERS => money::transfer(under, account, (entry, position), index),
-            BANK => {
-                let call: BankCall = decode(&entry.body)?;
-                money::called(realm, account, &call, entry.seq, position, index)
-            }
-            SUSPENSE => money::suspended(under, account, (entry, position), index),
-            UNBOOKED => unbooked::happened(realm, account, entry, index),
-            COLLECTOR => collector::happened(realm, entry, index),
-            CASES => cases::happened(under, account, (entry, position), index),
-            PROFILE => profile::happened(under, account, (entry, position), index),
-            REALM => events::of_realm(under, (entry, position), index),
-            COVERAGE => events::of_coverage(under, (entry, position), index),
-            DAYS => days::happened(under, (entry, position), index),
-            WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
-            DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
-            ANSWERS => {
-                let Answer {
-                    key, method, path, ..
-                } = decode(&entry.body)?;
-                let place = position.0.to_be_bytes();
-                index.put(&keys::answer(realm, &key, &method, &path), &place);
-                Ok(())
-            }
-            // These are read whole, or by their sequence; the answer leads to its parts.
-            PLATFORM | PEOPLE | APPROVALS | AUDIT | ANSWER_PARTS => Ok(()),
-            kind => Err(unknown_kind(kind)),
-        }
-    }
-
-    fn recall(&self, _: CommitNo, entry: &mut Entry) {
-        if entry.stream.kind == LEDGER
-            && let Ok(LedgerFact::Posted(voucher)) = decode(&entry.body)
-        {
-            entry.fact = Fact::of(Arc::new(voucher));
-        }
+        project(RuleSets::ALL, entry, position, index)
     }
 
     fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
         readable::readable(entry)
+    }
+}
+
+/// Adds the rows of one entry under these sets of event rules: a later program has more of them.
+pub(crate) fn project(
+    sets: RuleSets,
+    entry: &Entry,
+    position: Position,
+    index: &mut dyn IndexWriter,
+) -> Result<(), StoreError> {
+    let realm = RealmId(entry.stream.realm);
+    let account = AccountNo(entry.stream.number);
+    let under = (sets, realm);
+    match entry.stream.kind {
+        LEDGER => {
+            let given = entry.fact.get::<Voucher>();
+            debug_assert!(given.is_none_or(|given| says(entry, given)));
+            if let Some(voucher) = given {
+                return money::posted(under, account, voucher, position, index);
+            }
+            let LedgerFact::Posted(voucher) = decode(&entry.body)?;
+            money::posted(under, account, &voucher, position, index)
+        }
+        TRANSFERS => money::transfer(under, account, (entry, position), index),
+        BANK => {
+            let call: BankCall = decode(&entry.body)?;
+            money::called(realm, account, &call, entry.seq, position, index)
+        }
+        SUSPENSE => money::suspended(under, account, (entry, position), index),
+        UNBOOKED => unbooked::happened(realm, account, entry, index),
+        COLLECTOR => collector::happened(realm, entry, index),
+        CASES => cases::happened(under, account, (entry, position), index),
+        PROFILE => profile::happened(under, account, (entry, position), index),
+        REALM => events::of_realm(under, (entry, position), index),
+        COVERAGE => events::of_coverage(under, (entry, position), index),
+        DAYS => days::happened(under, (entry, position), index),
+        WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
+        DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
+        ANSWERS => {
+            let Answer {
+                key, method, path, ..
+            } = decode(&entry.body)?;
+            let place = position.0.to_be_bytes();
+            index.put(&keys::answer(realm, &key, &method, &path), &place);
+            Ok(())
+        }
+        // These are read whole, or by their sequence; the answer leads to its parts.
+        PLATFORM | PEOPLE | APPROVALS | AUDIT | ANSWER_PARTS => Ok(()),
+        kind => Err(unknown_kind(kind)),
     }
 }
 

@@ -246,7 +246,7 @@ async fn a_verification_finds_rows_at_rest_that_say_otherwise_than_the_streams()
     let good = row_of(store, 1).unwrap();
     let found = |value: Vec<u8>| {
         put(store, 1, keys::rest, Some(value));
-        let (report, _) = crate::verify::store(store, 0, &mut |_| {}).unwrap();
+        let (report, _) = crate::verify::store(store, &mut |_| {}).unwrap();
         report.differences
     };
     assert_eq!(found(good.clone()), Vec::<String>::new());

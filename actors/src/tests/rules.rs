@@ -9,11 +9,12 @@ use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets, TAGGED};
 use caudal_ledger::events::{Event, EventKind, EventKinds};
 use caudal_ledger::facts::{AccountFact, RealmFact};
 use caudal_storage::{
-    Commit, CommitNo, Entry, Fact, Index, Projection, SortOrder, Store, StreamId,
+    Commit, CommitNo, Entry, Fact, Index, IndexWriter, Position, Projection, SortOrder, Store,
+    StreamId,
 };
 
 use super::*;
-use crate::records::projection::ProjectionUnder;
+use crate::records::projection;
 use crate::records::{self, REALM as REALM_KIND};
 
 const JOURNAL: &str = include_str!("golden/journal.txt");
@@ -83,6 +84,24 @@ pub(super) fn journal(store: &dyn Index) -> Vec<(CommitNo, Entry)> {
     };
     store.replay(CommitNo(1), keep).unwrap();
     all
+}
+
+/// The projection of a program that has these sets of event rules.
+struct ProjectionUnder(RuleSets);
+
+impl Projection for ProjectionUnder {
+    fn version(&self) -> u32 {
+        ServiceProjection.version()
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        projection::project(self.0, entry, position, index)
+    }
 }
 
 /// A store whose index is built from these entries from the start, as by a rebuild.

@@ -98,7 +98,7 @@ fn put(store: &dyn Store, row: Row) {
 
 /// The findings in a store, which are the same on one thread and on two.
 fn found(store: &dyn Index) -> Result<Vec<String>, StoreError> {
-    let (report, histories) = verify::store(store, 0, &mut |_| {})?;
+    let (report, histories) = verify::store(store, &mut |_| {})?;
     let (alone, _) = verify::on_one_thread(store)?;
     assert_eq!(report, alone);
     assert_eq!(report.accounts, u64::try_from(histories.len()).unwrap());
@@ -158,7 +158,7 @@ fn damaged_row_by_row(store: &dyn Store) {
                 put(wrong);
                 let (quick, slow) = (found(store), verify::slowly(store));
                 if !slow.as_ref().is_ok_and(Vec::is_empty) {
-                    noticed.extend(keys::kind_of(kind));
+                    noticed.insert(kind);
                 }
                 match (quick, slow) {
                     (Ok(quick), Ok(slow)) => {
@@ -176,19 +176,20 @@ fn damaged_row_by_row(store: &dyn Store) {
             }
         }
     }
-    for kind in [
-        "external ids",
-        "a realm's own movements",
-        "directory",
-        "account sets",
-        "accounts by text",
-        "accounts by CUIT",
-        "holds",
-        "events",
-        "sums and what waits",
-        "marks and days",
+    for (name, kinds) in [
+        ("external ids", &[0x13][..]),
+        ("a realm's own movements", &[0x15, 0x16, 0x4e]),
+        ("directory", &[0x17]),
+        ("account sets", &[0x32]),
+        ("accounts by text", &[0x33]),
+        ("accounts by CUIT", &[0x30]),
+        ("holds", &[0x1b, 0x1c, 0x1d, 0x4f, 0x50]),
+        ("events", &[0x34]),
+        ("sums and what waits", &[0x18, 0x28, 0x31, 0x41, 0x52]),
+        ("marks and days", &[0x42, 0x43, 0x4b]),
     ] {
-        assert!(noticed.contains(kind), "{kind}: {noticed:?}");
+        let seen = kinds.iter().any(|kind| noticed.contains(kind));
+        assert!(seen, "{name}: {noticed:02x?}");
     }
     assert_eq!(found(store).unwrap(), Vec::<String>::new());
 }
@@ -207,10 +208,6 @@ impl Projection for Trusting {
 
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
         ServiceProjection.rest_key(stream)
-    }
-
-    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
-        None
     }
 
     fn project(

@@ -3,8 +3,8 @@
 //! **Shape.** It reads nothing from a store, so it can keep up with another thread that reads and decodes ([`pipe`]
 //! does), and does not depend on how the rows lie.
 //!
-//! **Bounds.** For an account a history (about 100 bytes), for a realm some sums. For the first accounts, by default
-//! [`PROFILES_MAX`], also the profile, about a kilobyte each; other profiles are read from their streams, which takes
+//! **Bounds.** For an account a history (about 100 bytes), for a realm some sums. For the first [`PROFILES_MAX`] accounts
+//! also the profile, about a kilobyte each; other profiles are read from their streams, which takes
 //! longer.
 //!
 //! [`pipe`]: super::pipe
@@ -29,7 +29,7 @@ use crate::records::marks::{self, BLOCK, Marks};
 use crate::records::projection::{InternalLine, VoucherPlace};
 use crate::records::{PROFILE, decode};
 
-/// How many profiles are kept while the journal is read, unless there is more room (about 128 MiB).
+/// How many profiles are kept while the journal is read (about 128 MiB).
 const PROFILES_MAX: usize = 131_072;
 
 /// The state of the journal so far.
@@ -38,9 +38,8 @@ pub(super) struct JournalReplay {
     pub report: Report,
     /// The state of each account's movements.
     pub histories: HashMap<At, History>,
-    /// Accounts folded only from their profiles, at most `profiles_max`.
+    /// Accounts folded only from their profiles, at most [`PROFILES_MAX`].
     pub profiles: HashMap<At, Box<Account>>,
-    profiles_max: usize,
     pub sums: Sums,
     pub people: staff::Recount,
     /// The sums over the rows of each realm's movements.
@@ -79,20 +78,11 @@ impl JournalReplay {
             report: Report::default(),
             histories: HashMap::default(),
             profiles: HashMap::default(),
-            profiles_max: PROFILES_MAX,
             sums: Sums::under(sets),
             people: staff::Recount::default(),
             rows: BTreeMap::new(),
             scale: Scale::new(),
             flawed: BTreeSet::new(),
-        }
-    }
-
-    /// Keeps this many profiles if that is more than by default.
-    pub(super) fn keeping(self, profiles: usize) -> Self {
-        Self {
-            profiles_max: self.profiles_max.max(profiles),
-            ..self
         }
     }
 
@@ -157,7 +147,7 @@ impl JournalReplay {
             }
         };
         let time = Timestamp::from_millis(entry.at);
-        let room = self.profiles.len() < self.profiles_max;
+        let room = self.profiles.len() < PROFILES_MAX;
         match (self.profiles.get_mut(&at), &fact) {
             (None, AccountFact::Registered(registration)) if room => {
                 let account = Account::registered(registration, time);

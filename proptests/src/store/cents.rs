@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caudal_storage::{Entry, Head, IndexWriter, Position, Projection, StoreError, StreamId};
+use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError, StreamId};
 
 /// Balance of a stream: realm, kind, number.
 const BALANCE: u8 = 0x10;
@@ -69,18 +69,6 @@ pub struct Cents(pub u32);
 impl Projection for Cents {
     fn version(&self) -> u32 {
         self.0
-    }
-
-    fn single(&self) -> &[u8] {
-        &[]
-    }
-
-    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
-        None
     }
 
     fn project(

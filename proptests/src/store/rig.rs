@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use caudal_storage::{
-    DurableStore, Faults, FaultyStore, MemoryStore, Store, StoreError, StoreOptions,
-};
+use caudal_storage::{DurableStore, Faults, FaultyStore, Store, StoreError, StoreOptions};
 
 use super::cents::Cents;
 use super::ops::Rebuild;
@@ -62,37 +60,6 @@ fn barrier(store: &dyn Store) -> Result<(), StoreError> {
         let _gone = reply.send(result);
     }));
     answer.recv().expect("a barrier is answered").map(drop)
-}
-
-/// The engine in memory, with a thread of its own or without.
-#[derive(Debug)]
-pub struct Memory(pub Arc<MemoryStore>);
-
-impl Memory {
-    /// With a thread that answers.
-    pub fn threaded() -> Self {
-        Self(MemoryStore::new(Arc::new(Cents(1))))
-    }
-
-    /// Without a thread: the answer comes during the submission.
-    pub fn synchronous() -> Self {
-        Self(MemoryStore::synchronous(Arc::new(Cents(1))))
-    }
-}
-
-impl Rig for Memory {
-    fn store(&self) -> Arc<dyn Store> {
-        Arc::<MemoryStore>::clone(&self.0)
-    }
-    fn settle(&mut self) {
-        barrier(&*self.0).expect("memory does not fail");
-    }
-    fn restart(&mut self) -> bool {
-        false
-    }
-    fn crash(&mut self, _keep: usize) -> bool {
-        false
-    }
 }
 
 /// The engine for simulations, driven by hand.

@@ -110,7 +110,7 @@ pub fn rehearse(
     let scratch = Scratch::of(path, checked, folder, done)?;
     let store = scratch.store.as_ref();
     compare(store, path, checked)?;
-    let (report, _) = verify::store(store, 0, &mut |_| {})?;
+    let (report, _) = verify::store(store, &mut |_| {})?;
     match report.differences.first() {
         None => Ok(()),
         Some(first) => Err(BackupError::Refused(format!(

@@ -85,7 +85,7 @@ pub(super) fn put(args: &Import) -> Result<(), Exit> {
 fn verified(store: &dyn Store) -> Result<verify::Report, Exit> {
     let line = ProgressLine::new("entries replayed:");
     let mut seen = |entries| line.set_position(entries);
-    let found = verify::store(store, 0, &mut seen);
+    let found = verify::store(store, &mut seen);
     line.clear();
     Ok(found.map_err(BackupError::from)?.0)
 }

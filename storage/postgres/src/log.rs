@@ -29,8 +29,6 @@ use crate::sql;
 use crate::status::{Figures, Status};
 use crate::tls;
 
-/// How often a caller that waits for the log to move looks at it.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How many records are read at a time.
 const PAGE: i64 = 16;
 
@@ -343,32 +341,12 @@ impl Log for PostgresLog {
         Ok(self.head()?.tail)
     }
 
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
-        let cell = self.cell();
-        self.wait(move |core| async move {
-            let began = Instant::now();
-            loop {
-                let acknowledged = core.head(cell).await?.acknowledged;
-                let left = most.checked_sub(began.elapsed());
-                match left {
-                    Some(left) if acknowledged <= past && left > Duration::ZERO => {
-                        tokio::time::sleep(left.min(LOOK_EVERY)).await;
-                    }
-                    Some(_) | None => return Ok(acknowledged),
-                }
-            }
-        })
-    }
-
     fn read(
         &self,
         from: CommitNo,
         visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
     ) -> Result<(), LogError> {
         let head = self.head()?;
-        if from.0.max(1) < head.first.0 {
-            return Err(LogError::Trimmed { first: head.first });
-        }
         let mut next = self.begins(from)?;
         let mut before: Option<Tail> = None;
         loop {
@@ -376,14 +354,7 @@ impl Log for PostgresLog {
             for PageRecord { first, last, bytes } in &page {
                 let record = Sealed::parse(bytes).ok_or_else(|| damaged(*first))?;
                 if before.is_some_and(|before| !record.follows(&before)) {
-                    // The records between were trimmed meanwhile, or are missing.
-                    let first = self.head()?.first;
-                    return Err(match before {
-                        Some(before) if before.commit.0 + 1 < first.0 => {
-                            LogError::Trimmed { first }
-                        }
-                        Some(_) | None => damaged(record.first_commit().0),
-                    });
+                    return Err(damaged(record.first_commit().0));
                 }
                 before = Some(record.tail());
                 next = number(*last)?.checked_add(1).ok_or_else(too_large)?;
@@ -401,18 +372,6 @@ impl Log for PostgresLog {
             return Err(damaged(end.0 + 1));
         }
         Ok(())
-    }
-
-    fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError> {
-        // A `keep` beyond the end keeps the last record: the next record names its hash.
-        let keep = CommitNo(keep.0.min(i64::MAX.unsigned_abs()));
-        let first = self.begins(keep)?;
-        if first > 0 {
-            self.touch(sql::TRIM_HEAD, first, &[])?;
-            let kept = number(self.head()?.first.0)?;
-            self.touch(sql::TRIM, kept, &[])?;
-        }
-        Ok(self.head()?.first)
     }
 }
 

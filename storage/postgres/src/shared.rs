@@ -73,10 +73,7 @@ pub(crate) enum Begin {
 pub(crate) struct Head {
     pub(crate) epoch: Epoch,
     pub(crate) owner: Option<String>,
-    pub(crate) first: CommitNo,
     pub(crate) tail: Tail,
-    /// The last commit that an owner is known to have acknowledged.
-    pub(crate) acknowledged: CommitNo,
 }
 
 impl Head {
@@ -215,22 +212,20 @@ impl Core {
             let why = "the cell is gone from caudal_cell: the database is another, or was put back";
             LogError::Read(StoreError::Corrupt(Arc::from(why)))
         })?;
-        let (log, hash): (Vec<u8>, Vec<u8>) = (column(row, 0)?, column(row, 5)?);
+        let (log, hash): (Vec<u8>, Vec<u8>) = (column(row, 0)?, column(row, 4)?);
         let known = *lock(&self.id);
         if known.is_some_and(|known| known.as_slice() != log) {
             let why = "the cell has another log than before: somebody has begun one there";
             return Err(LogError::Read(StoreError::Corrupt(Arc::from(why))));
         }
-        self.saw(column(row, 7)?, column(row, 8)?);
+        self.saw(column(row, 5)?, column(row, 6)?);
         Ok(Head {
             epoch: Epoch(count(row, 1)?),
             owner: column(row, 2)?,
-            first: CommitNo(count(row, 3)?),
             tail: Tail {
-                commit: CommitNo(count(row, 4)?),
+                commit: CommitNo(count(row, 3)?),
                 hash: Hash::try_from(hash.as_slice()).map_err(|_| damaged(0))?,
             },
-            acknowledged: CommitNo(count(row, 6)?),
         })
     }
 

@@ -61,8 +61,8 @@ pub(crate) const BEGIN_AS: &str = "INSERT INTO caudal_cell \
      WHERE caudal_cell.epoch = 0 AND caudal_cell.last_commit = 0";
 
 /// The head of a cell.
-pub(crate) const HEAD: &str = "SELECT log, epoch, owner, first_commit, last_commit, hash, acknowledged, \
-     lease_ms, changes FROM caudal_cell WHERE cell = $1";
+pub(crate) const HEAD: &str = "SELECT log, epoch, owner, last_commit, hash, lease_ms, changes \
+     FROM caudal_cell WHERE cell = $1";
 
 /// Appends. The owner seals a record only after the record before it was acknowledged. `$1` cell, `$2` epoch, `$3` hash of the predecessor, `$4` first commit, `$5` commits,
 /// `$6` hash, `$7` length, `$8` body.
@@ -122,10 +122,3 @@ pub(crate) const BEGINS: &str = "SELECT first_commit FROM caudal_log \
 /// Some records in order. `$1` cell, `$2` the smallest first commit, `$3` how many.
 pub(crate) const PAGE: &str = "SELECT first_commit, commits, hash, length, body FROM caudal_log \
      WHERE cell = $1 AND first_commit >= $2 ORDER BY first_commit LIMIT $3";
-
-/// Moves the beginning of a log forward. `$1` cell, `$2` first commit.
-pub(crate) const TRIM_HEAD: &str =
-    "UPDATE caudal_cell SET first_commit = $2 WHERE cell = $1 AND first_commit < $2";
-
-/// Removes the records before a commit. `$1` cell, `$2` first commit.
-pub(crate) const TRIM: &str = "DELETE FROM caudal_log WHERE cell = $1 AND first_commit < $2";

@@ -11,8 +11,6 @@ use crate::api::{Commit, CommitNo};
 use crate::journal::format::RecordBuilder;
 use crate::log::{Epoch, Log, LogError, Presence, Sealed, Tail};
 
-/// How long a test waits for something that should happen at once.
-const SOON: Duration = Duration::from_secs(20);
 /// A lease that does not end while a test runs.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -44,8 +42,7 @@ pub fn all(make: MakeLog<'_>) {
     chain(make().as_ref());
     conditions(make().as_ref());
     owners(make().as_ref());
-    waiting(make().as_ref());
-    trimming(make().as_ref());
+    acknowledging(make().as_ref());
     offers(make().as_ref());
     reservations(make().as_ref());
 }
@@ -208,60 +205,31 @@ fn owners(logs: &dyn Logs) {
     }
 }
 
-fn waiting(logs: &dyn Logs) {
+fn acknowledging(logs: &dyn Logs) {
     let (mut log, _kept) = logs.open().expect("opens");
     let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
-    let none = log.watch(CommitNo(0), Duration::ZERO).expect("reachable");
-    assert_eq!(none, CommitNo(0), "nothing came");
+    let acknowledged = |log: &dyn Log| log.cluster_view().expect("reachable").acknowledged;
+    assert_eq!(acknowledged(log.as_ref()), CommitNo(0), "nothing came");
     fill(log.as_mut(), epoch, 4);
     let tail = log.tail().expect("reachable").commit;
     log.renew(epoch, LONG, tail).expect("still the owner");
-    let seen = log.watch(CommitNo(0), SOON).expect("reachable");
-    assert_eq!(seen, tail, "returns at once what is acknowledged");
+    assert_eq!(acknowledged(log.as_ref()), tail);
     let Ok((other, _other_kept)) = logs.open() else {
         return;
     };
     fill(log.as_mut(), epoch, 1);
-    let seen = other.watch(tail, Duration::ZERO).expect("reachable");
+    let last = log.tail().expect("reachable").commit;
     assert_eq!(
-        seen, tail,
+        acknowledged(other.as_ref()),
+        tail,
         "the owner may not have acknowledged the last record"
     );
-    let waits = std::thread::spawn(move || other.watch(tail, SOON));
     fill(log.as_mut(), epoch, 1);
-    let woken = waits.join().expect("it waits").expect("reachable");
-    assert!(
-        woken > tail,
+    assert_eq!(
+        acknowledged(other.as_ref()),
+        last,
         "a further record acknowledges the one before it"
     );
-    let end = log.tail().expect("reachable").commit;
-    assert!(woken < end);
-    let cluster_view = log.cluster_view().expect("reachable");
-    assert_eq!(
-        (cluster_view.acknowledged, cluster_view.tail.commit),
-        (woken, end)
-    );
-}
-
-fn trimming(logs: &dyn Logs) {
-    let (mut log, _kept) = logs.open().expect("opens");
-    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
-    let all = fill(log.as_mut(), epoch, 12);
-    let tail = log.tail().expect("reachable");
-    for keep in [CommitNo(0), CommitNo(8), CommitNo(tail.commit.0 + 99)] {
-        let first = log.trim(keep).expect("reachable");
-        assert!(first <= tail.commit, "the last record stays");
-        assert!(first.0 <= keep.0.max(1), "nothing that is to be kept goes");
-        let kept = read(log.as_ref(), first.0);
-        assert_eq!(all.get(all.len() - kept.len()..), Some(kept.as_slice()));
-        if first > CommitNo(1) {
-            let gone = log.read(CommitNo(first.0 - 1), &mut |_| true);
-            let says = matches!(gone, Err(LogError::Trimmed { first: f }) if f == first);
-            assert!(says, "{gone:?}");
-        }
-    }
-    assert_eq!(log.tail().expect("reachable"), tail);
-    fill(log.as_mut(), epoch, 2);
 }
 
 fn offers(logs: &dyn Logs) {

@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use crate::api::{Commit, Position, Projection, Row, StoreError};
-use crate::durable::ahead::Read;
-use crate::durable::cell::FramedEntry;
 use crate::durable::project::Overlay;
 use crate::index::SortedRows;
 use crate::index::manifest::JournalMark;
-use crate::journal::position;
 use crate::journal::writer::AppendedAt;
+use crate::journal::{position, split};
 use crate::log::Sealed;
+use crate::num::u32_of;
+use crate::rows::no_entry;
 
 /// The rows of a node, and how far in the log they reach.
 pub(crate) struct Applier {
@@ -35,7 +35,7 @@ impl Applier {
         Self {
             mark: index.mark(),
             index,
-            overlay: Overlay::new(projection.as_ref(), counters_max),
+            overlay: Overlay::new(counters_max),
             projection,
         }
     }
@@ -45,23 +45,31 @@ impl Applier {
         self.mark
     }
 
-    /// Adds the rows of a record that is in the journal, with its entries; readers see all of them at once.
+    /// Adds the rows of a record that is in the journal at this place; readers see all of them at once.
     ///
     /// # Errors
-    /// The error of the projection or the index for the first entry that could not be projected. Rows of the entries
-    /// before it are not shown; the applier must not be used any more.
-    pub(crate) fn record(
-        &mut self,
-        placed: &AppendedAt,
-        sealed: &Sealed<'_>,
-        entries: &[FramedEntry],
-    ) -> Result<(), StoreError> {
-        for (place, entry) in entries {
-            let position = position(placed.segment.number, placed.offset + place);
+    /// The error of the projection or the index for the first entry that could not be projected, `Corrupt` for one that
+    /// fails its checksum. Rows of the entries before it are not shown; the applier must not be used any more.
+    pub(crate) fn record(&mut self, at: Position, sealed: &Sealed<'_>) -> Result<(), StoreError> {
+        let (segment, offset) = split(at);
+        let (mut entry, mut failed) = (no_entry(), None);
+        let whole = sealed.record().visit(&mut |_, place, found| {
+            found.copy_to(&mut entry);
+            let place = position(segment, offset + place);
             let rows = self.projection.as_ref();
-            self.overlay.entry(&self.index, rows, entry, position)?;
+            failed = self.overlay.entry(&self.index, rows, &entry, place).err();
+            failed.is_none()
+        });
+        if let Some(e) = failed {
+            return Err(e);
         }
-        self.publish(sealed, placed.end);
+        if !whole {
+            let first = sealed.first_commit().0;
+            let why = format!("an entry of commit {first} or behind it fails its checksum");
+            return Err(StoreError::Corrupt(why.into()));
+        }
+        let end = position(segment, offset + u32_of(sealed.bytes().len()));
+        self.publish(sealed, end);
         Ok(())
     }
 
@@ -101,26 +109,6 @@ impl Applier {
         Ok(())
     }
 
-    /// Adds the rows of a record that was read from this node's journal before the store has readers: [`Self::show`]
-    /// makes them visible; if there are many, they become tables of their own.
-    ///
-    /// # Errors
-    /// As [`Self::record`] and [`Self::settle`].
-    pub(crate) fn again(&mut self, read: &Read) -> Result<(), StoreError> {
-        for (position, entry) in &read.entries {
-            let rows = self.projection.as_ref();
-            self.overlay.entry(&self.index, rows, entry, *position)?;
-        }
-        self.reaches(read.first_commit, read.mark);
-        self.overlay.freeze_if_full(&self.index, self.mark)
-    }
-
-    /// Makes the rows that [`Self::again`] has added visible, and frees the memory that they took.
-    pub(crate) fn show(&mut self) {
-        self.overlay.show(&self.index);
-        self.overlay.shrink();
-    }
-
     /// Adds rows that belong to no commit and can be lost.
     pub(crate) fn note(&mut self, rows: &[Row]) {
         if !rows.is_empty() {
@@ -136,17 +124,12 @@ impl Applier {
             chain: tail.hash,
             end,
         };
-        self.reaches(sealed.first_commit().0, mark);
-        self.overlay.publish(&self.index);
-    }
-
-    /// Notes that the rows now include the record that begins with this commit.
-    fn reaches(&mut self, first_commit: u64, mark: JournalMark) {
         assert!(
-            first_commit == self.mark.commit + 1,
+            sealed.first_commit().0 == self.mark.commit + 1,
             "records are applied in the order of the log"
         );
         self.mark = mark;
+        self.overlay.publish(&self.index);
     }
 
     /// Freezes the table of rows when it is full; waits while the flusher is behind.

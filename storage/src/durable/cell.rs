@@ -11,11 +11,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::api::{CommitNo, Entry, Projection, StoreError};
+use crate::api::{CommitNo, Projection, StoreError};
 use crate::durable::watch::Watch;
 use crate::journal::writer::{AppendError, AppendedAt, JournalWriter};
 use crate::log::{Epoch, Lease, Log, LogError, Sealed, Tail};
-use crate::num::usize_of32;
+use crate::rows::no_entry;
 use crate::sync::lock;
 
 /// How often the log is asked about an append whose answer was lost before the store gives up.
@@ -63,8 +63,6 @@ pub(crate) struct Cell {
     lease: Option<HeldLease>,
     /// The last commit of which followers were told that it was acknowledged.
     told: CommitNo,
-    /// Whether this node takes in only what an owner has acknowledged while it follows.
-    only_acknowledged: bool,
     /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines.
     elsewhere: bool,
     local: Arc<Mutex<JournalWriter>>,
@@ -82,16 +80,9 @@ impl Cell {
             epoch: Epoch::default(),
             lease: None,
             told: CommitNo::default(),
-            only_acknowledged: false,
             elsewhere,
             local,
         }
-    }
-
-    /// From now on this node takes in only what an owner has acknowledged while it follows: it may own the log after a
-    /// server that fails has lost the rest.
-    pub(crate) fn take_only_acknowledged(&mut self) {
-        self.only_acknowledged = true;
     }
 
     /// Where the records become durable.
@@ -269,46 +260,38 @@ impl Cell {
         Err(LogError::Lost(Arc::from(why)))
     }
 
-    /// How far this node may take in the log: a node that may become its owner to the last acknowledged commit, an
-    /// owner and a plain copy to its end. A follower waits at most `most` until a commit beyond `past` is acknowledged.
+    /// How far this node may take in the log: an owner to its end, a follower to the last acknowledged commit. It may own
+    /// the log after a server that fails has lost the rest.
     ///
     /// # Errors
-    /// As [`Log::watch`].
-    pub(crate) fn reaches(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
+    /// When the log cannot be reached.
+    pub(crate) fn reaches(&self) -> Result<CommitNo, LogError> {
         if self.epoch == Epoch::default() {
-            let acknowledged = self.log.watch(past, most)?;
-            if self.only_acknowledged {
-                return Ok(acknowledged);
-            }
+            return Ok(self.log.cluster_view()?.acknowledged);
         }
         Ok(self.log.tail()?.commit)
     }
 
-    /// Waits at most `most` for records beyond the end of this node's journal ([`Self::reaches`]). Each record is put
-    /// into the journal and flushed, then visited with its entries, until `visit` returns `false`.
+    /// Takes in the records between the end of this node's journal and `end`. Each is put into the journal and flushed,
+    /// then visited, until `visit` returns `false`.
     ///
     /// # Errors
-    /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, or one
-    /// that `projection` does not know: it is not put into the journal. Records that were visited before it stay there.
+    /// As [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, or one that `projection`
+    /// does not know: it is not put into the journal. Records that were visited before it stay there.
     pub(crate) fn follow(
         &self,
-        most: Duration,
+        end: CommitNo,
         projection: &dyn Projection,
-        visit: &mut dyn FnMut(&AppendedAt, &Sealed<'_>, &[FramedEntry]) -> bool,
+        visit: &mut dyn FnMut(&AppendedAt, &Sealed<'_>) -> bool,
     ) -> Result<(), LogError> {
         let own = self.tail().commit;
-        let end = self.reaches(own, most)?;
-        if end <= own {
-            return Ok(());
-        }
         let mut failed = None;
         self.log.read(CommitNo(own.0 + 1), &mut |sealed| {
             if sealed.tail().commit > end {
                 return false;
             }
-            let entries = readable(sealed, projection);
-            match entries.and_then(|entries| Ok((self.take(sealed)?, entries))) {
-                Ok((placed, entries)) => visit(&placed, sealed, &entries),
+            match readable(sealed, projection).and_then(|()| self.take(sealed)) {
+                Ok(placed) => visit(&placed, sealed),
                 Err(e) => {
                     failed = Some(e);
                     false
@@ -319,32 +302,23 @@ impl Cell {
     }
 }
 
-/// An entry, after the offset of its frame within its record.
-pub(crate) type FramedEntry = (u32, Entry);
-
-/// The entries of a record. Refuses a record with one that this program cannot read: the entry's rows would be missing,
-/// and the next start would refuse the journal.
-fn readable(
-    sealed: &Sealed<'_>,
-    projection: &dyn Projection,
-) -> Result<Vec<FramedEntry>, LogError> {
-    let record = sealed.record();
-    let mut entries = Vec::with_capacity(usize_of32(record.header.entries));
-    let mut unknown = None;
-    let whole = record.visit(&mut |commit, place, found| {
-        let mut entry = found.to_entry();
-        projection.recall(CommitNo(commit), &mut entry);
-        match projection.knows(&entry) {
-            Ok(()) => entries.push((place, entry)),
-            Err(e) => unknown = Some(format!("an entry of commit {commit} in the log: {e}")),
-        }
+/// Refuses a record with an entry that this program cannot read: the entry's rows would be missing, and the next start
+/// would refuse the journal.
+fn readable(sealed: &Sealed<'_>, projection: &dyn Projection) -> Result<(), LogError> {
+    let (mut entry, mut unknown) = (no_entry(), None);
+    let whole = sealed.record().visit(&mut |commit, _, found| {
+        found.copy_to(&mut entry);
+        let known = projection.knows(&entry);
+        unknown = known
+            .err()
+            .map(|e| format!("an entry of commit {commit} in the log: {e}"));
         unknown.is_none()
     });
     let first = sealed.first_commit().0;
     let broken =
         || format!("an entry in the record of commit {first} in the log fails its checksum");
     let Some(why) = unknown.or_else(|| (!whole).then(broken)) else {
-        return Ok(entries);
+        return Ok(());
     };
     let why =
         format!("{why}; a newer version may have written it: compare the versions of all nodes");

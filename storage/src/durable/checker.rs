@@ -76,17 +76,7 @@ struct Work {
 /// The background check of one store.
 #[derive(Debug)]
 pub(crate) struct Checker {
-    files: Files,
-    folder: Arc<Folder>,
-    journal: Arc<Folder>,
-    id: StoreId,
-    index: Arc<SortedRows>,
-    health: Arc<Health>,
-    seals: Arc<Seals>,
-    rate: u64,
-    every: Duration,
-    /// The journal as readers see it.
-    reader: Arc<Journal>,
+    parts: Parts,
     work: Mutex<Work>,
     shown: Mutex<Checks>,
 }
@@ -103,6 +93,7 @@ pub(crate) struct Parts {
     pub(crate) seals: Arc<Seals>,
     pub(crate) rate: u64,
     pub(crate) every: Duration,
+    /// The journal as readers see it.
     pub(crate) reader: Arc<Journal>,
 }
 
@@ -128,18 +119,6 @@ impl Work {
 impl Checker {
     /// Continues from the state that was found on disk and read at the start.
     pub(crate) fn new(parts: Parts, found: &TrustedCheckpoint, checked: &Checked) -> Self {
-        let Parts {
-            files,
-            folder,
-            journal,
-            id,
-            index,
-            health,
-            seals,
-            rate,
-            every,
-            reader,
-        } = parts;
         let read: BTreeMap<u32, Fresh> = checked
             .read
             .iter()
@@ -151,7 +130,7 @@ impl Checker {
         let noted =
             noted.filter(|a| a.seal.number < checked.segment && !read.contains_key(&a.seal.number));
         let mut work = Work {
-            checkpoint: Checkpoint::new(Arc::clone(&folder), &files, id, found),
+            checkpoint: Checkpoint::new(Arc::clone(&parts.folder), &parts.files, parts.id, found),
             attested: noted.map(|a| (a.seal.number, *a)).collect(),
             runs: BTreeMap::new(),
             rounds: found
@@ -167,25 +146,16 @@ impl Checker {
         work.runs.extend(known.map(|run| (run.id, run.round)));
         let round = work.rounds.of_opening();
         work.runs
-            .extend(index.loaded.whole.iter().map(|run| (*run, round)));
-        lock(&seals.waiting).0.extend(read.into_values());
+            .extend(parts.index.loaded.whole.iter().map(|run| (*run, round)));
+        lock(&parts.seals.waiting).0.extend(read.into_values());
         let shown = Checks {
-            bytes_per_second: rate,
+            bytes_per_second: parts.rate,
             opening_journal_bytes: checked.bytes,
-            opening_index_bytes: index.loaded.bytes,
+            opening_index_bytes: parts.index.loaded.bytes,
             ..Checks::default()
         };
         let checker = Self {
-            files,
-            folder,
-            journal,
-            id,
-            index,
-            health,
-            seals,
-            rate,
-            every,
-            reader,
+            parts,
             work: Mutex::new(work),
             shown: Mutex::new(shown),
         };
@@ -205,8 +175,8 @@ impl Checker {
 
     /// Ends the thread after the piece that it is reading.
     pub(crate) fn stop(&self) {
-        lock(&self.seals.waiting).1 = true;
-        self.seals.changed.notify_all();
+        lock(&self.parts.seals.waiting).1 = true;
+        self.parts.seals.changed.notify_all();
     }
 
     /// The loop of the checker's thread.
@@ -215,26 +185,26 @@ impl Checker {
         loop {
             self.note();
             let now = Instant::now();
-            if self.rate > 0 && now >= next {
-                let pause = self.step() * 1_000_000 / self.rate;
+            if self.parts.rate > 0 && now >= next {
+                let pause = self.step() * 1_000_000 / self.parts.rate;
                 next = now + Duration::from_micros(pause);
                 if pause == 0 {
                     next = now + LOOK_AGAIN;
                 }
             }
-            let waiting = lock(&self.seals.waiting);
-            if waiting.1 || self.health.poisoned().is_some() {
+            let waiting = lock(&self.parts.seals.waiting);
+            if waiting.1 || self.parts.health.poisoned().is_some() {
                 return;
             }
             if waiting.0.is_empty() {
-                let pause = match self.rate {
+                let pause = match self.parts.rate {
                     0 => LOOK_AGAIN,
                     _ => next
                         .checked_duration_since(now)
                         .unwrap_or(Duration::ZERO)
                         .min(LOOK_AGAIN),
                 };
-                drop(wait_for(&self.seals.changed, waiting, pause));
+                drop(wait_for(&self.parts.seals.changed, waiting, pause));
             }
         }
     }
@@ -243,10 +213,10 @@ impl Checker {
     pub(crate) fn note(&self) {
         let mut work = lock(&self.work);
         // read this first: by now the writer has left all segments before the one in which the index ends
-        let on_disk = self.index.on_disk();
-        let fresh = std::mem::take(&mut lock(&self.seals.waiting).0);
+        let on_disk = self.parts.index.on_disk();
+        let fresh = std::mem::take(&mut lock(&self.parts.seals.waiting).0);
         for (seal, before) in fresh {
-            if self.health.poisoned().is_some() {
+            if self.parts.health.poisoned().is_some() {
                 return;
             }
             match self.attest(&work, seal, before) {
@@ -258,12 +228,12 @@ impl Checker {
                 Ok(None) => work.checkpoint.row(seal.number, None),
                 Err(e) => {
                     let why = format!("flushing {}: {e}", segment_name(seal.number));
-                    return self.health.poison(&why);
+                    return self.parts.health.poison(&why);
                 }
             }
         }
         self.look_at_suspects(&mut work);
-        if self.health.poisoned().is_none() && self.health.damaged().is_none() {
+        if self.parts.health.poisoned().is_none() && self.parts.health.damaged().is_none() {
             self.note_index(&mut work, on_disk);
         }
         self.show(&work);
@@ -272,7 +242,7 @@ impl Checker {
     /// Reads the whole of each segment in which a read met damage: of one that still takes records, those that are
     /// durable. If the segment is sound, and no entry begins where the index led, the index is damaged.
     fn look_at_suspects(&self, work: &mut Work) {
-        while let Some((number, suspect)) = self.health.next_suspect() {
+        while let Some((number, suspect)) = self.parts.health.next_suspect() {
             let Suspect {
                 offset,
                 why,
@@ -281,21 +251,22 @@ impl Checker {
             let name = segment_name(number);
             let known = lock(&self.shown).findings.iter().any(|it| it.place == name);
             // a wrong row is met again and again until the index is rebuilt
-            if known || by_index && self.health.index_damaged().is_some() {
+            if known || by_index && self.parts.health.index_damaged().is_some() {
                 continue;
             }
             let read = match work.attested.get(&number).map(|row| row.seal) {
                 None => Ok(()),
                 Some(seal) => {
-                    Reread::open(&self.files, &self.journal, &self.id, seal).and_then(Reread::whole)
+                    Reread::open(&self.parts.files, &self.parts.journal, &self.parts.id, seal)
+                        .and_then(Reread::whole)
                 }
             };
-            let begins = read.and_then(|()| self.reader.read_through(number, offset));
+            let begins = read.and_then(|()| self.parts.reader.read_through(number, offset));
             match begins {
                 Ok(false) if by_index => {
                     let why = format!("a row leads to offset {offset} of {name}, to no entry");
                     self.keep("index", None, why.clone());
-                    self.health.damage(&why);
+                    self.parts.health.damage(&why);
                 }
                 Ok(_) => tracing::warn!(
                     segment = name,
@@ -317,10 +288,14 @@ impl Checker {
         before: Option<Stamp>,
     ) -> std::io::Result<Option<Attested>> {
         // the watch reports files that are gone
-        let Ok(file) = self.files.read(&self.journal, &segment_name(seal.number)) else {
+        let Ok(file) = self
+            .parts
+            .files
+            .read(&self.parts.journal, &segment_name(seal.number))
+        else {
             return Ok(None);
         };
-        self.files.sync_all(&file)?;
+        self.parts.files.sync_all(&file)?;
         let stamp = Stamp::of(&file)?;
         let round = if before.is_some() {
             work.rounds.of_opening()
@@ -346,7 +321,7 @@ impl Checker {
         let slot = CheckpointSlot {
             rounds: work.rounds,
             index: KnownIndex {
-                file: self.folder.birth("index/db"),
+                file: self.parts.folder.birth("index/db"),
                 mark,
                 runs,
             },
@@ -359,7 +334,7 @@ impl Checker {
 
     /// Reads and checks the next piece; returns its bytes, 0 when there is nothing to read now.
     pub(crate) fn step(&self) -> u64 {
-        if self.health.poisoned().is_some() {
+        if self.parts.health.poisoned().is_some() {
             return 0;
         }
         let mut work = lock(&self.work);
@@ -385,7 +360,7 @@ impl Checker {
         } = work.rounds;
         let now = now_ms();
         if begun == ended {
-            let rested = u128::from(now.abs_diff(ended_at)) >= self.every.as_millis();
+            let rested = u128::from(now.abs_diff(ended_at)) >= self.parts.every.as_millis();
             if ended > 0 && !rested {
                 return None;
             }
@@ -394,7 +369,7 @@ impl Checker {
             work.index_done = false;
         }
         while let Some(seal) = work.next_segment() {
-            match Reread::open(&self.files, &self.journal, &self.id, seal) {
+            match Reread::open(&self.parts.files, &self.parts.journal, &self.parts.id, seal) {
                 Ok(reread) => return Some(Current::Segment(reread)),
                 Err(wrong) => {
                     if !self.found(work, seal.number, wrong) {
@@ -404,12 +379,12 @@ impl Checker {
             }
         }
         let begun = work.rounds.begun;
-        while !work.index_done && self.health.damaged().is_none() {
-            let (_, runs) = self.index.on_disk();
+        while !work.index_done && self.parts.health.damaged().is_none() {
+            let (_, runs) = self.parts.index.on_disk();
             let due = |id: u64| work.runs.get(&id).is_some_and(|round| *round < begun);
             match runs.iter().find(|run| due(run.id)) {
                 None => work.index_done = true,
-                Some(run) => match self.index.scrub(run.id) {
+                Some(run) => match self.parts.index.scrub(run.id) {
                     Some(scrub) => return Some(Current::Run(scrub)),
                     None => drop(work.runs.remove(&run.id)),
                 },
@@ -443,7 +418,7 @@ impl Checker {
     }
 
     fn run_of_index(&self, work: &mut Work, mut scrub: RunScrub) -> u64 {
-        match self.index.scrub_step(&mut scrub) {
+        match self.parts.index.scrub_step(&mut scrub) {
             Ok((read, false)) => {
                 work.current = Some(Current::Run(scrub));
                 read
@@ -455,12 +430,12 @@ impl Checker {
             Err(IndexError::Read(why)) => {
                 // a run that cannot be read now is read in the next round
                 work.runs.insert(scrub.run(), work.rounds.begun);
-                self.health.unreadable(&why, None);
+                self.parts.health.unreadable(&why, None);
                 self.keep("index", None, why);
                 1
             }
             Err(IndexError::Damaged(why) | IndexError::Write(why)) => {
-                self.health.damage(&why);
+                self.parts.health.damage(&why);
                 self.keep("index", None, why);
                 1
             }

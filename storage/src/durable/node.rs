@@ -52,8 +52,9 @@ fn follow(
         let Some(cluster_view) = look(shared, &mut cell) else {
             continue;
         };
-        if cluster_view.acknowledged > cell.tail().commit
-            && let Err(e) = caught_up(catch_up(shared, &cell, &mut applier, Duration::ZERO))
+        let end = cluster_view.acknowledged;
+        if end > cell.tail().commit
+            && let Err(e) = caught_up(catch_up(shared, &cell, &mut applier, end))
         {
             let lost = shared.lost(&format!("following the log: {e}"));
             shared.fail_waiting(&lost);

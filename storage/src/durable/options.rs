@@ -42,8 +42,6 @@ pub enum NodePart {
         /// How long to wait for another owner's lease to end.
         patience: Duration,
     },
-    /// It follows the owner's appends, and takes no commits.
-    Follower,
     /// It follows, and takes the cell whenever nobody owns it and the node has been told that it may
     /// ([`super::Member`]).
     Node {

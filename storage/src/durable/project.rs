@@ -1,53 +1,28 @@
 //! Turns entries into index rows: the engine's own and those of the projection.
 
-use std::collections::hash_map;
-use std::mem;
-
 use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::SortedRows;
 use crate::index::bytes::Bytes;
-use crate::index::manifest::JournalMark;
-use crate::index::scope::Scopes;
-use crate::index::table::row_bytes;
-use crate::rows::{
-    STREAM_TAG, check_key, check_read, check_value, parse_head, stream_key, stream_prefix,
-    stream_value,
-};
+use crate::rows::{check_key, check_value, stream_key, stream_value};
 
-/// The rows of one group, or of a part of the journal, before readers see them, and the counters that are read again
-/// and again.
+/// The rows of one record before readers see them, and the counters that are read again and again.
 pub(crate) struct Overlay {
-    /// The rows that the projection may read.
     rows: HashMap<Bytes, Option<Bytes>>,
-    /// The kinds of rows that it does not read, and the engine's own rows.
-    kinds: Scopes,
-    /// The rows of these kinds in the order in which they were added: most rows are of such a kind, and a list costs less
-    /// than a map. No key is here and in `rows`.
-    unread: Vec<(Bytes, Option<Bytes>)>,
-    /// The last sequence of each stream in the first `headed` rows of `unread`, by the part of their keys that names
-    /// the stream.
-    heads: HashMap<Bytes, u64>,
-    headed: usize,
-    /// Rough size of the rows in a table, in bytes.
-    bytes: usize,
+    /// The last sequence of each stream among these rows.
+    heads: HashMap<StreamId, u64>,
     counters: HashMap<Bytes, u64>,
     counters_max: usize,
     error: Option<StoreError>,
 }
 
 impl Overlay {
-    /// An empty overlay for rows of this projection, which keeps at most this many counters.
-    pub(crate) fn new(projection: &dyn Projection, counters_max: usize) -> Self {
-        let kinds = [projection.unread(), &[STREAM_TAG]].concat();
+    /// An empty overlay, which keeps at most this many counters.
+    pub(crate) fn new(counters_max: usize) -> Self {
         Self {
             rows: HashMap::default(),
-            kinds: Scopes::of(&kinds),
-            unread: Vec::new(),
             heads: HashMap::default(),
-            headed: 0,
-            bytes: 0,
             counters: HashMap::default(),
             counters_max,
             error: None,
@@ -69,6 +44,7 @@ impl Overlay {
         let key = stream_key(entry.stream, entry.seq);
         let value = stream_value(position, entry.at);
         self.set(&key, Some(&value));
+        self.heads.insert(entry.stream, entry.seq);
         projection.project(
             entry,
             position,
@@ -89,107 +65,13 @@ impl Overlay {
     }
 
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
-        if self.kinds.names(key) {
-            let (key, value) = (Bytes::new(key), value.map(Bytes::new));
-            self.bytes += row_bytes(&key, value.as_ref());
-            self.unread.push((key, value));
-            return;
-        }
-        match self.rows.entry(Bytes::new(key)) {
-            hash_map::Entry::Occupied(mut there) => {
-                // sums are rewritten with every entry and do not fit inline: they reuse their allocation
-                if let (Some(value), Some(there)) = (value, there.get_mut())
-                    && there.rewrite(value)
-                {
-                    return;
-                }
-                let value = value.map(Bytes::new);
-                self.bytes += value.as_ref().map_or(0, Bytes::heap);
-                let old = there.insert(value);
-                self.bytes -= old.as_ref().map_or(0, Bytes::heap);
-            }
-            hash_map::Entry::Vacant(place) => {
-                let value = value.map(Bytes::new);
-                self.bytes += row_bytes(place.key(), value.as_ref());
-                place.insert(value);
-            }
-        }
+        self.rows.insert(Bytes::new(key), value.map(Bytes::new));
     }
 
     /// Moves the rows to the index, where readers see them.
     pub(crate) fn publish(&mut self, index: &SortedRows) {
-        index.apply(self.rows.drain().chain(self.unread.drain(..)));
-        self.forget();
-    }
-
-    /// Freezes the rows as a table of their own once they fill one, bypassing the table to which groups are published;
-    /// `mark` is the end of the journal part that the rows cover. For rows that only their writer reads, as when the
-    /// journal is indexed again.
-    ///
-    /// # Errors
-    /// As [`SortedRows::wait_for_place`]. The overlay is not to be used any more then.
-    pub(crate) fn freeze_if_full(
-        &mut self,
-        index: &SortedRows,
-        mark: JournalMark,
-    ) -> Result<(), StoreError> {
-        if index.fills_a_table(self.bytes) {
-            // before there is one more table in memory
-            index.wait_for_place()?;
-            self.show(index);
-            index.freeze(mark)?;
-        }
-        Ok(())
-    }
-
-    /// Moves the rows to the index as [`Self::publish`] does, where there are many and the index has no others in its
-    /// table: sorting them once takes a fraction of the time of inserting each one.
-    pub(crate) fn show(&mut self, index: &SortedRows) {
-        let mut rows: Vec<_> = self.rows.drain().chain(self.unread.drain(..)).collect();
-        rows.sort_by(|(one, _), (other, _)| one.cmp(other));
-        // of rows with one key the one that was added last holds
-        rows.dedup_by(|later, earlier| {
-            let same = later.0 == earlier.0;
-            if same {
-                mem::swap(&mut later.1, &mut earlier.1);
-            }
-            same
-        });
-        index.begin(rows.into_iter().collect(), self.bytes);
-        self.forget();
-    }
-
-    /// Frees the memory that the rows of many records took: a group has few.
-    pub(crate) fn shrink(&mut self) {
-        self.rows.shrink_to_fit();
-        self.unread.shrink_to_fit();
-        self.heads.shrink_to_fit();
-    }
-
-    /// The last sequence of a stream among the rows that wait. Heads are collected once they are asked for: few facts
-    /// ask.
-    fn head(&mut self, stream: StreamId) -> Option<u64> {
-        self.collect_heads();
-        let key = stream_key(stream, 0);
-        self.heads.get(stream_prefix(&key)?).copied()
-    }
-
-    fn collect_heads(&mut self) {
-        for (key, value) in self.unread.iter().skip(self.headed) {
-            let key = key.as_slice();
-            if let (Some(of), Some(value)) = (stream_prefix(key), value)
-                && let Some(head) = parse_head(key, value.as_slice())
-            {
-                self.heads.insert(Bytes::new(of), head.seq);
-            }
-        }
-        self.headed = self.unread.len();
-    }
-
-    fn forget(&mut self) {
-        self.bytes = 0;
+        index.apply(self.rows.drain());
         self.heads.clear();
-        self.headed = 0;
         if self.counters.len() > self.counters_max {
             self.counters.clear();
         }
@@ -217,7 +99,6 @@ impl GroupWriter<'_> {
 
 impl IndexWriter for GroupWriter<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        check_read(key, self.overlay.kinds.names(key))?;
         match self.overlay.rows.get(key) {
             Some(found) => Ok(found.as_ref().map(|v| v.as_slice().to_vec())),
             None => self.index.get(key),
@@ -250,8 +131,8 @@ impl IndexWriter for GroupWriter<'_> {
     }
 
     fn head(&mut self, stream: StreamId) -> Result<u64, StoreError> {
-        match self.overlay.head(stream) {
-            Some(last) => Ok(last),
+        match self.overlay.heads.get(&stream) {
+            Some(last) => Ok(*last),
             None => Ok(self.index.head(stream)?.map_or(0, |head| head.seq)),
         }
     }

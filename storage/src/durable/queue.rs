@@ -223,15 +223,6 @@ impl CommitQueue {
         Some(waiting.group(commits_max, bytes_max))
     }
 
-    /// The next item, if there is one; `None` when the queue was shut.
-    pub(crate) fn look(&self) -> Option<Option<QueueItem>> {
-        let mut waiting = lock(&self.waiting);
-        if waiting.dropped {
-            return None;
-        }
-        Some(waiting.pop().map(|(_, item)| item))
-    }
-
     /// Closes the queue and returns every waiting item.
     pub(crate) fn shut(&self) -> Vec<QueueItem> {
         let mut waiting = lock(&self.waiting);

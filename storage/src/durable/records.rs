@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{CommitNo, Position, StoreError};
+use crate::api::{Position, StoreError};
 use crate::durable::identity::Identity;
 use crate::journal::format::SEGMENT_HEADER;
 use crate::journal::{Journal, position, split};
@@ -102,37 +102,6 @@ impl Records {
             Ok(visit(&sealed))
         })?;
         Ok(reached)
-    }
-
-    /// Visits each durable record, starting with the one that contains `commit`, until `visit` returns `false`. Reads
-    /// from the beginning of that commit's segment.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn read_from(
-        &self,
-        commit: CommitNo,
-        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
-    ) -> Result<(), StoreError> {
-        let from = self.journal.segment_of(commit.0);
-        self.journal.records(from, &mut |_, record| {
-            let before = record.header.last_commit() < commit.0;
-            Ok(before || visit(&Sealed::of(*record)))
-        })
-    }
-
-    /// The number of the last durable commit; 0 when there is none. Reads one segment.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn last(&self) -> Result<u64, StoreError> {
-        let mut last = 0;
-        let from = self.journal.segment_of(u64::MAX);
-        self.journal.records(from, &mut |_, record| {
-            last = record.header.last_commit();
-            Ok(true)
-        })?;
-        Ok(last)
     }
 
     /// How far the journal is durable now.

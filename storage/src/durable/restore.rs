@@ -3,10 +3,9 @@
 //! **Shape.** Only the journal is written, with the records' bytes unchanged; the first open, which reads every byte,
 //! makes index, witness and checkpoint.
 //!
-//! A segment is gathered in memory. Once it takes no more records, a thread of its own writes and flushes it, filled up
-//! with zeros, while the next one is gathered. A flush mostly waits for the disk, so [`WRITING`] such threads run at once.
+//! A segment is gathered in memory. Once it takes no more records, it is written, filled up with zeros and flushed.
 //!
-//! **Bounds.** One segment more than that is in memory.
+//! **Bounds.** One segment is in memory.
 //!
 //! **Order.** The file that becomes `IDENTITY` has the name `RESTORE` until every record is on disk. So an
 //! interrupted restore leaves no store: nothing opens the folder, and the next restore begins anew in it.
@@ -14,11 +13,8 @@
 //! **Failure.** A folder that holds anything else is refused and not changed. A record that does not follow the last
 //! one is refused.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use crate::api::Commit;
 use crate::durable::held::{IDENTITY, JOURNAL, LOCK, Locks, RESTORE};
@@ -34,9 +30,6 @@ use crate::log::{LogId, Sealed, Tail};
 use crate::num::{u64_of, usize_of32};
 use crate::rows::check_commit;
 
-/// How many segments are written at once.
-const WRITING: usize = 2;
-
 /// The segment that is being filled.
 #[derive(Debug)]
 struct SegmentFill {
@@ -48,16 +41,15 @@ struct SegmentFill {
 }
 
 impl SegmentFill {
-    /// Writes the segment, with zeros after its records, and flushes it; returns the memory of its bytes.
-    fn write(self, files: &Files, journal: &Folder) -> io::Result<Vec<u8>> {
+    /// Writes the segment, with zeros after its records, and flushes it.
+    fn write(&self, files: &Files, journal: &Folder) -> io::Result<()> {
         if journal.free_space()? < u64::from(self.size) {
             return Err(rustix::io::Errno::NOSPC.into());
         }
         let file = files.create(journal, &segment_name(self.number))?;
         files.write_at(&file, &self.bytes, 0)?;
         fill_with_zeros(files, &file, u64_of(self.bytes.len()), self.size)?;
-        files.sync_all(&file)?;
-        Ok(self.bytes)
+        files.sync_all(&file)
     }
 }
 
@@ -66,15 +58,11 @@ impl SegmentFill {
 pub struct Restore {
     files: Files,
     folder: Folder,
-    journal: Arc<Folder>,
+    journal: Folder,
     _locks: Locks,
     identity: Identity,
     segment_bytes: u32,
     filling: Option<SegmentFill>,
-    /// The threads that write the previous segments, in their order.
-    writing: VecDeque<JoinHandle<io::Result<Vec<u8>>>>,
-    /// The memory of a segment that was written.
-    spare: Vec<u8>,
     tail: Tail,
 }
 
@@ -116,13 +104,11 @@ impl Restore {
         Ok(Self {
             files,
             folder,
-            journal: Arc::new(journal),
+            journal,
             _locks: locks,
             identity,
             segment_bytes: options.segment_bytes.max(SEGMENT_MIN),
             filling: None,
-            writing: VecDeque::new(),
-            spare: Vec::new(),
             tail: Tail::none(&log),
         })
     }
@@ -186,14 +172,14 @@ impl Restore {
 
     /// Ends the segment that is full and begins the next, with room for `length` bytes.
     fn next(&mut self, length: usize) -> io::Result<SegmentFill> {
-        let number = match self.filling.take() {
+        let (number, mut bytes) = match self.filling.take() {
             Some(full) => {
-                let next = full.number + 1;
-                self.end(full)?;
-                next
+                full.write(&self.files, &self.journal)?;
+                (full.number + 1, full.bytes)
             }
-            None => 1,
+            None => (1, Vec::new()),
         };
+        bytes.clear();
         let room = u64::from(SEGMENT_HEADER) + u64_of(length);
         let room = u32::try_from(room).map_err(io::Error::other)?;
         let size = self.segment_bytes.max(room);
@@ -202,50 +188,12 @@ impl Restore {
             size,
             id: self.identity.log,
         };
-        let mut bytes = std::mem::take(&mut self.spare);
-        bytes.clear();
         bytes.extend_from_slice(&header.encode());
         Ok(SegmentFill {
             number,
             size,
             bytes,
         })
-    }
-
-    /// Durably makes the folder a store without any records, for a backup that holds none.
-    ///
-    /// # Errors
-    /// When a record was put, or the system refuses an operation.
-    pub fn finish_empty(mut self) -> Result<(), OpenError> {
-        let fail = |e| OpenError::io("restoring into", self.folder.path(), e);
-        if self.filling.is_some() {
-            return Err(fail(io::Error::other("there are records in it")));
-        }
-        let first = self.next(0);
-        let path = self.folder.path();
-        self.filling = Some(first.map_err(|e| OpenError::io("restoring into", path, e))?);
-        self.finish()
-    }
-
-    /// Starts writing a segment.
-    fn end(&mut self, full: SegmentFill) -> io::Result<()> {
-        self.wait(WRITING - 1)?;
-        let (files, journal) = (self.files.clone(), Arc::clone(&self.journal));
-        let thread = std::thread::Builder::new().name("caudal-storage-restore".to_owned());
-        let writing = thread.spawn(move || full.write(&files, &journal))?;
-        self.writing.push_back(writing);
-        Ok(())
-    }
-
-    /// Waits until at most this many segments are being written.
-    fn wait(&mut self, most: usize) -> io::Result<()> {
-        while self.writing.len() > most
-            && let Some(first) = self.writing.pop_front()
-        {
-            let panicked = |_| io::Error::other("the thread that writes a segment panicked");
-            self.spare = first.join().map_err(panicked)??;
-        }
-        Ok(())
     }
 
     /// Ends the restore: durably makes the folder a store.
@@ -258,24 +206,15 @@ impl Restore {
         let Some(last) = self.filling.take() else {
             return Err(fail(io::Error::other("there is no record to restore")));
         };
-        let segments = last.number;
-        self.end(last).and_then(|()| self.wait(0)).map_err(fail)?;
+        last.write(&self.files, &self.journal).map_err(fail)?;
         self.files.sync_folder(&self.journal).map_err(fail)?;
         let renamed = self.files.rename(&self.folder, RESTORE, IDENTITY);
         renamed.map_err(fail)?;
         tracing::info!(
-            folder = %self.folder.path().display(), segments,
+            folder = %self.folder.path().display(), segments = last.number,
             commit = self.tail.commit.0, "restored the journal"
         );
         Ok(())
-    }
-}
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        // nothing is written into the folder once it is not locked any more; nobody wants this restore, so its errors
-        // do not matter
-        while self.wait(0).is_err() {}
     }
 }
 

@@ -16,8 +16,6 @@ use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
 use crate::background::give_way;
-use crate::codec::all_zero;
-use crate::durable::ahead::{Reading, parts_of};
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
 use crate::durable::committer::Committer;
@@ -28,7 +26,7 @@ use crate::durable::options::{NodePart, Progress};
 use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
 use crate::index::SortedRows;
-use crate::log::{LogError, Tail};
+use crate::log::{LogError, Sealed, Tail};
 use crate::num::u64_of;
 
 /// The pause between two tries to take a cell that another owner has.
@@ -93,7 +91,7 @@ pub(super) fn start(
     if let Err(e) = drop_old(shared.held.folder()) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
-    let run = work(Arc::clone(&shared), cell, applier, part, heartbeat);
+    let run = work(Arc::clone(&shared), cell, applier, heartbeat);
     spawn("caudal-storage-commit", run)?;
     let watched = Arc::clone(&shared);
     spawn(
@@ -131,36 +129,27 @@ fn behind<T: Send + Sync + 'static>(of: &Arc<T>, work: fn(&T)) -> Box<dyn FnOnce
 }
 
 /// Announces a node to the others under its name; nothing else announces itself.
-fn announced(cell: &mut Cell, part: &NodePart) -> Result<Option<Heartbeat>, OpenError> {
-    let NodePart::Node { name, url, .. } = part else {
+fn announced(cell: &mut Cell, part: &NodePart) -> Result<Option<(Heartbeat, Duration)>, OpenError> {
+    let NodePart::Node { name, url, lease } = part else {
         return Ok(None);
     };
     let heartbeat = Heartbeat::new(name, url);
     heartbeat.claim(cell).map_err(OpenError::Log)?;
-    cell.take_only_acknowledged();
-    Ok(Some(heartbeat))
+    Ok(Some((heartbeat, *lease)))
 }
 
-/// The work of the thread that appends or follows.
+/// The work of the thread that appends or follows; `heartbeat` is that of a node among others, with the length of its
+/// lease.
 fn work(
     shared: Arc<Shared>,
     cell: Cell,
     applier: Applier,
-    part: &NodePart,
-    heartbeat: Option<Heartbeat>,
+    heartbeat: Option<(Heartbeat, Duration)>,
 ) -> Box<dyn FnOnce() + Send> {
-    let part = part.clone();
     Box::new(move || {
-        let work = AssertUnwindSafe(|| match (&part, heartbeat) {
-            (NodePart::Node { lease, .. }, Some(heartbeat)) => {
-                node::run(&shared, (cell, applier, heartbeat), *lease);
-            }
-            (NodePart::Owner { .. }, _) => {
-                Committer::new(Arc::clone(&shared), cell, applier, None).run();
-            }
-            (NodePart::Follower | NodePart::Node { .. }, _) => {
-                follower::run(&shared, &cell, applier)
-            }
+        let work = AssertUnwindSafe(|| match heartbeat {
+            Some((heartbeat, lease)) => node::run(&shared, (cell, applier, heartbeat), lease),
+            None => drop(Committer::new(Arc::clone(&shared), cell, applier, None).run()),
         });
         if catch_unwind(work).is_err() {
             shared.health.poison("the committer panicked");
@@ -229,8 +218,6 @@ fn compare(cell: &mut Cell) -> Result<(), OpenError> {
         false
     });
     match (read, found) {
-        // The next record names its predecessor, so it is compared when the record is taken.
-        (Err(LogError::Trimmed { .. }), _) => Ok(()),
         (Err(e), _) => Err(OpenError::Log(e)),
         (Ok(()), Some(tail)) if own.commit.0 > 0 && tail != own => {
             refused("holds another record in its place")
@@ -248,29 +235,23 @@ fn catch_up(shared: &Shared, applier: &mut Applier, end: Tail) -> Result<(), Sto
     tracing::info!(from = from.commit, to = last, "indexing the journal");
     let mut reported = Instant::now();
     let mut bytes = 0;
-    let reading = Reading {
-        journal: &shared.journal,
-        from: from.end,
-        end,
-        projection: shared.projection.as_ref(),
-    };
-    let parts = parts_of(shared.options.table_bytes);
-    reading.all(parts, &mut |read| {
-        applier.again(&read)?;
-        bytes += u64_of(read.bytes);
+    shared.journal.records(from.end, &mut |at, record| {
+        applier.record(at, &Sealed::of(*record))?;
+        applier.settle()?;
+        bytes += u64_of(record.bytes.len());
         if reported.elapsed().as_secs() >= 1 {
             reported = Instant::now();
-            let commit = read.mark.commit;
-            shared
-                .options
-                .report(Progress::Indexing { commit, of: last });
+            let commit = applier.mark().commit;
+            let progress = Progress::Indexing { commit, of: last };
+            shared.options.report(progress);
             tracing::info!(commit, of = last, "indexing");
         }
-        Ok(())
+        Ok(true)
     })?;
-    applier.show();
-    applier.settle()?;
+    if (applier.mark().commit, applier.mark().chain) != (last, end.hash) {
+        let why = "the journal does not end where it ended when it was checked";
+        return Err(StoreError::Corrupt(why.into()));
+    }
     shared.checker.read_more(bytes);
-    debug_assert!(!all_zero(&applier.mark().chain));
     Ok(())
 }

@@ -21,11 +21,6 @@ const PROBES: usize = 7;
 const WORDS: usize = 8;
 /// Bits per line.
 const LINE_BITS: u64 = 512;
-/// The parts of a filter that keys are collected for.
-const PARTS: usize = 64;
-/// How many keys are collected for a part before they are added to it (at most 2 MiB for all parts).
-const TO_A_PART: usize = 4096;
-
 /// One line of a filter, aligned so that one memory access fetches all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(align(64))]
@@ -123,51 +118,6 @@ impl Bloom {
     /// Whether the key may be in the run.
     pub(crate) fn may_have(&self, hash: u64) -> bool {
         line_of(&self.0, hash).is_none_or(|line| line.may_have(hash))
-    }
-
-    /// Adds the numbers of those keys, given with their hashes, that are not in the run.
-    pub(crate) fn denies(&self, asked: &[(usize, u64)], denied: &mut Vec<usize>) {
-        let no = asked.iter().filter(|(_, hash)| !self.may_have(*hash));
-        denied.extend(no.map(|(key, _)| *key));
-    }
-}
-
-/// A filter to which keys are being added.
-///
-/// In a filter larger than a processor's caches, adding a key mostly waits for its line. So keys are collected by the
-/// part of the filter that has their line, and [`TO_A_PART`] of them are added together: the caches hold that part then.
-#[derive(Debug)]
-pub(crate) struct BloomBuilder {
-    bloom: Bloom,
-    waiting: Vec<Vec<u64>>,
-}
-
-impl BloomBuilder {
-    /// An empty filter for this many keys in a run of this level.
-    pub(crate) fn new(keys: u64, level: u8) -> Self {
-        Self {
-            bloom: Bloom::new(keys, level),
-            waiting: vec![Vec::new(); PARTS],
-        }
-    }
-
-    /// Adds a key by its hash.
-    pub(crate) fn add(&mut self, hash: u64) {
-        let part = usize_of(below(hash, u64_of(PARTS)));
-        let Some(waiting) = self.waiting.get_mut(part) else {
-            return;
-        };
-        waiting.push(hash);
-        if waiting.len() >= TO_A_PART {
-            waiting.drain(..).for_each(|hash| self.bloom.add(hash));
-        }
-    }
-
-    /// The filter with all the keys.
-    pub(crate) fn whole(mut self) -> Bloom {
-        let waiting = self.waiting.into_iter().flatten();
-        waiting.for_each(|hash| self.bloom.add(hash));
-        self.bloom
     }
 }
 

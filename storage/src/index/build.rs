@@ -10,7 +10,7 @@ use crate::index::block::{FAR, GONE};
 use crate::index::blocks::{
     BlockKind, BlockStore, Keyed, OVERHEAD, PAYLOAD_MAX, STRETCH, VALUE_MAX, block_key, seal,
 };
-use crate::index::bloom::{self, Bloom, BloomBuilder};
+use crate::index::bloom::{self, Bloom};
 use crate::index::compression::RowCompressor;
 use crate::index::error::IndexError;
 use crate::index::run::{Fences, Run, RunInfo};
@@ -39,7 +39,7 @@ pub(crate) struct RunBuilder<'a> {
     scopes: Scopes,
     single: Scopes,
     fences: Fences,
-    filter: BloomBuilder,
+    filter: Bloom,
     digest: aws_lc_rs::digest::Context,
     batch: Vec<Keyed>,
     batch_bytes: usize,
@@ -76,11 +76,11 @@ impl<'a> RunBuilder<'a> {
             scopes: tuning.scopes,
             single: tuning.single,
             fences: Fences::default(),
-            filter: BloomBuilder::new(keys, level),
+            filter: Bloom::new(keys, level),
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
             batch: Vec::new(),
             batch_bytes: 0,
-            compressor: RowCompressor::new(level)?,
+            compressor: RowCompressor::new()?,
             pieces: Vec::new(),
         })
     }
@@ -203,7 +203,7 @@ impl<'a> RunBuilder<'a> {
         let fences = std::mem::take(&mut self.fences);
         self.info.fence_bytes = u32_of(fences.bytes.len());
         self.info.fence_start = self.write_long(&fences.bytes, BlockKind::Fences)?;
-        let bloom = std::mem::replace(&mut self.filter, BloomBuilder::new(0, 0)).whole();
+        let bloom = std::mem::replace(&mut self.filter, Bloom::new(0, 0));
         self.info.bloom_bytes = bloom.bytes();
         self.info.bloom_start = self.write_long(&bloom.to_bytes(), BlockKind::Filter)?;
         self.store.put(&mut self.batch)?;

@@ -8,7 +8,7 @@ use crate::api::StoreError;
 use crate::index::SortedRows;
 use crate::index::maintain::LOOK_AGAIN;
 use crate::index::manifest::JournalMark;
-use crate::index::table::{Frozen, Table};
+use crate::index::table::Frozen;
 use crate::sync::{lock, read, wait_for, write};
 
 impl SortedRows {
@@ -32,7 +32,7 @@ impl SortedRows {
     /// # Errors
     /// As [`Self::freeze_if_full`].
     pub(crate) fn freeze(&self, mark: JournalMark) -> Result<(), StoreError> {
-        self.wait_for_place()?;
+        self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
         let mut state = write(&self.state);
         let rows = std::mem::take(&mut state.active);
         state.active_bytes = 0;
@@ -41,30 +41,6 @@ impl SortedRows {
         drop(lock(&self.signals));
         self.changed.notify_all();
         Ok(())
-    }
-
-    /// Whether rows of this size fill a table of their own ([`Self::begin`]).
-    pub(crate) fn fills_a_table(&self, bytes: usize) -> bool {
-        bytes >= self.tuning.table_bytes && self.health.full().is_none()
-    }
-
-    /// Waits until one more table may be frozen.
-    ///
-    /// # Errors
-    /// As [`Self::freeze_if_full`].
-    pub(crate) fn wait_for_place(&self) -> Result<(), StoreError> {
-        self.wait_until(|frozen| frozen < self.tuning.frozen_max)
-    }
-
-    /// Makes these rows, of this many bytes, the table to which groups are published. Nothing may have been applied since
-    /// the last table was frozen.
-    pub(crate) fn begin(&self, rows: Table, bytes: usize) {
-        let mut state = write(&self.state);
-        assert!(
-            state.active.is_empty(),
-            "rows of a table that is not frozen come before these"
-        );
-        (state.active, state.active_bytes) = (rows, bytes);
     }
 
     /// Waits until all frozen tables are on disk, or the disk is nearly full.

@@ -115,8 +115,8 @@ pub(crate) struct RunCursor<'a> {
     inside: bool,
     /// Whether blocks are taken from the cache and put into it.
     cached: bool,
-    /// For a walk that asks the filter: the rows of the block that it denies, by their index.
-    asked: Option<Vec<usize>>,
+    /// Whether the run's filter is asked about each row.
+    asks: bool,
 }
 
 impl<'a> RunCursor<'a> {
@@ -149,7 +149,7 @@ impl<'a> RunCursor<'a> {
             row: 0,
             inside: false,
             cached: to.is_some(),
-            asked: None,
+            asks: false,
         };
         cursor.load()?;
         if cursor.fence.is_some() {
@@ -160,30 +160,16 @@ impl<'a> RunCursor<'a> {
     }
 
     /// The same cursor, which asks the run's filter about its rows.
-    pub(crate) fn asking(mut self) -> Self {
-        self.asked = Some(Vec::new());
-        self.ask();
-        self
-    }
-
-    /// Asks the filter about all rows of the block at once: one by one, each would wait for memory.
-    fn ask(&mut self) {
-        let Some(mut denied) = self.asked.take() else {
-            return;
-        };
-        denied.clear();
-        if let Some(rows) = self.rows() {
-            self.run.denies(rows, &mut denied);
-        }
-        self.asked = Some(denied);
+    pub(crate) fn asking(self) -> Self {
+        Self { asks: true, ..self }
     }
 
     /// Where the current row is.
     fn found(&self) -> FoundRow<'_> {
-        let asked = self.asked.as_ref().zip(self.index());
+        let denied = self.asks && self.here().is_some_and(|key| !self.run.leads_to(key));
         FoundRow {
             run: &self.run,
-            led_to: asked.is_none_or(|(denied, row)| !denied.contains(&row)),
+            led_to: !denied,
         }
     }
 
@@ -210,7 +196,6 @@ impl<'a> RunCursor<'a> {
             return Err(format!("the fences of run {id} do not lead to its block {block}").into());
         }
         self.block = Some(rows);
-        self.ask();
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! **Shape.** A walk asks no filter, and a lookup does: if a filter denies a row that its run has, the walk sees the
 //! row and the lookup does not. So a verification walks with [`SortedRows::walk`], which asks the run's filter about
-//! each row that it takes, a block at a time, and returns what [`SortedRows::get`] would: a row that only a walk sees is
+//! each row that it takes, and returns what [`SortedRows::get`] would: a row that only a walk sees is
 //! left out, and a row whose removal only a walk sees is included. The verification's sum then differs, and it names
 //! the rows by looking them up one by one.
 //!

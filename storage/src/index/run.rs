@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use sled::IVec;
 
 use crate::codec::Cursor;
-use crate::index::block::{Block, Stored, Unpacked};
+use crate::index::block::{Block, Stored};
 use crate::index::blocks::{BlockKind, BlockStore, OVERHEAD, block_key, unseal};
 use crate::index::bloom::{Bloom, Filter, hash};
 use crate::index::compression::decompress;
@@ -132,21 +132,11 @@ impl Run {
         !self.scopes.cover(part) || self.bloom.may_have(hash)
     }
 
-    /// Adds the rows of one of its blocks, by their index, to which the filter does not lead: it denies the key, or the
-    /// prefix by which the row is scanned.
-    pub(crate) fn denies(&self, rows: &Unpacked, denied: &mut Vec<usize>) {
-        let mut asked = Vec::with_capacity(2 * rows.len());
-        let mut last = None;
-        for row in 0..rows.len() {
-            let Some(key) = rows.key(row) else { continue };
-            asked.push((row, hash(key)));
-            if let Some(part) = self.scopes.scope_prefix(key) {
-                last = last.filter(|(before, _)| *before == part);
-                let (_, its) = *last.get_or_insert_with(|| (part, hash(part)));
-                asked.push((row, its));
-            }
-        }
-        self.bloom.denies(&asked, denied);
+    /// Whether the filter leads to a row that the run has: it denies neither the key, nor the prefix by which the row is
+    /// scanned.
+    pub(crate) fn leads_to(&self, key: &[u8]) -> bool {
+        let part = self.scopes.scope_prefix(key);
+        self.bloom.may_have(hash(key)) && part.is_none_or(|part| self.bloom.may_have(hash(part)))
     }
 
     /// A block that passed its checks, and its kind; its payload begins after the first `OVERHEAD` bytes.

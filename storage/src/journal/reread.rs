@@ -24,9 +24,6 @@ use crate::num::{u64_of, usize_of, usize_of32};
 /// Bytes of a segment that one step reads.
 pub(crate) const WINDOW: usize = 1 << 20;
 
-/// Receives the bytes of records that were read and are intact.
-pub(crate) type RecordSink<'a> = &'a mut dyn FnMut(&[u8]);
-
 /// A segment that is being read again.
 #[derive(Debug)]
 pub(crate) struct Reread {
@@ -111,17 +108,8 @@ impl Reread {
     /// says up to where the segment is intact. `Refused` when the system cannot read; then the same piece may be read
     /// again.
     pub(crate) fn step(&mut self) -> Result<u64, SegmentError> {
-        self.step_with(&mut |_| ())
-    }
-
-    /// As [`Self::step`]; `take` gets the bytes of the piece's records once all of them are known to be intact, and
-    /// nothing for zeros.
-    ///
-    /// # Errors
-    /// As [`Self::step`]; `take` is not called then.
-    pub(crate) fn step_with(&mut self, take: RecordSink<'_>) -> Result<u64, SegmentError> {
         let mut window = std::mem::take(&mut self.window);
-        let read = self.piece(&mut window, take);
+        let read = self.piece(&mut window);
         // one huge record must not keep its memory for ever
         window.truncate(WINDOW);
         window.shrink_to(WINDOW);
@@ -137,7 +125,7 @@ impl Reread {
         Ok(())
     }
 
-    fn piece(&mut self, window: &mut Vec<u8>, take: RecordSink<'_>) -> Result<u64, SegmentError> {
+    fn piece(&mut self, window: &mut Vec<u8>) -> Result<u64, SegmentError> {
         let (end, size) = (u64::from(self.seal.end), u64::from(self.seal.size));
         if self.offset >= end {
             return self.zeros(window, size);
@@ -172,8 +160,6 @@ impl Reread {
                 "the records end with another one than was written",
             ));
         }
-        let (records, _) = window.split_at(at);
-        take(records);
         Ok(u64_of(window.len()))
     }
 

@@ -12,9 +12,7 @@ use std::time::Duration;
 use crate::api::CommitNo;
 use crate::journal::Journal;
 use crate::journal::writer::{AppendError, JournalWriter};
-use crate::log::{
-    ClusterView, CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Tail,
-};
+use crate::log::{ClusterView, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Tail};
 use crate::sync::lock;
 
 /// The only epoch.
@@ -26,19 +24,12 @@ pub struct DiskLog {
     id: LogId,
     local: Arc<Mutex<JournalWriter>>,
     journal: Arc<Journal>,
-    acknowledged: CommitWatch,
 }
 
 impl DiskLog {
     /// A log over the journal that `local` writes and `journal` reads, both of an open store.
     pub(crate) fn new(id: LogId, local: Arc<Mutex<JournalWriter>>, journal: Arc<Journal>) -> Self {
-        let acknowledged = CommitWatch::new(lock(&local).tail().commit);
-        Self {
-            id,
-            local,
-            journal,
-            acknowledged,
-        }
+        Self { id, local, journal }
     }
 }
 
@@ -99,10 +90,11 @@ impl Log for DiskLog {
     }
 
     fn cluster_view(&self) -> Result<ClusterView, LogError> {
+        let tail = lock(&self.local).tail();
         Ok(ClusterView {
             epoch: EPOCH,
-            tail: lock(&self.local).tail(),
-            acknowledged: self.acknowledged.now(),
+            tail,
+            acknowledged: tail.commit,
             ..ClusterView::default()
         })
     }
@@ -120,16 +112,11 @@ impl Log for DiskLog {
         let placed = local.put(record)?;
         local.sync().map_err(AppendError::from)?;
         local.show(&placed);
-        self.acknowledged.moved(record.tail().commit);
         Ok(())
     }
 
     fn tail(&self) -> Result<Tail, LogError> {
         Ok(lock(&self.local).tail())
-    }
-
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
-        Ok(self.acknowledged.wait_past(past, most))
     }
 
     fn read(
@@ -142,10 +129,5 @@ impl Log for DiskLog {
             Ok(record.header.last_commit() < from.0 || visit(&Sealed::of(*record)))
         });
         read.map_err(LogError::Read)
-    }
-
-    /// Keeps everything: this node's index refers to the entries in its journal.
-    fn trim(&mut self, _keep: CommitNo) -> Result<CommitNo, LogError> {
-        Ok(CommitNo(1))
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::api::{CommitNo, StoreError};
 use crate::log::nodes::{NAME_KEPT, NODES_MAX, OFFER, RESERVED};
 use crate::log::{
-    ClusterView, CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, SeenNode, Tail,
+    ClusterView, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, SeenNode, Tail,
 };
 use crate::sync::lock;
 
@@ -20,9 +20,8 @@ use crate::sync::lock;
 struct MemoryLogState {
     /// Each record with its last commit.
     records: Vec<(CommitNo, Arc<[u8]>)>,
-    /// The first commit that is still held.
-    first: CommitNo,
-
+    /// The last commit that an owner has acknowledged.
+    acknowledged: CommitNo,
     epoch: Epoch,
     /// Until when the lease lasts; `None` when nobody holds it.
     until: Option<Duration>,
@@ -49,7 +48,6 @@ struct MemoryLogCore {
     id: LogId,
     state: Mutex<MemoryLogState>,
     tail: Mutex<Tail>,
-    acknowledged: CommitWatch,
 }
 
 /// A handle to a log in memory.
@@ -61,12 +59,8 @@ impl MemoryLog {
     pub fn new(id: LogId) -> Self {
         Self(Arc::new(MemoryLogCore {
             id,
-            state: Mutex::new(MemoryLogState {
-                first: CommitNo(1),
-                ..MemoryLogState::default()
-            }),
+            state: Mutex::default(),
             tail: Mutex::new(Tail::none(&id)),
-            acknowledged: CommitWatch::new(CommitNo(0)),
         }))
     }
 
@@ -134,7 +128,7 @@ impl MemoryLog {
             return Err(LogError::Gap { tail, offered });
         }
         let after = record.tail();
-        self.0.acknowledged.moved(tail.commit);
+        state.acknowledged = tail.commit;
         let bytes = Arc::from(record.bytes());
         state.records.push((after.commit, bytes));
         *lock(&self.0.tail) = after;
@@ -197,7 +191,7 @@ impl Log for MemoryLog {
             return Err(LogError::Deposed { epoch });
         }
         state.until = Some(state.now + length);
-        self.0.acknowledged.moved(acknowledged);
+        state.acknowledged = acknowledged;
         Ok(Lease {
             epoch,
             length: Some(length),
@@ -252,7 +246,7 @@ impl Log for MemoryLog {
             offered: state.offered.clone(),
             left: left.filter(|left| !left.is_zero()),
             tail: *lock(&self.0.tail),
-            acknowledged: self.0.acknowledged.now(),
+            acknowledged: state.acknowledged,
             nodes: state.nodes.values().take(NODES_MAX).map(seen).collect(),
         })
     }
@@ -284,10 +278,6 @@ impl Log for MemoryLog {
         Ok(*lock(&self.0.tail))
     }
 
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
-        Ok(self.0.acknowledged.wait_past(past, most))
-    }
-
     fn read(
         &self,
         from: CommitNo,
@@ -295,9 +285,6 @@ impl Log for MemoryLog {
     ) -> Result<(), LogError> {
         let records: Vec<_> = {
             let state = lock(&self.0.state);
-            if from.0.max(1) < state.first.0 {
-                return Err(LogError::Trimmed { first: state.first });
-            }
             let wanted = state.records.iter().filter(|(last, _)| *last >= from);
             wanted.map(|(_, bytes)| Arc::clone(bytes)).collect()
         };
@@ -309,18 +296,5 @@ impl Log for MemoryLog {
             }
         }
         Ok(())
-    }
-
-    fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError> {
-        let mut state = lock(&self.0.state);
-        // The last record stays: the next record names its hash.
-        let ends = state.records.split_last();
-        let gone = ends.iter().flat_map(|(_, before)| *before);
-        let gone = gone.take_while(|(last, _)| *last < keep).count();
-        if let Some((last, _)) = gone.checked_sub(1).and_then(|n| state.records.get(n)) {
-            state.first = CommitNo(last.0 + 1);
-        }
-        state.records.drain(..gone);
-        Ok(state.first)
     }
 }

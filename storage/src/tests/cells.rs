@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::api::CommitNo;
@@ -62,6 +63,17 @@ fn owner(name: &str) -> NodePart {
     }
 }
 
+/// A node that never takes the cell, under a name that no other one has.
+fn a_follower() -> NodePart {
+    static NAMES: AtomicU64 = AtomicU64::new(0);
+    let name = NAMES.fetch_add(1, Ordering::Relaxed);
+    NodePart::Node {
+        name: Arc::from(format!("follower {name}")),
+        url: Arc::from("http://follower"),
+        lease: LEASE,
+    }
+}
+
 fn end(store: Arc<DurableStore>) {
     store.close().unwrap();
     drop(store);
@@ -83,7 +95,7 @@ fn a_follower_reads_what_the_owner_has_written() {
     let first = join(&dir.path().join("owner"), &log, &owner("one")).unwrap();
     history.write(first.as_ref(), 60, &mut rng);
     let place = dir.path().join("follower");
-    let follower = join(&place, &log, &NodePart::Follower).unwrap();
+    let follower = join(&place, &log, &a_follower()).unwrap();
     wait_applied(follower.as_ref(), CommitNo(history.commits));
     history.check(follower.as_ref());
     history.write(first.as_ref(), 300, &mut rng);
@@ -98,7 +110,7 @@ fn a_follower_reads_what_the_owner_has_written() {
     // A folder that was offline catches up before it answers, and its journal is a store of its
     // own.
     end(first);
-    let follower = join(&place, &log, &NodePart::Follower).unwrap();
+    let follower = join(&place, &log, &a_follower()).unwrap();
     assert_eq!(follower.applied(), CommitNo(history.commits));
     history.check(follower.as_ref());
     end(follower);
@@ -121,12 +133,7 @@ fn a_node_that_follows_takes_in_only_what_the_owner_has_acknowledged() {
     append(1);
     append(2);
     // The second record is visible. A server that fails now may lose it: nobody has acknowledged it.
-    let part = NodePart::Node {
-        name: Arc::from("two"),
-        url: Arc::from("http://two"),
-        lease: LEASE,
-    };
-    let follower = join(&dir.path().join("two"), &log, &part).unwrap();
+    let follower = join(&dir.path().join("two"), &log, &a_follower()).unwrap();
     assert_eq!(follower.applied(), CommitNo(1));
     append(3);
     wait_applied(follower.as_ref(), CommitNo(2));
@@ -169,7 +176,7 @@ fn a_record_with_an_entry_that_cannot_be_read_gets_into_no_journal() {
     newer.renew(epoch, LEASE, CommitNo(2)).unwrap();
     let place = dir.path().join("follower");
     for _ in 0..2 {
-        let refused = join(&place, &log, &NodePart::Follower);
+        let refused = join(&place, &log, &a_follower());
         assert!(
             matches!(
                 &refused,
@@ -233,7 +240,7 @@ fn what_a_newer_version_has_written_gets_into_no_journal_of_an_older_one() {
     let older = || {
         let log = Box::new(log.handle());
         let options = StoreOptions::small();
-        DurableStore::join(&place, options, Arc::new(Older), log, &NodePart::Follower)
+        DurableStore::join(&place, options, Arc::new(Older), log, &a_follower())
     };
     submit(first.as_ref(), commit(vec![entry(stream(1), 1, b"+a=1")])).unwrap();
     let follower = older().unwrap();
@@ -255,7 +262,7 @@ fn what_a_newer_version_has_written_gets_into_no_journal_of_an_older_one() {
     assert_eq!(kept.applied(), CommitNo(1));
     end(kept);
     // a program of that version reads on in the same folder
-    let follower = join(&place, &log, &NodePart::Follower).unwrap();
+    let follower = join(&place, &log, &a_follower()).unwrap();
     assert_eq!(follower.applied(), CommitNo(2));
 }
 
@@ -279,7 +286,7 @@ fn a_follower_takes_over_and_the_owner_before_it_appends_nothing_more() {
     let first = join(&dir.path().join("one"), &log, &owner("one")).unwrap();
     history.write(first.as_ref(), 100, &mut rng);
     let place = dir.path().join("two");
-    end(join(&place, &log, &NodePart::Follower).unwrap());
+    end(join(&place, &log, &a_follower()).unwrap());
     let refused = join(&place, &log, &owner("two"));
     assert!(matches!(
         refused,
@@ -362,11 +369,7 @@ fn an_append_that_arrives_late_is_made_once_and_is_not_refused() {
     history.check(store.as_ref());
     end(store);
     let place = tempfile::tempdir().unwrap();
-    history.check(
-        join(place.path(), &log, &NodePart::Follower)
-            .unwrap()
-            .as_ref(),
-    );
+    history.check(join(place.path(), &log, &a_follower()).unwrap().as_ref());
 }
 
 #[test]
@@ -413,11 +416,11 @@ fn a_journal_that_is_not_the_logs_is_refused_and_not_changed() {
     history.write(store.as_ref(), 30, &mut rng);
     end(store);
     let files = super::support::contents(&dir.path().join("journal"));
-    let refused = join(dir.path(), &other, &NodePart::Follower);
+    let refused = join(dir.path(), &other, &a_follower());
     assert!(matches!(refused, Err(OpenError::NotAStore(_))));
     // A log with the same id that has lost records this node has seen.
     let shorter = MemoryLog::new([6; 16]);
-    for part in [owner("one"), NodePart::Follower] {
+    for part in [owner("one"), a_follower()] {
         let refused = join(dir.path(), &shorter, &part);
         assert!(matches!(refused, Err(OpenError::Corrupt(_))));
     }
@@ -426,7 +429,7 @@ fn a_journal_that_is_not_the_logs_is_refused_and_not_changed() {
     let elsewhere = tempfile::tempdir().unwrap();
     let store = join(elsewhere.path(), &shorter, &owner("two")).unwrap();
     another.write(store.as_ref(), 50, &mut rng);
-    let refused = join(dir.path(), &shorter, &NodePart::Follower);
+    let refused = join(dir.path(), &shorter, &a_follower());
     assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
     assert!(files == super::support::contents(&dir.path().join("journal")));
     history.check(open(dir.path()).unwrap().as_ref());
@@ -452,9 +455,5 @@ fn records_read_the_same_in_every_log() {
     assert_eq!(tail, disk.tail().unwrap());
     moved.renew(lease.epoch, LEASE, tail.commit).unwrap();
     let place = tempfile::tempdir().unwrap();
-    history.check(
-        join(place.path(), &moved, &NodePart::Follower)
-            .unwrap()
-            .as_ref(),
-    );
+    history.check(join(place.path(), &moved, &a_follower()).unwrap().as_ref());
 }

@@ -3,17 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::conformance::{self, Words, commit, entry, stream, submit};
-use crate::{DurableStore, FaultyStore, Index, MemoryStore, Store, StoreError, StoreOptions};
-
-#[test]
-fn memory_with_a_thread() {
-    conformance::all(&|p| MemoryStore::new(p));
-}
-
-#[test]
-fn memory_without_a_thread() {
-    conformance::all(&|p| MemoryStore::synchronous(p));
-}
+use crate::{DurableStore, FaultyStore, Index, Store, StoreError, StoreOptions};
 
 #[test]
 fn faulty_when_told_nothing() {

@@ -136,18 +136,6 @@ fn a_panic_in_a_callback_or_projection_is_contained() {
         fn version(&self) -> u32 {
             7
         }
-        fn single(&self) -> &[u8] {
-            &[]
-        }
-
-        fn rest_key(&self, _: crate::StreamId) -> Option<Vec<u8>> {
-            None
-        }
-
-        fn rests(&self, _: &[u8], _: &[u8]) -> Option<(crate::StreamId, crate::Head)> {
-            None
-        }
-
         fn project(
             &self,
             entry: &crate::Entry,

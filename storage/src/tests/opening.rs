@@ -269,18 +269,6 @@ fn another_projection_rebuilds_the_index() {
         fn version(&self) -> u32 {
             8
         }
-        fn single(&self) -> &[u8] {
-            &[]
-        }
-
-        fn rest_key(&self, _: crate::StreamId) -> Option<Vec<u8>> {
-            None
-        }
-
-        fn rests(&self, _: &[u8], _: &[u8]) -> Option<(crate::StreamId, crate::Head)> {
-            None
-        }
-
         fn project(
             &self,
             _: &crate::Entry,

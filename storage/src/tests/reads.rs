@@ -7,8 +7,8 @@ use crate::conformance::{Words, commit, entry, place_key, rest_row, stream, subm
 use crate::index::compaction_picker::RUNS_REST;
 use crate::index::maintain::RUNS_WAIT;
 use crate::{
-    DurableStore, Entry, Head, Index as _, IndexWriter, Position, Projection, Row, SortOrder,
-    Stats, Store as _, StoreError, StoreOptions, StreamId,
+    DurableStore, Entry, Index as _, IndexWriter, Position, Projection, Row, SortOrder, Stats,
+    Store as _, StoreError, StoreOptions,
 };
 
 /// The number of streams; each run has a tenth of them.
@@ -25,18 +25,6 @@ struct Plain;
 impl Projection for Plain {
     fn version(&self) -> u32 {
         Words.version()
-    }
-
-    fn single(&self) -> &[u8] {
-        &[]
-    }
-
-    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
-        None
     }
 
     fn project(

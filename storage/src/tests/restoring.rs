@@ -8,7 +8,7 @@ use crate::conformance::{Words, commit, entry, stream};
 use crate::files::Faults;
 use crate::log::{Sealed, Tail};
 use crate::tests::support::{History, Rng, open, segments};
-use crate::{CommitNo, DurableStore, Index as _, OpenError, Records, Restore, Store, StoreOptions};
+use crate::{CommitNo, DurableStore, OpenError, Records, Restore, Store, StoreOptions};
 
 /// A store with several segments, and its history.
 fn made(path: &Path) -> (Arc<DurableStore>, History) {
@@ -222,27 +222,6 @@ fn a_restore_adds_a_commit_of_its_own_behind_what_was_put() {
     history.check(again.as_ref());
     history.write(again.as_ref(), 100, &mut Rng(5));
     history.check(again.as_ref());
-}
-
-#[test]
-fn a_store_in_which_nothing_was_is_restored_under_its_id() {
-    let dir = tempfile::tempdir().unwrap();
-    let to = dir.path().join("b");
-    let (options, id) = (StoreOptions::small(), [5; 16]);
-    let begin = || Restore::begin(&to, &options, id, Some(id)).unwrap();
-    drop(begin());
-    assert!(is_unfinished(&to), "it was cut off");
-    begin().finish_empty().unwrap();
-    let store = open(&to).unwrap();
-    assert_eq!(
-        (store.id(), store.applied()),
-        ("05".repeat(16), CommitNo(0))
-    );
-    let mut history = History::default();
-    history.write(store.as_ref(), 50, &mut Rng(6));
-    store.close().unwrap();
-    drop(store);
-    history.check(open(&to).unwrap().as_ref());
 }
 
 #[test]

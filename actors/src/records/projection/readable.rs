@@ -9,7 +9,6 @@ use caudal_ledger::people::PeopleFact;
 use caudal_ledger::people::approvals::ApprovalFact;
 use caudal_ledger::people::audit::AuditFact;
 use caudal_ledger::transfers::{Suspense, TransferRecord};
-use caudal_ledger::vouchers::Voucher;
 use caudal_ledger::webhooks::WebhookFact;
 use caudal_storage::{Entry, StoreError};
 use serde::de::DeserializeOwned;
@@ -23,8 +22,6 @@ use crate::records::{
 /// Refuses an entry of an unknown kind, or whose body cannot be decoded.
 pub(super) fn readable(entry: &Entry) -> Result<(), StoreError> {
     match entry.stream.kind {
-        // whoever recalled it has decoded it
-        LEDGER if entry.fact.get::<Voucher>().is_some() => Ok(()),
         LEDGER => is::<LedgerFact>(entry),
         PLATFORM => is::<PlatformFact>(entry),
         REALM => is::<RealmFact>(entry),
@@ -56,7 +53,7 @@ fn is<T: DeserializeOwned>(entry: &Entry) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use caudal_ledger::ids::{AccountNo, RealmId};
-    use caudal_storage::{CommitNo, Fact, Projection};
+    use caudal_storage::{Fact, Projection};
 
     use super::*;
     use crate::records::account_stream;
@@ -65,14 +62,13 @@ mod tests {
     #[test]
     fn entries_of_unknown_kinds_and_with_unknown_facts_are_refused() {
         for kind in PLATFORM..=u8::MAX {
-            let mut entry = Entry {
+            let entry = Entry {
                 stream: account_stream(RealmId(1), AccountNo(1), kind),
                 seq: 1,
                 at: 1,
                 body: b"\x01\x81\xa5Newer\xc0".to_vec(),
                 fact: Fact::default(),
             };
-            ServiceProjection.recall(CommitNo(1), &mut entry);
             assert_eq!(
                 ServiceProjection.knows(&entry).is_ok(),
                 kind == ANSWER_PARTS,

@@ -50,7 +50,12 @@ fn write(store: &DurableStore, number: u64, stop: &AtomicBool) -> u64 {
 /// A new node that follows the log has each stream's commits once and in order.
 fn check(settings: Settings, acknowledged: &[u64]) {
     let dir = tempfile::tempdir().unwrap();
-    let follower = join(dir.path(), settings, &NodePart::Follower);
+    let part = NodePart::Node {
+        name: Arc::from("a new one"),
+        url: Arc::from("http://here"),
+        lease: LONG,
+    };
+    let follower = join(dir.path(), settings, &part);
     assert_eq!(follower.applied(), CommitNo(acknowledged.iter().sum()));
     for (n, count) in (0..).zip(acknowledged) {
         let order = SortOrder::Ascending;

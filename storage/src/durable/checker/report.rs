@@ -26,13 +26,13 @@ impl Checker {
             SegmentError::Refused(offset, e) => {
                 let why = format!("reading {name} at offset {offset}: {e}");
                 let at = position(number, low32(offset));
-                self.health.unreadable(&why, Some(at));
+                self.parts.health.unreadable(&why, Some(at));
                 work.refused.insert(number);
                 self.keep(&name, Some(offset), format!("it cannot be read: {e}"));
             }
             SegmentError::Damaged { offset, why } => {
-                let place = self.journal.path().join(&name);
-                self.health.rot(&place, offset, &why);
+                let place = self.parts.journal.path().join(&name);
+                self.parts.health.rot(&place, offset, &why);
                 // the next start reads this segment
                 work.attested.remove(&number);
                 work.checkpoint.row(number, None);
@@ -67,7 +67,7 @@ impl Checker {
             total += bytes;
             done += if row.round >= begun { bytes } else { 0 };
         }
-        for run in self.index.on_disk().1 {
+        for run in self.parts.index.on_disk().1 {
             let bytes = bytes_of(run.blocks);
             total += bytes;
             let read = work.runs.get(&run.id).is_none_or(|round| *round >= begun);
