@@ -182,7 +182,7 @@ pub trait IndexWriter {
     /// The value of `key` as of all earlier entries.
     ///
     /// # Errors
-    /// When the index cannot be read.
+    /// When the index cannot be read; `Invalid` for a row of a kind that is [`unread`](Projection::unread).
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     /// Sets `key` to `value`. A key or value that breaks a limit makes the projection of the entry fail.
     fn put(&mut self, key: &[u8], value: &[u8]);
@@ -191,7 +191,8 @@ pub trait IndexWriter {
     /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and returns the sum.
     ///
     /// # Errors
-    /// When the row is not a counter, the counter is at its maximum, the key breaks a limit, or the index cannot be read.
+    /// When the row is not a counter or of a kind that is [`unread`](Projection::unread), the counter is at its
+    /// maximum, the key breaks a limit, or the index cannot be read.
     fn next(&mut self, key: &[u8]) -> Result<u64, StoreError>;
     /// The last sequence number of a stream as of this entry, this entry included; 0 when there is none.
     ///
@@ -235,6 +236,11 @@ pub trait Projection: Send + Sync + 'static {
     /// lookup reads little. This list changes no row either. Empty by default; a projection that wraps another one passes
     /// on its list.
     fn single(&self) -> &[u8] {
+        &[]
+    }
+    /// The first bytes of keys whose rows [`Self::project`] writes and never reads, which makes them cheaper. This list
+    /// changes no row either. Empty by default; a projection that wraps another one passes on its list.
+    fn unread(&self) -> &[u8] {
         &[]
     }
     /// The key of the row at rest, which the writer of a stream leaves when it is unloaded; `None` for a stream whose

@@ -22,8 +22,8 @@ use crate::api::{
 pub type Make<'a> = &'a dyn Fn(Arc<dyn Projection>) -> Arc<dyn Store>;
 
 /// A projection for tests, with version 7. A body `+key=value` puts a row, `-key` removes it,
-/// `#key` counts it; others add nothing. The rows begin with 0x40. Every entry has a row `0x41 realm number seq` with its
-/// position, and counts its realm under `0x42 realm`.
+/// `#key` counts it, `?` asks for a row of a kind that is not read; others add nothing. The rows begin with 0x40. Every
+/// entry has a row `0x41 realm number seq` with its position, and counts its realm under `0x42 realm`.
 #[derive(Debug)]
 pub struct Words;
 
@@ -39,6 +39,10 @@ impl Projection for Words {
 
     fn single(&self) -> &[u8] {
         &[RESTS]
+    }
+
+    fn unread(&self) -> &[u8] {
+        &[PLACES]
     }
 
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
@@ -89,6 +93,12 @@ impl Projection for Words {
                     (entry.seq, 0),
                     "a projection sees the ends of streams"
                 );
+            }
+            Some((b'?', _)) => {
+                let key = place_key(entry.stream, entry.seq);
+                let reads = [index.get(&key).map(drop), index.next(&key).map(drop)];
+                let refused = |read: &Result<(), StoreError>| matches!(read, Err(StoreError::Invalid(why)) if why.contains("0x41"));
+                assert!(reads.iter().all(refused), "{reads:?}");
             }
             Some(_) | None => {}
         }

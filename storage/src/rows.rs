@@ -74,6 +74,19 @@ pub(crate) fn parse_head(key: &[u8], value: &[u8]) -> Option<Head> {
     Some(Head { seq, at })
 }
 
+/// Refuses to let a projection read a row of a kind that it does not read ([`unread`](crate::Projection::unread)).
+///
+/// # Errors
+/// `Invalid` for such a row: it may not be where it would be looked for yet.
+pub(crate) fn check_read(key: &[u8], is_unread: bool) -> Result<(), StoreError> {
+    if let ([kind, ..], true) = (key, is_unread) {
+        return Err(StoreError::Invalid(format!(
+            "rows {kind:#04x} are not read while entries are projected"
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses a key that a layer above may not write.
 ///
 /// # Errors

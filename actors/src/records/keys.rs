@@ -5,6 +5,7 @@ mod books;
 mod cases;
 mod collector;
 mod days;
+mod kinds;
 mod marks;
 mod numbers;
 mod realms;
@@ -29,6 +30,7 @@ pub use cases::{
 };
 pub use collector::{collector, collector_day, collector_day_of, collector_of};
 pub use days::{closed_day, closed_days};
+pub use kinds::UNREAD;
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use realms::{externals, internals, orders};

@@ -89,6 +89,10 @@ impl Projection for ServiceProjection {
         keys::SINGLE
     }
 
+    fn unread(&self) -> &[u8] {
+        keys::UNREAD
+    }
+
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
         let account = AccountNo(stream.number);
         (stream.kind == LEDGER).then(|| keys::rest(RealmId(stream.realm), account))

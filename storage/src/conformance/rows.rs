@@ -16,11 +16,12 @@ pub(super) fn all(make: Make<'_>) {
     large_values(make);
     limits(make);
     decided(make);
-    twins(make);
+    unread(make);
 }
 
-/// Of rows that several entries of a record write, the last one holds.
-fn twins(make: Make<'_>) {
+/// Rows that the projection does not read are there for readers, the last one of each key; the projection itself is
+/// refused when it asks for one.
+fn unread(make: Make<'_>) {
     let store = make(Arc::new(Words));
     // rows of places do not name the kind of a stream
     let twin = StreamId {
@@ -28,11 +29,11 @@ fn twins(make: Make<'_>) {
         ..stream(1)
     };
     let entries = vec![
-        entry(stream(1), 1, b""),
-        entry(stream(1), 2, b""),
-        entry(twin, 1, b""),
+        entry(stream(1), 1, b"?"),
+        entry(stream(1), 2, b"?"),
+        entry(twin, 1, b"?"),
     ];
-    submit(store.as_ref(), commit(entries)).expect("follows");
+    submit(store.as_ref(), commit(entries)).expect("reads of such rows are refused");
     let place = |seq| {
         let row = store.get(&place_key(stream(1), seq)).expect("reads");
         row.expect("each entry has its place")

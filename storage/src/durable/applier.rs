@@ -35,7 +35,7 @@ impl Applier {
         Self {
             mark: index.mark(),
             index,
-            overlay: Overlay::new(counters_max),
+            overlay: Overlay::new(projection.as_ref(), counters_max),
             projection,
         }
     }

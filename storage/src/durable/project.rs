@@ -1,28 +1,42 @@
 //! Turns entries into index rows: the engine's own and those of the projection.
 
+use std::collections::hash_map;
+
 use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::SortedRows;
 use crate::index::bytes::Bytes;
-use crate::rows::{check_key, check_value, stream_key, stream_value};
+use crate::index::scope::Scopes;
+use crate::rows::{STREAM_TAG, check_key, check_read, check_value, stream_key, stream_value};
 
 /// The rows of one record before readers see them, and the counters that are read again and again.
 pub(crate) struct Overlay {
+    /// The rows that the projection may read.
     rows: HashMap<Bytes, Option<Bytes>>,
-    /// The last sequence of each stream among these rows.
+    /// The kinds of rows that it does not read, and the engine's own rows.
+    kinds: Scopes,
+    /// The rows of these kinds in the order in which they were added: most rows are of such a kind, and a list costs less
+    /// than a map. No key is here and in `rows`.
+    unread: Vec<(Bytes, Option<Bytes>)>,
+    /// The last sequence of each stream among these rows, but for the entries of `entered`.
     heads: HashMap<StreamId, u64>,
+    /// The entries since the last question for a head: few facts ask.
+    entered: Vec<(StreamId, u64)>,
     counters: HashMap<Bytes, u64>,
     counters_max: usize,
     error: Option<StoreError>,
 }
 
 impl Overlay {
-    /// An empty overlay, which keeps at most this many counters.
-    pub(crate) fn new(counters_max: usize) -> Self {
+    /// An empty overlay for rows of this projection, which keeps at most this many counters.
+    pub(crate) fn new(projection: &dyn Projection, counters_max: usize) -> Self {
         Self {
             rows: HashMap::default(),
+            kinds: Scopes::of(&[projection.unread(), &[STREAM_TAG]].concat()),
+            unread: Vec::new(),
             heads: HashMap::default(),
+            entered: Vec::new(),
             counters: HashMap::default(),
             counters_max,
             error: None,
@@ -44,7 +58,7 @@ impl Overlay {
         let key = stream_key(entry.stream, entry.seq);
         let value = stream_value(position, entry.at);
         self.set(&key, Some(&value));
-        self.heads.insert(entry.stream, entry.seq);
+        self.entered.push((entry.stream, entry.seq));
         projection.project(
             entry,
             position,
@@ -65,13 +79,34 @@ impl Overlay {
     }
 
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
-        self.rows.insert(Bytes::new(key), value.map(Bytes::new));
+        if self.kinds.names(key) {
+            self.unread.push((Bytes::new(key), value.map(Bytes::new)));
+            return;
+        }
+        match self.rows.entry(Bytes::new(key)) {
+            hash_map::Entry::Occupied(mut there) => {
+                // sums are rewritten with every entry and do not fit inline: they reuse their allocation
+                let rewritten = value
+                    .zip(there.get_mut().as_mut())
+                    .is_some_and(|(value, there)| there.rewrite(value));
+                if !rewritten {
+                    there.insert(value.map(Bytes::new));
+                }
+            }
+            hash_map::Entry::Vacant(place) => drop(place.insert(value.map(Bytes::new))),
+        }
+    }
+
+    fn head(&mut self, stream: StreamId) -> Option<u64> {
+        self.heads.extend(self.entered.drain(..));
+        self.heads.get(&stream).copied()
     }
 
     /// Moves the rows to the index, where readers see them.
     pub(crate) fn publish(&mut self, index: &SortedRows) {
-        index.apply(self.rows.drain());
+        index.apply(self.rows.drain().chain(self.unread.drain(..)));
         self.heads.clear();
+        self.entered.clear();
         if self.counters.len() > self.counters_max {
             self.counters.clear();
         }
@@ -99,6 +134,7 @@ impl GroupWriter<'_> {
 
 impl IndexWriter for GroupWriter<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        check_read(key, self.overlay.kinds.names(key))?;
         match self.overlay.rows.get(key) {
             Some(found) => Ok(found.as_ref().map(|v| v.as_slice().to_vec())),
             None => self.index.get(key),
@@ -131,8 +167,8 @@ impl IndexWriter for GroupWriter<'_> {
     }
 
     fn head(&mut self, stream: StreamId) -> Result<u64, StoreError> {
-        match self.overlay.heads.get(&stream) {
-            Some(last) => Ok(*last),
+        match self.overlay.head(stream) {
+            Some(last) => Ok(last),
             None => Ok(self.index.head(stream)?.map_or(0, |head| head.seq)),
         }
     }

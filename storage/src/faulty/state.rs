@@ -9,7 +9,7 @@ use crate::api::{
 };
 use crate::durable::project::parse_counter;
 use crate::num::{u64_of, usize_of};
-use crate::rows::{FIRST_KEY, check_commit, check_key, check_value};
+use crate::rows::{FIRST_KEY, check_commit, check_key, check_read, check_value};
 
 /// Everything that is durable in a real store.
 #[derive(Clone, Debug, Default)]
@@ -121,6 +121,7 @@ impl MemoryState {
             streams: &self.streams,
             entries: &self.entries,
             current: &entry,
+            unread: projection.unread(),
             error: None,
         };
         projection.project(&entry, Position(u64_of(place)), &mut writer)?;
@@ -230,11 +231,15 @@ struct StateWriter<'a> {
     streams: &'a BTreeMap<StreamId, Vec<usize>>,
     entries: &'a [(CommitNo, Entry)],
     current: &'a Entry,
+    /// The kinds of rows that the projection does not read.
+    unread: &'a [u8],
     error: Option<StoreError>,
 }
 
 impl IndexWriter for StateWriter<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let is_unread = key.first().is_some_and(|kind| self.unread.contains(kind));
+        check_read(key, is_unread)?;
         Ok(self.rows.get(key).cloned())
     }
 

@@ -11,6 +11,7 @@
 //! **Failure.** See [`IndexError`]. The folder may be deleted at any time: the index is rebuilt from the journal.
 
 mod file;
+mod leaves;
 mod run_files;
 mod sled_store;
 
@@ -31,6 +32,8 @@ use crate::sync::{lock, read};
 use file::RunFile;
 use sled_store::SledStore;
 
+pub(crate) use leaves::{Keyed, STRETCH};
+
 /// The name of sled's folder inside the store's.
 pub(crate) const INDEX: &str = "index";
 /// The largest value given to sled, in bytes.
@@ -41,14 +44,6 @@ pub(crate) const OVERHEAD: usize = 17;
 pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
 /// The key of the manifest; it sorts after all blocks.
 pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
-
-/// Bytes of blocks that are gathered before they are written.
-pub(crate) const STRETCH: usize = 2 << 20;
-/// How many blocks are given to sled under one lock.
-const TURN: usize = 64;
-
-/// The key and the value of a block.
-pub(crate) type Keyed = ([u8; 12], Vec<u8>);
 
 /// Receives a block's number and value; an error ends the walk.
 pub(crate) type BlockVisitor<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), IndexError>;
@@ -199,15 +194,7 @@ impl BlockStore {
         let run = blocks.first().and_then(|(key, _)| parse_key(key));
         match run.and_then(|(run, _)| self.run_files(run)).as_deref() {
             Some(file) => file.put(blocks, &self.files),
-            None => {
-                while !blocks.is_empty() {
-                    let _one = lock(&self.writing);
-                    for (key, block) in blocks.drain(..blocks.len().min(TURN)) {
-                        self.main.insert(key, block)?;
-                    }
-                }
-                Ok(())
-            }
+            None => self.put_in_leaves(blocks),
         }
     }
 

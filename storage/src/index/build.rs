@@ -80,7 +80,7 @@ impl<'a> RunBuilder<'a> {
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
             batch: Vec::new(),
             batch_bytes: 0,
-            compressor: RowCompressor::new()?,
+            compressor: RowCompressor::new(level)?,
             pieces: Vec::new(),
         })
     }

@@ -15,8 +15,10 @@ use zstd::bulk::{Compressor, Decompressor};
 use crate::index::blocks::PAYLOAD_MAX;
 use crate::index::error::IndexError;
 
-/// The zstd level: the next levels save a twentieth more and take twice as long.
+/// The zstd level of merged runs: the next levels save a twentieth more and take twice as long.
 const LEVEL: i32 = 1;
+/// The zstd level of runs that a flush makes, which are merged soon: it takes less time, and they are a third larger.
+const LEVEL_FLUSHED: i32 = -3;
 
 thread_local! {
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
@@ -26,12 +28,13 @@ thread_local! {
 pub(crate) struct RowCompressor(Compressor<'static>);
 
 impl RowCompressor {
-    /// A compressor with its own context.
+    /// A compressor with its own context, for a run of this level.
     ///
     /// # Errors
     /// When there is no memory for the context.
-    pub(crate) fn new() -> Result<Self, IndexError> {
-        let compressor = Compressor::new(LEVEL);
+    pub(crate) fn new(level: u8) -> Result<Self, IndexError> {
+        let level = if level == 0 { LEVEL_FLUSHED } else { LEVEL };
+        let compressor = Compressor::new(level);
         Ok(Self(compressor.map_err(|e| IndexError::writing(&e))?))
     }
 
@@ -73,26 +76,29 @@ mod tests {
 
     #[test]
     fn rows_come_back_as_they_were_and_what_does_not_shrink_stays() {
-        let mut compressor = RowCompressor::new().unwrap();
-        for length in [0, 1, 100, PAYLOAD_MAX] {
-            let rows: Vec<u8> = (0..length).map(|n| u8::try_from(n % 7).unwrap()).collect();
-            let Some(frame) = compressor.compress(&rows).unwrap() else {
-                assert!(length < 100, "{length} bytes of a pattern did not shrink");
-                continue;
-            };
-            assert!(frame.len() < rows.len());
-            assert_eq!(decompress(&frame).unwrap(), rows);
+        // of a flush, and of a merge
+        for level in [0, 1] {
+            let mut compressor = RowCompressor::new(level).unwrap();
+            for length in [0, 1, 100, PAYLOAD_MAX] {
+                let rows: Vec<u8> = (0..length).map(|n| u8::try_from(n % 7).unwrap()).collect();
+                let Some(frame) = compressor.compress(&rows).unwrap() else {
+                    assert!(length < 100, "{length} bytes of a pattern did not shrink");
+                    continue;
+                };
+                assert!(frame.len() < rows.len());
+                assert_eq!(decompress(&frame).unwrap(), rows);
+            }
+            let noise: Vec<u8> = (0_u64..500)
+                .flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
+                .map(|byte| byte.wrapping_mul(167))
+                .collect();
+            assert_eq!(compressor.compress(&noise).unwrap(), None);
         }
-        let noise: Vec<u8> = (0_u64..500)
-            .flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
-            .map(|byte| byte.wrapping_mul(167))
-            .collect();
-        assert_eq!(compressor.compress(&noise).unwrap(), None);
     }
 
     #[test]
     fn what_is_cut_or_larger_than_a_block_is_refused() {
-        let mut compressor = RowCompressor::new().unwrap();
+        let mut compressor = RowCompressor::new(1).unwrap();
         let frame = compressor.compress(&[7; 4000]).unwrap().unwrap();
         for cut in 0..frame.len() {
             assert!(decompress(&frame[..cut]).is_err(), "{cut}");
