@@ -268,6 +268,8 @@ async fn what_waits_in_a_realm_that_is_ahead_grows_old_by_its_clock() {
     let old = age().await.unwrap();
     assert!((86_400..90_000).contains(&old), "{old} s");
     assert!(codes(&service).await.contains(&"case_old".to_owned()));
+    let tenant = service.admin_get("/admin/tenants/tnt_first").await.is(200);
+    assert_eq!(tenant["realms"]["testDaysAhead"], 31);
     // The day that is due next is due by the machine's clock.
     service.close_days().await;
     let engine = service.engine();

@@ -106,6 +106,8 @@ body! {
         live: &'static str as RealmStateWord = state(Mode::Live);
         /// The realm of test keys.
         test: &'static str as RealmStateWord = state(Mode::Test);
+        /// How many days the test realm's clock is ahead (`POST /v1/simulations/clock`).
+        test_days_ahead: u32 = platform.test_clock(tenant.test).days_ahead();
     }
 }
 
@@ -118,6 +120,7 @@ impl TenantBody {
         body.realms = RealmStatesBody {
             live: live.unwrap_or(body.realms.live),
             test: test.unwrap_or(body.realms.test),
+            ..body.realms
         };
         body
     }

@@ -103,9 +103,11 @@ fn realms(context: &PageContext, tenant: &Tenant) -> Table {
     table! {
         context.locale(), Word::Realms, Word::NoTenants; mode in [Mode::Live, Mode::Test];
         => let place = TenantRealm::of(tenant, mode);
+        => let clock = context.engine().platform().test_clock(place.realm);
         => let link = |what: &str| Cell::text(context.say(Word::Open)).to(place.address(what));
         Mode: context.locale().mode(mode.as_str());
         Realm: Cell::code(place.realm.0);
+        DaysAhead figure: context.locale().count(clock.days_ahead());
         Accounts: link("accounts");
         Vouchers: link("vouchers");
         Transfers: link("transfers");

@@ -407,6 +407,7 @@ texts! {
     Reconciliation = "Conciliación", "Reconciliation";
     Day = "Día", "Day";
     Today = "Hoy", "Today";
+    DaysAhead = "Días de adelanto", "Days ahead";
     Result = "Resultado", "Result";
     AmountIn = "Entró", "In";
     AmountOut = "Salió", "Out";
