@@ -57,7 +57,7 @@ use crate::records::{LEDGER, PROFILE, account_stream, decode, keys, reads};
 
 /// How many rows of the directory are read at once.
 const ROWS: usize = 1000;
-/// How many days without the bank's side are asked about in a round, the newest first.
+/// How many days get the bank's side between two closings, the newest first: the next closed day names all of them.
 const PENDING_MAX: usize = 31;
 
 /// The proof of what an account had at the end of a day.
@@ -148,17 +148,22 @@ impl Ledger<'_> {
         Ok(Some(date))
     }
 
-    /// Asks the bank about the closed days that lack its side, the newest first. Returns how many it has answered.
+    /// Asks the bank about the closed days that lack its side, the newest first, however old they are. Returns how many
+    /// it has answered.
     ///
     /// # Errors
     /// As [`Self::close_next_day`]. A bank that does not answer is no error.
     pub async fn complete_days(self, realm: RealmId, request_id: &str) -> Result<usize, Failure> {
-        let newest =
-            move |store: &dyn Index| reads::days::page(store, realm, (None, None), PENDING_MAX);
-        let days = self.0.scan(realm, ReadCost::Page, newest).await?;
+        let read = move |store: &dyn Index| {
+            let Some(last) = reads::days::last(store, realm)? else {
+                return Ok(Vec::new());
+            };
+            let last = last.day.figures.date;
+            let named = reads::days::late_after(store, realm, last, PENDING_MAX)?.len();
+            reads::days::waiting(store, realm, PENDING_MAX.strict_sub(named))
+        };
         let mut completed = 0_usize;
-        for record in days.iter().filter(|record| record.waits_for_bank()) {
-            let date = record.day.figures.date;
+        for date in self.0.scan(realm, ReadCost::Page, read).await? {
             let BankSide::Known(bank) = Queries(self.0).bank_of(realm, date, request_id).await?
             else {
                 break;

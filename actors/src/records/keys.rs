@@ -29,7 +29,7 @@ pub use cases::{
     said, unbooked,
 };
 pub use collector::{collector, collector_day, collector_day_of, collector_of};
-pub use days::{closed_day, closed_days};
+pub use days::{closed_day, closed_days, day_of};
 pub use kinds::UNREAD;
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};

@@ -78,7 +78,7 @@ impl VoucherPlace {
 
 impl Projection for ServiceProjection {
     fn version(&self) -> u32 {
-        23
+        24
     }
 
     fn scoped(&self) -> &[u8] {

@@ -1,7 +1,7 @@
-//! The row of a closed day: the sequence of the fact that closed it, and of the one with the bank's side, if that came
-//! later; each a `u64`, big-endian, the second 0 until then.
+//! The row of a closed day: the sequence of the fact that closed it, and of the one after which it waits for nothing;
+//! each a `u64`, big-endian.
 
-use caudal_ledger::days::DayFact;
+use caudal_ledger::days::{BankSide, DayFact};
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -15,7 +15,7 @@ use crate::records::{decode, keys};
 pub struct DayRow {
     /// The fact that closed it.
     pub closed: u64,
-    /// The fact with the bank's side, if it came later; 0 until then.
+    /// The fact with the bank's side; the one that closed it if the bank was not waited for, 0 while it is.
     pub bank: u64,
 }
 
@@ -48,9 +48,10 @@ pub(super) fn happened(
 ) -> Result<(), StoreError> {
     match decode(&entry.body)? {
         DayFact::Closed(day) => {
+            let waits = matches!(day.figures.bank, BankSide::Pending);
             let row = DayRow {
                 closed: entry.seq,
-                bank: 0,
+                bank: if waits { 0 } else { entry.seq },
             };
             let key = keys::closed_day(realm, day.figures.date);
             index.put(&key, row.to_bytes().as_flattened());

@@ -39,7 +39,7 @@ fn closed(
 }
 
 fn late(store: &dyn Index, realm: RealmId, row: DayRow) -> Result<Option<BankOfDay>, StoreError> {
-    if row.bank == 0 {
+    if row.bank == 0 || row.bank == row.closed {
         return Ok(None);
     }
     match fact(store, realm, row.bank)? {
@@ -96,6 +96,31 @@ pub fn page(
         .collect()
 }
 
+/// The closed days that wait for the bank's side, the newest first, at most `limit`. Reads the row of each closed day,
+/// which is small.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn waiting(
+    store: &dyn Index,
+    realm: RealmId,
+    limit: usize,
+) -> Result<Vec<BusinessDay>, StoreError> {
+    let all = under(
+        store,
+        &keys::closed_days(realm),
+        SortOrder::Descending,
+        usize::MAX,
+    )?;
+    let mut found = Vec::new();
+    for (key, row) in all {
+        if found.len() < limit && DayRow::parse(&row)?.bank == 0 {
+            found.push(keys::day_of(&key)?);
+        }
+    }
+    Ok(found)
+}
+
 /// The day that was closed last; `None` while there was none.
 ///
 /// # Errors
@@ -110,11 +135,7 @@ pub fn last(store: &dyn Index, realm: RealmId) -> Result<Option<DayRecord>, Stor
 /// When the store cannot be read.
 pub fn first(store: &dyn Index, realm: RealmId) -> Result<Option<BusinessDay>, StoreError> {
     let rows = under(store, &keys::closed_days(realm), SortOrder::Ascending, 1)?;
-    let Some((_, row)) = rows.first() else {
-        return Ok(None);
-    };
-    let (day, _) = closed(store, realm, DayRow::parse(row)?)?;
-    Ok(Some(day.figures.date))
+    rows.first().map(|(key, _)| keys::day_of(key)).transpose()
 }
 
 /// The bank's side of closed days that was learned after the last day, `last`, was closed, at most `limit`.
