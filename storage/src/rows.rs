@@ -39,13 +39,20 @@ pub(crate) fn no_entry() -> Entry {
 /// The key of entry `seq` of a stream.
 pub(crate) fn stream_key(stream: StreamId, seq: u64) -> [u8; STREAM_KEY] {
     let mut key = [0; STREAM_KEY];
-    let parts = [STREAM_TAG]
-        .into_iter()
-        .chain(stream.realm.to_be_bytes())
-        .chain([stream.kind])
-        .chain(stream.number.to_be_bytes())
-        .chain(seq.to_be_bytes());
-    key.iter_mut().zip(parts).for_each(|(k, p)| *k = p);
+    let parts: [&[u8]; 5] = [
+        &[STREAM_TAG],
+        &stream.realm.to_be_bytes(),
+        &[stream.kind],
+        &stream.number.to_be_bytes(),
+        &seq.to_be_bytes(),
+    ];
+    let mut at = 0;
+    for part in parts {
+        if let Some(place) = key.get_mut(at..at + part.len()) {
+            place.copy_from_slice(part);
+        }
+        at += part.len();
+    }
     key
 }
 

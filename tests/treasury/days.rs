@@ -259,14 +259,13 @@ async fn a_closed_day_has_the_banks_side_when_the_bank_answers() {
 
 #[actix_web::test]
 async fn a_bank_that_is_away_for_longer_than_a_month_adds_its_side_to_every_day() {
-    let clock = TestClock::standing(Timestamp::millis(now()));
-    let today = now().business_day();
-    let later = |days: u64| {
-        let end = today.end().plus_millis(days * 24 * 60 * 60 * 1000);
-        Timestamp::from_millis(end.millis() - 60_000).to_string()
-    };
-    let service = TestService::at(&clock).await;
+    let service = TestService::start().await;
     service.hear().await;
+    let ahead = async |days: u64| {
+        let order = json!({"daysAhead": days});
+        let clock = service.a.post("/v1/simulations/clock", &order).await;
+        clock.is(200);
+    };
     let of_statement = async |mode: &str| {
         let order = json!({"operation": "statement", "mode": mode});
         service.bank.behave(order).await;
@@ -278,13 +277,13 @@ async fn a_bank_that_is_away_for_longer_than_a_month_adds_its_side_to_every_day(
             .count()
     };
     of_statement("error").await;
-    clock.set(&later(40));
+    ahead(40).await;
     service.close_days().await;
     assert_eq!(waiting().await, 40);
     of_statement("ok").await;
     // The next closed day names those that are known until then, and has room for so many.
     for (day, left, named) in [(40, 9, 0), (41, 0, 31), (42, 0, 9)] {
-        clock.set(&later(day));
+        ahead(day).await;
         service.close_days().await;
         let newest = days(&service.a).await[0].clone();
         assert_eq!(
