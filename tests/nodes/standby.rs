@@ -163,12 +163,17 @@ async fn a_node_that_died_and_a_log_with_one_copy_are_problems_of_the_owner() {
             .then_some(all)
     })
     .await;
-    let shown = found
-        .iter()
-        .map(|it| json!([it["code"], it["severity"], it["subject"]]));
+    let shown = found.iter().map(|it| {
+        json!([
+            it["code"],
+            it["severity"],
+            it["subject"],
+            it["at"].is_string()
+        ])
+    });
     let right = [
-        json!(["one_copy", "page", null]),
-        json!(["node_absent", "ticket", name]),
+        json!(["one_copy", "page", null, false]),
+        json!(["node_absent", "ticket", name, true]),
     ];
     assert_eq!(shown.collect::<Vec<_>>(), right);
     let absent = nodes

@@ -261,6 +261,8 @@ async fn a_closed_day_has_the_banks_side_when_the_bank_answers() {
 async fn a_bank_that_is_away_for_longer_than_a_month_adds_its_side_to_every_day() {
     let service = TestService::start().await;
     service.hear().await;
+    let cvu = service.a.cvu().await;
+    service.bank.cash_in(&cvu, "500.00").await;
     let ahead = async |days: u64| {
         let order = json!({"daysAhead": days});
         let clock = service.a.post("/v1/simulations/clock", &order).await;

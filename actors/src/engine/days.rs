@@ -164,9 +164,11 @@ impl Ledger<'_> {
         };
         let mut completed = 0_usize;
         for date in self.0.scan(realm, ReadCost::Page, read).await? {
-            let BankSide::Known(bank) = Queries(self.0).bank_of(realm, date, request_id).await?
-            else {
-                break;
+            let bank = match Queries(self.0).bank_of(realm, date, request_id).await? {
+                BankSide::Known(bank) => bank,
+                BankSide::Pending => break,
+                // The bank answers, and has nothing to say of this day: of the others it may.
+                BankSide::Absent => continue,
             };
             let requester = Requester::uncounted(request_id.to_owned());
             let order = RecordDay::Bank(date, bank);

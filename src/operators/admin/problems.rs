@@ -315,7 +315,16 @@ fn of_nodes(admin_state: &AdminState) -> Vec<Problem> {
         all.push(Problem::of(ProblemKind::NoOwner));
     }
     let absent = found.nodes.into_iter().filter(|node| !node.present);
-    all.extend(absent.map(|node| Problem::about(ProblemKind::NodeAbsent, node.name)));
+    let now = app.engine.now().millis();
+    all.extend(absent.map(|node| {
+        Problem {
+            at: node
+                .seen_ms_ago
+                .and_then(|ago| now.checked_sub(ago))
+                .map(Timestamp::from_millis),
+            ..Problem::about(ProblemKind::NodeAbsent, node.name)
+        }
+    }));
     all
 }
 
