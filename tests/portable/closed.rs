@@ -24,7 +24,8 @@ async fn a_realm_is_closed_and_opened_while_others_go_on() {
     service.a.in_and_out().await;
     service.b.credit(&b, "5.00").await;
     let shown = turn(&service, "closed").await;
-    assert_eq!(shown["realms"], json!({"live": "open", "test": "closed"}));
+    let realms = json!({"live": "open", "test": "closed", "testDaysAhead": 0});
+    assert_eq!(shown["realms"], realms);
     let path = format!("/v1/accounts/{b}/balance");
     for again in [false, true] {
         if again {
