@@ -58,6 +58,8 @@ use caudal_storage::{Index, Store};
 use dashmap::DashMap;
 use tokio::sync::{oneshot, watch};
 
+use starting::RealmParts;
+
 use crate::accounts::{
     AccountView, BalanceView, ChangeProfile, ReadBalance, ReadBalanceAt, Versions, ViewAccount,
 };
@@ -82,7 +84,6 @@ use crate::settings::Pauses;
 use crate::times::Times;
 use crate::treasury::Treasury;
 use crate::treasury::checks::CollectorChecks;
-use starting::RealmParts;
 
 pub use crate::banks::Banks;
 pub use crate::realms::{BANK_DEADLINE, DEADLINE};

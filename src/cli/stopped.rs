@@ -22,6 +22,7 @@ const TABLE_BYTES: (u64, u64) = (16 << 20, 256 << 20);
 const TABLE_PART: u64 = 16;
 /// How many tables may wait besides the one that is being filled: while one is written, the next one is complete.
 const TABLES_WAIT: usize = 2;
+
 /// A folder that is locked while this lives.
 pub(super) struct Stopped {
     /// Its store.

@@ -313,8 +313,8 @@ impl Operators<'_> {
         Ok(found)
     }
 
-    /// When the next day of each realm is due to be closed, by the machine's clock: in the past while it cannot be closed. As of the last round, and
-    /// only for realms whose days are closed here.
+    /// When the next day of each realm is due to be closed, by the machine's clock: in the past while it cannot be
+    /// closed. As of the last round, and only for realms whose days are closed here.
     pub fn days_due(self) -> Vec<(RealmId, Timestamp)> {
         if self.0.is_at_rest() {
             return Vec::new();

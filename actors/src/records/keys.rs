@@ -5,7 +5,6 @@ mod books;
 mod cases;
 mod collector;
 mod days;
-mod kinds;
 mod marks;
 mod numbers;
 mod realms;
@@ -30,7 +29,6 @@ pub use cases::{
 };
 pub use collector::{collector, collector_day, collector_day_of, collector_of};
 pub use days::{closed_day, closed_days, day_of};
-pub use kinds::UNREAD;
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use realms::{externals, internals, orders};
@@ -84,6 +82,11 @@ const HOLD_LIST: u8 = 0x4f;
 const HOLD_COUNT: u8 = 0x50;
 const TRANSFER_NAME: u8 = 0x51;
 const USAGE_OF_TYPE: u8 = 0x52;
+
+/// The kinds of rows that vouchers and accounts write and no entry reads while it is projected.
+pub const UNREAD: &[u8] = &[
+    CVU, CODE, EXTERNAL, INTERNAL, PENDING, BANK_DAY, CUIT, ENROLLING, SORTED, EVENT,
+];
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 

@@ -21,6 +21,7 @@ const PROBES: usize = 7;
 const WORDS: usize = 8;
 /// Bits per line.
 const LINE_BITS: u64 = 512;
+
 /// One line of a filter, aligned so that one memory access fetches all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(align(64))]
