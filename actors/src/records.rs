@@ -5,6 +5,7 @@
 pub mod account_sets;
 pub mod keys;
 pub mod marks;
+mod msgpack;
 pub mod projection;
 pub mod reads;
 pub mod rest;
@@ -137,7 +138,7 @@ pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     let corrupt = |why: String| StoreError::Corrupt(why.into());
     match bytes.split_first() {
-        Some((&NAMED, named)) => rmp_serde::from_slice(named)
+        Some((&NAMED, named)) => msgpack::from_slice(named)
             .map_err(|why| corrupt(format!("a record could not be decoded: {why}"))),
         Some((format, _)) => Err(corrupt(format!("a record has the unknown format {format}"))),
         None => Err(corrupt("a record is empty".into())),

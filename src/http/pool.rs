@@ -7,12 +7,14 @@
 //! **Bounds.** [`WORKS_MAX`] works of all realms at once, one of each, so a realm that sends many batches waits only
 //! for itself. How many wait is bounded by what a realm may have in flight ([`caudal_actors::in_flight`]).
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
+use futures_util::future::BoxFuture;
 use rustix::process::nice;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
@@ -42,6 +44,9 @@ pub fn give_way(item: usize) {
         std::thread::yield_now();
     }
 }
+
+/// Work with its result, whatever their types are.
+type Work = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
 
 /// The pool of one process.
 #[derive(Debug)]
@@ -89,24 +94,36 @@ impl Pool {
         realm: RealmId,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
+        let result = self.run(realm, Box::new(move || Box::new(work()))).await?;
+        result.downcast().map(|it| *it).map_err(|_| Failure::Bug)
+    }
+
+    /// As [`Self::work`], compiled once and not for each kind of work.
+    fn run(
+        &self,
+        realm: RealmId,
+        work: Work,
+    ) -> BoxFuture<'_, Result<Box<dyn Any + Send>, Failure>> {
         let new = || Arc::new(Semaphore::new(1));
         let own = {
             let mut realms = self.realms.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(realms.entry(realm).or_insert_with(new))
         };
-        // Neither is ever closed.
-        let own = own.acquire_owned().await.map_err(|_| Failure::Bug)?;
-        let all = Arc::clone(&self.works).acquire_owned().await;
-        let turn = (own, all.map_err(|_| Failure::Bug)?);
-        let threads = self.threads.as_ref().ok_or(Failure::Bug)?;
-        let done = threads.spawn_blocking(move || {
-            let result = work();
-            drop(turn);
-            result
-        });
-        done.await.map_err(|why| {
-            tracing::error!(%why, "long JSON could not be read or written");
-            Failure::Bug
+        Box::pin(async move {
+            // Neither is ever closed.
+            let own = own.acquire_owned().await.map_err(|_| Failure::Bug)?;
+            let all = Arc::clone(&self.works).acquire_owned().await;
+            let turn = (own, all.map_err(|_| Failure::Bug)?);
+            let threads = self.threads.as_ref().ok_or(Failure::Bug)?;
+            let done = threads.spawn_blocking(move || {
+                let result = work();
+                drop(turn);
+                result
+            });
+            done.await.map_err(|why| {
+                tracing::error!(%why, "long JSON could not be read or written");
+                Failure::Bug
+            })
         })
     }
 }

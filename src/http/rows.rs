@@ -22,6 +22,7 @@ use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{ListPage, Listing, SortOrder};
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::AccountNo;
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::unfold;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -180,33 +181,59 @@ fn answer(style: RowStyle, out: Vec<u8>) -> HttpResponse {
         .body(out)
 }
 
+/// Pages of rows as JSON, whatever the items of the list are.
+trait RowSource {
+    fn rows<'a>(
+        &'a self,
+        engine: &'a Engine,
+        page: ListPage,
+    ) -> LocalBoxFuture<'a, Result<Listing<Value>, Failure>>;
+}
+
+struct Rendered<F, R> {
+    fetch: F,
+    render: R,
+}
+
+impl<T, F, R> RowSource for Rendered<F, R>
+where
+    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
+    R: Fn(&T) -> Value,
+{
+    fn rows<'a>(
+        &'a self,
+        engine: &'a Engine,
+        page: ListPage,
+    ) -> LocalBoxFuture<'a, Result<Listing<Value>, Failure>> {
+        Box::pin(async move {
+            let listing = (self.fetch)(engine, page).await?;
+            Ok(listing.with(|items| items.iter().map(&self.render).collect()))
+        })
+    }
+}
+
 /// A list that is sent as it is read.
-struct ListStream<T, F, R> {
+struct ListStream {
     caller: Caller,
     style: RowStyle,
     kind: SheetKind,
     /// None before the first row, and while rows are written.
     pen: Option<RowWriter>,
     page: ListPage,
-    fetch: F,
-    render: R,
+    source: Box<dyn RowSource>,
     /// The page that was read and not yet written; `None` behind the last page.
-    read: Option<Listing<T>>,
+    read: Option<Listing<Value>>,
     rows: u64,
     _permit: StreamPermit,
 }
 
-impl<T, F, R> ListStream<T, F, R>
-where
-    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
-    R: Fn(&T) -> Value,
-{
+impl ListStream {
     /// The bytes of the next page; `None` behind the last one.
     async fn more(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let Some(listing) = self.read.take() else {
             return Ok(None);
         };
-        let bodies: Vec<_> = listing.items.iter().map(&self.render).collect();
+        let bodies = listing.items;
         self.rows += u64::try_from(bodies.len()).map_err(|_| Failure::Bug)?;
         let (style, kind, pen) = (self.style, self.kind, self.pen.take());
         let last = listing.next.is_none().then_some(self.rows);
@@ -239,7 +266,7 @@ where
         }
         self.caller.may_go_on()?;
         self.page.cursor = listing.next;
-        let next = (self.fetch)(self.caller.engine(), self.page).await?;
+        let next = self.source.rows(self.caller.engine(), self.page).await?;
         self.read = Some(next);
         Ok(Some(out))
     }
@@ -296,12 +323,23 @@ where
     F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure> + 'static,
     R: Fn(&T) -> Value + 'static,
 {
+    let source = Box::new(Rendered { fetch, render });
+    streamed(caller, (style, kind), page, source).await
+}
+
+/// As [`stream`], compiled once and not for each list.
+async fn streamed(
+    caller: &Caller,
+    (style, kind): (RowStyle, SheetKind),
+    page: ListPage,
+    source: Box<dyn RowSource>,
+) -> Result<HttpResponse, ApiError> {
     let page = ListPage {
         limit: PAGE,
         ..page
     };
     let (engine, realm) = (caller.engine(), caller.realm());
-    let first = fetch(engine, page).await?;
+    let first = source.rows(engine, page).await?;
     if first.total > ROWS_MAX {
         let (rows, max) = (first.total, ROWS_MAX);
         return Err(ApiError::field(
@@ -316,8 +354,7 @@ where
         kind,
         pen: None,
         page,
-        fetch,
-        render,
+        source,
         read: Some(first),
         rows: 0,
     };

@@ -5,6 +5,8 @@
 //! scans, so that they leave processors to the rest, and no realm gets all of them. A read that has waited as long as
 //! its caller waits for an answer fails: the service is overloaded.
 
+use std::any::Any;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
@@ -93,6 +95,12 @@ impl ReadSlots {
     }
 }
 
+/// A read with its result, whatever their types are.
+type Job = Box<dyn FnOnce(&ReadAccess) -> Box<dyn Any + Send> + Send>;
+/// The result of a [`Job`], when it is done.
+type JobResult<'a> =
+    Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, Failure>> + Send + 'a>>;
+
 /// The data that a reader may use.
 pub(super) struct ReadAccess {
     /// The store.
@@ -120,21 +128,30 @@ impl Core {
         cost: ReadCost,
         work: impl FnOnce(&ReadAccess) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let turn = self.read_slots.take(realm, cost).await?;
-        let books = ReadAccess {
-            store: Arc::clone(&self.store),
-            realms: Arc::clone(&self.realms),
-        };
-        let done = tokio::task::spawn_blocking(move || {
-            let result = work(&books);
-            drop(turn);
-            result
-        });
-        // Such a thread only reads, so a panic there leaves nothing behind.
-        done.await.map_err(|why| {
-            tracing::error!(%why, "read did not finish in time");
-            Failure::Bug
-        })?
+        let job: Job = Box::new(move |books| Box::new(work(books)));
+        let result = self.read(realm, cost, job).await?;
+        *result.downcast().map_err(|_| Failure::Bug)?
+    }
+
+    /// As [`Self::look`], compiled once and not for each kind of read.
+    fn read(&self, realm: RealmId, cost: ReadCost, job: Job) -> JobResult<'_> {
+        Box::pin(async move {
+            let turn = self.read_slots.take(realm, cost).await?;
+            let books = ReadAccess {
+                store: Arc::clone(&self.store),
+                realms: Arc::clone(&self.realms),
+            };
+            let done = tokio::task::spawn_blocking(move || {
+                let result = job(&books);
+                drop(turn);
+                result
+            });
+            // Such a thread only reads, so a panic there leaves nothing behind.
+            done.await.map_err(|why| {
+                tracing::error!(%why, "read did not finish in time");
+                Failure::Bug
+            })
+        })
     }
 }
 

@@ -26,6 +26,8 @@ use caudal_storage::{Head, StoreError};
 
 pub use profile::Profile;
 
+use super::msgpack;
+
 const FORMAT: u8 = 2;
 const WHOLE: u8 = 2;
 
@@ -99,7 +101,7 @@ impl Stand {
         let (&FORMAT, form) = row.split_first()? else {
             return None;
         };
-        let form: StoredStand = rmp_serde::from_slice(form).ok()?;
+        let form: StoredStand = msgpack::from_slice(form).ok()?;
         let (number, sequence, at, available, held, words, kinds, usage) = form;
         let mut hash = Digest::default();
         let (chunks, _) = hash.0.as_chunks_mut::<8>();

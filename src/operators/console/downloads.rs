@@ -32,6 +32,7 @@ use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::unfold;
 use serde::de::DeserializeOwned;
 
@@ -100,8 +101,7 @@ impl PageContext {
             let page = made(&self, &path).await;
             return self.show(page);
         }
-        let blocks = async move |context: &Self, path: &P| Ok(made(context, path).await?.blocks);
-        self.file(path, blocks).await
+        self.file(Box::new(PageSource { path, made })).await
     }
 
     /// The same for a part of a page.
@@ -114,7 +114,7 @@ impl PageContext {
             let blocks = made(&self, &path).await;
             return self.show_part(blocks);
         }
-        self.file(path, made).await
+        self.file(Box::new(PartSource { path, made })).await
     }
 
     /// How many rows a page of a list has: `usual`, or more for a file.
@@ -127,15 +127,11 @@ impl PageContext {
         self.asks(DOWNLOAD).is_none()
     }
 
-    async fn file<P, F>(mut self, path: P, blocks: F) -> HttpResponse
-    where
-        P: 'static,
-        F: AsyncFn(&Self, &P) -> Result<Vec<Block>, ApiError> + 'static,
-    {
+    async fn file(mut self, source: Box<dyn BlockSource>) -> HttpResponse {
         for name in OF_PAGES {
             self.asked.remove(name);
         }
-        let begun = FileWalk::begin(&self, &path, &blocks).await;
+        let begun = FileWalk::begin(&self, source.as_ref()).await;
         let (form, first, permit) = match begun {
             Ok(begun) => begun,
             Err(why) => return self.show(Err(why)),
@@ -153,8 +149,7 @@ impl PageContext {
         let walk = FileWalk {
             context: self,
             request: current::request(),
-            path,
-            blocks,
+            source,
             form,
             read: Some(first),
             sheet: None,
@@ -206,12 +201,53 @@ impl PageContext {
     }
 }
 
+/// What makes the blocks of a page again for each part of a file, whatever its path and its handler are.
+trait BlockSource {
+    fn blocks<'a>(
+        &'a self,
+        context: &'a PageContext,
+    ) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>>;
+}
+
+struct PageSource<P, F> {
+    path: P,
+    made: F,
+}
+
+impl<P, F> BlockSource for PageSource<P, F>
+where
+    F: AsyncFn(&PageContext, &P) -> Result<Page, ApiError>,
+{
+    fn blocks<'a>(
+        &'a self,
+        context: &'a PageContext,
+    ) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>> {
+        Box::pin(async { Ok((self.made)(context, &self.path).await?.blocks) })
+    }
+}
+
+struct PartSource<P, F> {
+    path: P,
+    made: F,
+}
+
+impl<P, F> BlockSource for PartSource<P, F>
+where
+    F: AsyncFn(&PageContext, &P) -> Result<Vec<Block>, ApiError>,
+{
+    fn blocks<'a>(
+        &'a self,
+        context: &'a PageContext,
+    ) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>> {
+        Box::pin((self.made)(context, &self.path))
+    }
+}
+
 /// A file that is being written.
-struct FileWalk<P, F> {
+struct FileWalk {
     context: PageContext,
     request: current::Request,
-    path: P,
-    blocks: F,
+    source: Box<dyn BlockSource>,
     form: SheetForm,
     /// The rows that were read and are not written yet; `None` behind the last ones.
     read: Option<Table>,
@@ -221,15 +257,11 @@ struct FileWalk<P, F> {
     _permit: StreamPermit,
 }
 
-impl<P, F> FileWalk<P, F>
-where
-    F: AsyncFn(&PageContext, &P) -> Result<Vec<Block>, ApiError>,
-{
+impl FileWalk {
     /// The form of the file, its first rows, and a permit for it.
     async fn begin(
         context: &PageContext,
-        path: &P,
-        blocks: &F,
+        source: &dyn BlockSource,
     ) -> Result<(SheetForm, Table, StreamPermit), ApiError> {
         let form = match context.asks(DOWNLOAD) {
             Some("csv") => SheetForm::Csv,
@@ -237,7 +269,7 @@ where
             _ => return Err(Refusal::NoPage.into()),
         };
         let permit = context.admin_state.app.hooks.streams.permit(RealmId(0))?;
-        let table = context.wanted(blocks(context, path).await?)?;
+        let table = context.wanted(source.blocks(context).await?)?;
         let max = ROWS_MAX;
         if let Some(rows) = table.total.filter(|rows| *rows > max) {
             let mistake = Mistake::TooManyRows { rows, max };
@@ -278,7 +310,7 @@ where
 
     async fn table(&self) -> Result<Table, Failure> {
         // Cursors are those of the list that the request asks for.
-        let blocks = (self.blocks)(&self.context, &self.path);
+        let blocks = self.source.blocks(&self.context);
         let blocks = current::answering(self.request.clone(), blocks).await;
         let table = blocks.and_then(|blocks| self.context.wanted(blocks));
         table.map_err(|why| {
