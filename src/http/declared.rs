@@ -23,14 +23,27 @@ macro_rules! declared {
             $(=> $type:ty: $read:expr)?;
     )+) => {$(
         $(#[$about])+
-        #[derive(Debug, utoipa::IntoParams)]
-        #[into_params(parameter_in = $place)]
-        #[expect(dead_code, reason = "read by the OpenAPI document only")]
-        pub struct $name {
-            $(#[$about])+
-            #[param(rename = $wire, $($($schema)+)?)]
-            value: $json,
-        }
+        #[derive(Debug)]
+        pub struct $name;
+
+        const _: () = {
+            #[derive(utoipa::IntoParams)]
+            #[into_params(parameter_in = $place)]
+            #[expect(dead_code, reason = "what the document shows is never made")]
+            struct Shape {
+                $(#[$about])+
+                #[param(rename = $wire, $($($schema)+)?)]
+                value: $json,
+            }
+
+            impl utoipa::IntoParams for $name {
+                fn into_params(
+                    _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
+                ) -> Vec<utoipa::openapi::path::Parameter> {
+                    $crate::params::shown::<Shape>()
+                }
+            }
+        };
 
         $(impl $name {
             /// Reads it.

@@ -20,11 +20,20 @@
 
 use caudal_actors::engine::lists::{ListCursor, ListPage, SortOrder};
 use caudal_ledger::time::{BusinessDay, Timestamp};
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterIn};
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
 use super::shapes::DayOrInstant;
 use super::words::Mistake;
 use crate::bodies::words::OrderWord;
+
+/// What the document shows of parameters that say where they are. It is compiled once for all operations that have them:
+/// each of these brings a type of its own for the place.
+pub fn shown<T: IntoParams>() -> Vec<Parameter> {
+    let nowhere: fn() -> Option<ParameterIn> = || None;
+    T::into_params(nowhere)
+}
 
 /// Declares query parameters: see [`crate::params`].
 #[macro_export]
@@ -69,9 +78,9 @@ macro_rules! params {
 
             impl utoipa::IntoParams for $name {
                 fn into_params(
-                    place: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
+                    _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
                 ) -> Vec<utoipa::openapi::path::Parameter> {
-                    <Shape as utoipa::IntoParams>::into_params(place)
+                    $crate::params::shown::<Shape>()
                 }
             }
         };

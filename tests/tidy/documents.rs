@@ -1,6 +1,7 @@
 //! Checks of the documents: the files, folders and names that they mention exist.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use super::{files, none, root, rust};
@@ -247,6 +248,30 @@ fn documents_name_words_that_are_used() {
     }
     assert!(named > 100, "only {named} words are named");
     none(&found, "documents name words that are used");
+}
+
+/// Containers start in any order, and one without an address of its own must not get that of another.
+#[test]
+fn compose_gives_addresses_that_no_other_container_has() {
+    let text = files().into_iter();
+    let text = text.filter(|(name, _)| name == "src/packaging/compose.yaml");
+    let text: String = text.map(|(_, text)| text).collect();
+    let after = |name: &str| -> Vec<String> {
+        let values = text.split(name).skip(1).map(str::trim_start);
+        let end = |c: char| !c.is_ascii_digit() && c != '.' && c != '/';
+        values
+            .filter_map(|it| it.split(end).next().map(str::to_owned))
+            .collect()
+    };
+    let bits = |address: &str| address.parse::<Ipv4Addr>().expect("an address").to_bits();
+    let ranges = after("ip_range:");
+    let (range, length) = ranges[0].split_once('/').expect("a range");
+    let mask = u32::MAX << (32 - length.parse::<u32>().expect("a length"));
+    let own = [after("ipv4_address:"), after("gateway:")].concat();
+    assert!(own.len() > 3, "{own:?}");
+    for address in own {
+        assert_ne!(bits(&address) & mask, bits(range) & mask, "{address}");
+    }
 }
 
 #[test]
