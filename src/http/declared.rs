@@ -26,24 +26,10 @@ macro_rules! declared {
         #[derive(Debug)]
         pub struct $name;
 
-        const _: () = {
-            #[derive(utoipa::IntoParams)]
-            #[into_params(parameter_in = $place)]
-            #[expect(dead_code, reason = "what the document shows is never made")]
-            struct Shape {
-                $(#[$about])+
-                #[param(rename = $wire, $($($schema)+)?)]
-                value: $json,
-            }
-
-            impl utoipa::IntoParams for $name {
-                fn into_params(
-                    _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
-                ) -> Vec<utoipa::openapi::path::Parameter> {
-                    $crate::params::shown::<Shape>()
-                }
-            }
-        };
+        $crate::params!(@shown $place $name {
+            $(#[$about])+
+            value: $json = $wire { $($($schema)+)? };
+        });
 
         $(impl $name {
             /// Reads it.

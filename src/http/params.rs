@@ -20,20 +20,11 @@
 
 use caudal_actors::engine::lists::{ListCursor, ListPage, SortOrder};
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use utoipa::IntoParams;
-use utoipa::openapi::path::{Parameter, ParameterIn};
 
 use super::query::{LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX, ORDERS, Query};
 use super::shapes::DayOrInstant;
 use super::words::Mistake;
 use crate::bodies::words::OrderWord;
-
-/// What the document shows of parameters that say where they are. It is compiled once for all operations that have them:
-/// each of these brings a type of its own for the place.
-pub fn shown<T: IntoParams>() -> Vec<Parameter> {
-    let nowhere: fn() -> Option<ParameterIn> = || None;
-    T::into_params(nowhere)
-}
 
 /// Declares query parameters: see [`crate::params`].
 #[macro_export]
@@ -66,21 +57,37 @@ macro_rules! params {
             $field = $how($wire $(, $read)*) [$(|$query| $check)?];
         )+});
 
+        params!(@shown Query $name {$(
+            $(#[$doc])+
+            $field: $json = $wire { $($($schema)+)? };
+        )+});
+    };
+
+    // What the document shows of them, compiled once: each operation that has them brings a type of its own for a place
+    // that they do not need.
+    (@shown $place:ident $name:ident {$(
+        $(#[$doc:meta])+
+        $field:ident: $json:ty = $wire:literal { $($schema:tt)* };
+    )+}) => {
         const _: () = {
             #[derive(utoipa::IntoParams)]
-            #[into_params(parameter_in = Query)]
+            #[into_params(parameter_in = $place)]
             #[expect(dead_code, reason = "what the document shows is never made")]
             struct Shape {$(
                 $(#[$doc])+
-                #[param(rename = $wire, $($($schema)+)?)]
+                #[param(rename = $wire, $($schema)*)]
                 $field: $json,
             )+}
+
+            fn shown() -> Vec<utoipa::openapi::path::Parameter> {
+                <Shape as utoipa::IntoParams>::into_params(|| None)
+            }
 
             impl utoipa::IntoParams for $name {
                 fn into_params(
                     _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
                 ) -> Vec<utoipa::openapi::path::Parameter> {
-                    $crate::params::shown::<Shape>()
+                    shown()
                 }
             }
         };

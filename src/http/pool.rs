@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
-use futures_util::future::BoxFuture;
 use rustix::process::nice;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
@@ -98,32 +97,26 @@ impl Pool {
         result.downcast().map(|it| *it).map_err(|_| Failure::Bug)
     }
 
-    /// As [`Self::work`], compiled once and not for each kind of work.
-    fn run(
-        &self,
-        realm: RealmId,
-        work: Work,
-    ) -> BoxFuture<'_, Result<Box<dyn Any + Send>, Failure>> {
+    /// As [`Self::work`], not compiled for each kind of work.
+    async fn run(&self, realm: RealmId, work: Work) -> Result<Box<dyn Any + Send>, Failure> {
         let new = || Arc::new(Semaphore::new(1));
         let own = {
             let mut realms = self.realms.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(realms.entry(realm).or_insert_with(new))
         };
-        Box::pin(async move {
-            // Neither is ever closed.
-            let own = own.acquire_owned().await.map_err(|_| Failure::Bug)?;
-            let all = Arc::clone(&self.works).acquire_owned().await;
-            let turn = (own, all.map_err(|_| Failure::Bug)?);
-            let threads = self.threads.as_ref().ok_or(Failure::Bug)?;
-            let done = threads.spawn_blocking(move || {
-                let result = work();
-                drop(turn);
-                result
-            });
-            done.await.map_err(|why| {
-                tracing::error!(%why, "long JSON could not be read or written");
-                Failure::Bug
-            })
+        // Neither is ever closed.
+        let own = own.acquire_owned().await.map_err(|_| Failure::Bug)?;
+        let all = Arc::clone(&self.works).acquire_owned().await;
+        let turn = (own, all.map_err(|_| Failure::Bug)?);
+        let threads = self.threads.as_ref().ok_or(Failure::Bug)?;
+        let done = threads.spawn_blocking(move || {
+            let result = work();
+            drop(turn);
+            result
+        });
+        done.await.map_err(|why| {
+            tracing::error!(%why, "long JSON could not be read or written");
+            Failure::Bug
         })
     }
 }

@@ -327,7 +327,7 @@ where
     streamed(caller, (style, kind), page, source).await
 }
 
-/// As [`stream`], compiled once and not for each list.
+/// As [`stream`], not compiled for each list.
 async fn streamed(
     caller: &Caller,
     (style, kind): (RowStyle, SheetKind),

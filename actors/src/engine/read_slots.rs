@@ -6,7 +6,6 @@
 //! its caller waits for an answer fails: the service is overloaded.
 
 use std::any::Any;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
@@ -97,9 +96,6 @@ impl ReadSlots {
 
 /// A read with its result, whatever their types are.
 type Job = Box<dyn FnOnce(&ReadAccess) -> Box<dyn Any + Send> + Send>;
-/// The result of a [`Job`], when it is done.
-type JobResult<'a> =
-    Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, Failure>> + Send + 'a>>;
 
 /// The data that a reader may use.
 pub(super) struct ReadAccess {
@@ -133,24 +129,27 @@ impl Core {
         *result.downcast().map_err(|_| Failure::Bug)?
     }
 
-    /// As [`Self::look`], compiled once and not for each kind of read.
-    fn read(&self, realm: RealmId, cost: ReadCost, job: Job) -> JobResult<'_> {
-        Box::pin(async move {
-            let turn = self.read_slots.take(realm, cost).await?;
-            let books = ReadAccess {
-                store: Arc::clone(&self.store),
-                realms: Arc::clone(&self.realms),
-            };
-            let done = tokio::task::spawn_blocking(move || {
-                let result = job(&books);
-                drop(turn);
-                result
-            });
-            // Such a thread only reads, so a panic there leaves nothing behind.
-            done.await.map_err(|why| {
-                tracing::error!(%why, "read did not finish in time");
-                Failure::Bug
-            })
+    /// As [`Self::look`], not compiled for each kind of read.
+    async fn read(
+        &self,
+        realm: RealmId,
+        cost: ReadCost,
+        job: Job,
+    ) -> Result<Box<dyn Any + Send>, Failure> {
+        let turn = self.read_slots.take(realm, cost).await?;
+        let books = ReadAccess {
+            store: Arc::clone(&self.store),
+            realms: Arc::clone(&self.realms),
+        };
+        let done = tokio::task::spawn_blocking(move || {
+            let result = job(&books);
+            drop(turn);
+            result
+        });
+        // Such a thread only reads, so a panic there leaves nothing behind.
+        done.await.map_err(|why| {
+            tracing::error!(%why, "read did not finish in time");
+            Failure::Bug
         })
     }
 }

@@ -18,6 +18,7 @@ use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess,
     VariantAccess, Visitor,
 };
+use serde::forward_to_deserialize_any;
 
 /// Why bytes are no such value.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -242,15 +243,6 @@ macro_rules! integers {
     };
 }
 
-/// No record has such a value.
-macro_rules! unused {
-    ($($name:ident)*) => {
-        $(fn $name<V: Visitor<'de>>(self, _: V) -> Result<V::Value, DecodeError> {
-            Err(DecodeError(concat!(stringify!($name), ": no record has such a value").into()))
-        })*
-    };
-}
-
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = DecodeError;
 
@@ -258,13 +250,14 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
     }
-    unused! { deserialize_f32 deserialize_f64 }
+    // No record has a float.
+    forward_to_deserialize_any! { char str string f32 f64 }
 
     fn is_human_readable(&self) -> bool {
         false
     }
 
-    /// For a type that reads several forms: `rust_decimal`'s, whose form is a text.
+    /// A text, which is also the form of `rust_decimal`'s numbers.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         visitor.visit_str(self.text()?)
     }
@@ -278,24 +271,12 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor.visit_bool(self.boolean()?)
     }
 
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_str(self.text()?)
-    }
-
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_borrowed_str(self.text()?)
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_str(self.text()?)
-    }
-
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_borrowed_bytes(self.bytes()?)
+        visitor.visit_bytes(self.bytes()?)
     }
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_bytes(self.bytes()?)
+        self.deserialize_bytes(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {

@@ -101,7 +101,8 @@ impl PageContext {
             let page = made(&self, &path).await;
             return self.show(page);
         }
-        self.file(Box::new(PageSource { path, made })).await
+        let made = async move |context: &Self, path: &P| Ok(made(context, path).await?.blocks);
+        self.file(Box::new(Blocks { path, made })).await
     }
 
     /// The same for a part of a page.
@@ -114,7 +115,7 @@ impl PageContext {
             let blocks = made(&self, &path).await;
             return self.show_part(blocks);
         }
-        self.file(Box::new(PartSource { path, made })).await
+        self.file(Box::new(Blocks { path, made })).await
     }
 
     /// How many rows a page of a list has: `usual`, or more for a file.
@@ -209,29 +210,12 @@ trait BlockSource {
     ) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>>;
 }
 
-struct PageSource<P, F> {
+struct Blocks<P, F> {
     path: P,
     made: F,
 }
 
-impl<P, F> BlockSource for PageSource<P, F>
-where
-    F: AsyncFn(&PageContext, &P) -> Result<Page, ApiError>,
-{
-    fn blocks<'a>(
-        &'a self,
-        context: &'a PageContext,
-    ) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>> {
-        Box::pin(async { Ok((self.made)(context, &self.path).await?.blocks) })
-    }
-}
-
-struct PartSource<P, F> {
-    path: P,
-    made: F,
-}
-
-impl<P, F> BlockSource for PartSource<P, F>
+impl<P, F> BlockSource for Blocks<P, F>
 where
     F: AsyncFn(&PageContext, &P) -> Result<Vec<Block>, ApiError>,
 {
