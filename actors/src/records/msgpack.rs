@@ -251,7 +251,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
     }
     // No record has a float.
-    forward_to_deserialize_any! { char str string f32 f64 }
+    integers! { deserialize_f32 deserialize_f64 }
+    forward_to_deserialize_any! { char str string }
 
     fn is_human_readable(&self) -> bool {
         false
