@@ -26,6 +26,12 @@ impl AccountNo {
     /// The largest number: with [`crate::cases::RETURNS`] after it, the largest that fits into the 40 bits of ids.
     pub const MAX: u64 = (1 << 40) - 2;
 
+    /// The number after this one, which may be one too large.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.strict_add(1))
+    }
+
     /// The id of the record of an account's CVU: `realm × 10,000,000 + account`, unique in the realm.
     pub fn cvu_record(self, realm: RealmId) -> u64 {
         u64::from(realm.0)

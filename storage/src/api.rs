@@ -122,6 +122,15 @@ pub struct CommitNo(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Position(pub u64);
 
+/// Where an entry is, and when it was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryPlace {
+    /// Its place in the journal.
+    pub position: Position,
+    /// Its time, in milliseconds since 1970 UTC.
+    pub at: u64,
+}
+
 /// Why an operation of the store failed. After a commit, only [`Self::Poisoned`] and [`Self::Deposed`] leave its
 /// outcome unknown; after any other error nothing of the commit was written.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -257,9 +266,10 @@ pub trait Projection: Send + Sync + 'static {
 }
 
 /// The order in which a read returns its results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SortOrder {
     /// The smallest key or sequence first.
+    #[default]
     Ascending,
     /// The largest key or sequence first.
     Descending,
@@ -304,14 +314,20 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// As [`Index::head`], and [`StoreError::Invalid`] when no entry is there.
     fn entry(&self, position: Position) -> Result<Entry, StoreError>;
-    /// Whether a stream has the entry `seq`, counted from 1. It looks for that entry alone, so it costs less than
-    /// [`Index::head`]: a missing entry usually costs no read at all.
+    /// Where these entries are, each by its stream and its sequence from 1, in ascending order; `None` for an entry that
+    /// its stream does not have. It looks for those entries only, so each costs less than [`Index::head`]: a missing
+    /// entry usually costs no read at all, and many neighbours at once cost less than one after the other.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
+    fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError>;
+    /// Whether a stream has the entry `seq`, as [`Index::find`] finds it.
     ///
     /// # Errors
     /// As [`Index::head`].
     fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
-        let head = self.head(stream)?;
-        Ok(head.is_some_and(|head| (1..=head.seq).contains(&seq)))
+        let found = self.find(&[(stream, seq)])?;
+        Ok(found.iter().any(Option::is_some))
     }
     /// The value of an index row; `None` when there is no such row.
     ///
@@ -329,6 +345,22 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError>;
+    /// Visits rows with `from <= key < to`, smallest key first, without the engine's own rows, until `visit` returns
+    /// `false`. For long passes whose rows nobody needs again soon: it copies no row, and what it reads takes no room
+    /// from others in a cache. It may be called while the engine's rows are pinned, so `visit` has to be short.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
+    fn visit(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), StoreError> {
+        let rows = self.scan(from, to, SortOrder::Ascending, usize::MAX)?;
+        rows.iter().all(|(key, value)| visit(key, value));
+        Ok(())
+    }
     /// Rows with `from <= key < to`, smallest key first, at most `limit`, for verification: each as [`Index::get`]
     /// finds it, at hardly more than the cost of [`Index::scan`]. A scan alone would not notice a row that a lookup by
     /// key misses because a filter denies it. An engine that finds such a row treats its index as damaged from then on.

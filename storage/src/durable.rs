@@ -49,8 +49,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
 
 use crate::api::{
-    Checks, Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
-    SortOrder, Stats, Store, StoreError, StreamId,
+    Checks, Commit, CommitNo, Differing, Done, Entry, EntryPlace, Head, Index, Pair, Position,
+    Projection, Row, SortOrder, Stats, Store, StoreError, StreamId,
 };
 use crate::codec::hex;
 use crate::durable::checker::Checker;
@@ -322,9 +322,17 @@ impl Index for DurableStore {
         self.shared.journal.entry(position)
     }
 
-    fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
+    fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError> {
         self.gate()?;
-        Ok(seq > 0 && self.rows_of(stream, seq)?.is_some())
+        let keys = entries
+            .iter()
+            .map(|(stream, seq)| stream_key(*stream, *seq));
+        let rows = self.shared.index.get_each(&keys.collect::<Vec<_>>())?;
+        let places = rows.iter().map(|row| {
+            let (position, at) = parse_stream_value(row.as_deref()?)?;
+            Some(EntryPlace { position, at })
+        });
+        Ok(places.collect())
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -346,6 +354,17 @@ impl Index for DurableStore {
         self.shared
             .index
             .scan(from.max(FIRST_KEY.as_slice()), to, order, limit)
+    }
+
+    fn visit(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), StoreError> {
+        self.gate()?;
+        let from = from.max(FIRST_KEY.as_slice());
+        self.shared.index.visit(from, to, visit)
     }
 
     fn walk(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Pair>, StoreError> {

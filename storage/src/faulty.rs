@@ -14,8 +14,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
-    SortOrder, Stats, Store, StoreError, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, EntryPlace, Head, Index, Pair, Position, Projection,
+    Row, SortOrder, Stats, Store, StoreError, StreamId,
 };
 use crate::num::{u64_of, usize_of};
 use crate::rows::check_row;
@@ -263,6 +263,11 @@ impl Index for FaultyStore {
 
     fn entry(&self, position: Position) -> Result<Entry, StoreError> {
         self.state(|s| s.entry(position))?
+    }
+
+    fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError> {
+        let entries = entries.iter();
+        self.state(|s| entries.map(|(stream, seq)| s.find(*stream, *seq)).collect())
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {

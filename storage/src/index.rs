@@ -38,6 +38,7 @@ pub(crate) mod scrub;
 pub(crate) mod table;
 mod yielding;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
@@ -50,15 +51,17 @@ use crate::index::bloom::hash;
 use crate::index::bytes::Bytes;
 use crate::index::error::IndexError;
 use crate::index::manifest::{JournalMark, Manifest};
-use crate::index::merge::{MergeSource, RunCursor, merge};
+use crate::index::merge::{MergeSource, RunCursor, ScanWay, merge};
 use crate::index::run::Run;
 use crate::index::scope::{Scopes, common};
 use crate::index::scrub::BlocksRead;
-use crate::index::table::{Frozen, Table, copy_rows, range, row_bytes, slice};
+use crate::index::table::{Frozen, Table, copy_rows, get_each_in_table, range, row_bytes, slice};
 use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key};
 use crate::sync::{lock, read, write};
 
+/// How many of the keys that are looked up together make a run's block worth reading; a filter is asked about fewer.
+const WALK_KEYS: usize = 32;
 /// The most rows copied from the table that is being written in one step of a scan.
 const COPY_MAX: usize = 1024;
 
@@ -120,6 +123,12 @@ pub(crate) struct SortedRows {
     pub(crate) loaded: BlocksRead,
 }
 
+/// Receives a row of a scan; returns whether to go on.
+type ScanVisitor<'a> = &'a mut dyn FnMut(&[u8], Cow<'_, [u8]>) -> bool;
+
+/// What is known of a key: the outer `None` means nothing so far, the inner one that the key was removed.
+type FoundValue = Option<Option<Vec<u8>>>;
+
 /// A consistent view for one read.
 struct View {
     frozen: Vec<Arc<Frozen>>,
@@ -168,6 +177,74 @@ impl SortedRows {
             }
         }
         Ok(None)
+    }
+
+    /// The values under many ascending keys, which costs less than as many calls of [`Self::get`] if they are neighbours.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(crate) fn get_each(
+        &self,
+        keys: &[impl AsRef<[u8]>],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.gets.fetch_add(u64_of(keys.len()), Ordering::Relaxed);
+        let keys: Vec<_> = keys.iter().map(AsRef::as_ref).collect();
+        debug_assert!(keys.is_sorted(), "keys are looked up in ascending order");
+        let mut found = vec![None; keys.len()];
+        let view = {
+            let state = read(&self.state);
+            get_each_in_table(&state.active, &keys, &mut found);
+            View {
+                frozen: state.frozen.clone(),
+                runs: Arc::clone(&state.runs),
+            }
+        };
+        for frozen in &view.frozen {
+            get_each_in_table(&frozen.rows, &keys, &mut found);
+        }
+        for run in view.runs.iter() {
+            let looked = self.get_each_in(run, &keys, &mut found);
+            looked.map_err(|e| self.broken(&e))?;
+        }
+        Ok(found.into_iter().map(Option::flatten).collect())
+    }
+
+    /// Looks for ascending keys that newer rows do not have in a run. If the run has few blocks from the first to the last
+    /// of them, these are read one after the other; else its filter is asked about each key.
+    fn get_each_in(
+        &self,
+        run: &Arc<Run>,
+        keys: &[&[u8]],
+        found: &mut [FoundValue],
+    ) -> Result<(), IndexError> {
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+            return Ok(());
+        };
+        let keys = keys.iter().zip(found);
+        let few = keys.len() < WALK_KEYS;
+        if few || run.fences.between(first, last) * WALK_KEYS > keys.len() {
+            for (key, found) in keys.filter(|(_, found)| found.is_none()) {
+                *found = run.get(&self.store, key, hash(key))?;
+            }
+            return Ok(());
+        }
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let way = ScanWay {
+            passes: true,
+            ..ScanWay::default()
+        };
+        let to = [last, [0].as_slice()].concat();
+        let mut cursor = RunCursor::new(&self.store, run, (first, Some(&to)), way)?;
+        for (key, found) in keys {
+            while cursor.key().is_some_and(|at| at < *key) {
+                cursor.advance()?;
+            }
+            let here = cursor.value().filter(|_| cursor.key() == Some(key));
+            if let Some(stored) = here.filter(|_| found.is_none()) {
+                *found = Some(run.value(&self.store, stored)?);
+            }
+        }
+        Ok(())
     }
 
     /// The last row of a stream that is expected at `seq`. Two rows are looked up, one of which usually does not exist;
@@ -228,7 +305,11 @@ impl SortedRows {
         let mut head = None;
         for run in view.runs.iter().filter(|r| r.bloom.may_have(prefix)) {
             self.opened.fetch_add(1, Ordering::Relaxed);
-            let cursor = RunCursor::new(&self.store, run, &from, Some(&to), SortOrder::Descending);
+            let way = ScanWay {
+                order: SortOrder::Descending,
+                ..ScanWay::default()
+            };
+            let cursor = RunCursor::new(&self.store, run, (&from, Some(&to)), way);
             let cursor = cursor.map_err(|e| self.broken(&e))?;
             let walked = merge(
                 &mut [MergeSource::Run(Box::new(cursor))],
@@ -259,26 +340,72 @@ impl SortedRows {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
-        self.gather(from, to, order, false, limit)
+        let way = ScanWay {
+            order,
+            ..ScanWay::default()
+        };
+        self.gather(from, to, way, limit)
     }
 
-    /// Rows with `from <= key < to`, at most `limit`; with `proves`, only rows as [`Self::get`] finds them.
+    /// Visits the rows with `from <= key < to`, smallest key first, until `visit` returns `false`. Blocks that it reads
+    /// are not cached.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(crate) fn visit(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), StoreError> {
+        let way = ScanWay {
+            passes: true,
+            ..ScanWay::default()
+        };
+        self.scan_steps(from, to, way, COPY_MAX, &mut |key, value| {
+            visit(key, &value)
+        })
+    }
+
+    /// Rows with `from <= key < to`, at most `limit`.
     fn gather(
         &self,
         from: &[u8],
         to: &[u8],
-        order: SortOrder,
-        proves: bool,
+        way: ScanWay,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
-        let (mut from, mut to) = (from.to_vec(), to.to_vec());
         let mut rows = Vec::new();
-        while rows.len() < limit && from < to {
-            let way = (order, proves);
-            let Some(bound) = self.scan_step(&from, &to, way, limit, &mut rows)? else {
+        if limit > 0 {
+            self.scan_steps(
+                from,
+                to,
+                way,
+                limit.clamp(16, COPY_MAX),
+                &mut |key, value| {
+                    rows.push((key.to_vec(), value.into_owned()));
+                    rows.len() < limit
+                },
+            )?;
+        }
+        Ok(rows)
+    }
+
+    /// Visits rows step by step, and copies up to `copy` rows of the active table for each step.
+    fn scan_steps(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        way: ScanWay,
+        copy: usize,
+        visit: ScanVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let (mut from, mut to) = (from.to_vec(), to.to_vec());
+        while from < to {
+            let Some(bound) = self.scan_step(&from, &to, way, copy, visit)? else {
                 break;
             };
-            match order {
+            match way.order {
                 SortOrder::Ascending => {
                     from = bound;
                     from.push(0);
@@ -286,20 +413,20 @@ impl SortedRows {
                 SortOrder::Descending => to = bound,
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// One step of a scan: it reaches as far as the copied part of the active table. Returns the last key reached when
-    /// there may be more rows.
+    /// there may be more rows that are wanted.
     fn scan_step(
         &self,
         from: &[u8],
         to: &[u8],
-        (order, proves): (SortOrder, bool),
-        limit: usize,
-        rows: &mut Vec<Pair>,
+        way: ScanWay,
+        copy: usize,
+        visit: ScanVisitor<'_>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let copy = (limit - rows.len()).clamp(16, COPY_MAX);
+        let order = way.order;
         let (copied, view) = {
             let state = read(&self.state);
             let copied = copy_rows(&state.active, from, to, order, copy);
@@ -322,40 +449,39 @@ impl SortedRows {
         }
         let under = common(from, to).map(|part| (part, hash(part)));
         for run in view.runs.iter() {
-            if proves || under.is_none_or(|(part, hash)| run.may_have_under(part, hash)) {
+            if way.proves || under.is_none_or(|(part, hash)| run.may_have_under(part, hash)) {
                 self.opened.fetch_add(1, Ordering::Relaxed);
-                let cursor = RunCursor::new(&self.store, run, from, Some(to), order);
+                let cursor = RunCursor::new(&self.store, run, (from, Some(to)), way);
                 let cursor = cursor.map_err(|e| self.broken(&e))?;
-                let cursor = if proves { cursor.asking() } else { cursor };
                 sources.push(MergeSource::Run(Box::new(cursor)));
             }
         }
-        let mut past = false;
+        let (mut past, mut enough, mut last) = (false, false, None);
         let walked = merge(&mut sources, order, &mut |key, value, found| {
             past = bound.as_ref().is_some_and(|b| match order {
                 SortOrder::Ascending => key > b.as_slice(),
                 SortOrder::Descending => key < b.as_slice(),
             });
-            if past || rows.len() >= limit {
+            if past {
                 return Ok(false);
             }
-            let value = match (value, found) {
+            let mut value = match (value, found) {
                 (Stored::Gone, _) => None,
-                (Stored::Here(bytes), _) => Some(bytes.to_vec()),
-                (far, Some(found)) => found.run.value(&self.store, far)?,
+                (Stored::Here(bytes), _) => Some(Cow::Borrowed(bytes)),
+                (far, Some(found)) => found.run.value(&self.store, far)?.map(Cow::Owned),
                 (_, None) => return Err("a large value outside a run".into()),
             };
-            let value = match found.filter(|_| proves) {
-                None => value,
-                Some(found) => {
-                    let last = rows.last().map(|(last, _)| last.as_slice());
-                    self.proven(found, &view.runs, last, key, value)?
-                }
-            };
-            rows.extend(value.map(|v| (key.to_vec(), v)));
-            Ok(rows.len() < limit)
+            if let Some(found) = found.filter(|_| way.proves) {
+                let walked = value.map(Cow::into_owned);
+                let proven = self.proven(found, &view.runs, last.as_deref(), key, walked)?;
+                last = Some(key.to_vec());
+                value = proven.map(Cow::Owned);
+            }
+            enough = value.is_some_and(|value| !visit(key, value));
+            Ok(!enough)
         });
         walked.map_err(|e| self.broken(&e))?;
+        let bound = bound.filter(|_| !enough);
         Ok(bound.map(|b| b.as_slice().to_vec()))
     }
 

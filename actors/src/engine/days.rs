@@ -9,9 +9,6 @@
 //! way to those that serve: it reads every account of the realm, so it takes longer while the machine is busy. A proof
 //! reads the block of its account again, and is refused if that does not give the root that was signed.
 //!
-//! Most accounts are not in memory and have had no movement since they were unloaded; what such an account has is in its
-//! row at rest, which is next to those of its neighbours.
-//!
 //! **Order.** Days are closed one after the other, from the day on which the tenant was created. Days that were missed
 //! while the service was down are closed at the next start, in order.
 //!
@@ -21,10 +18,11 @@
 //! **Failure.** If a day cannot be closed now, it is closed by a later round. If the bank does not answer, the day is
 //! closed without its side, which is added when the bank answers.
 
+mod leaves;
+
 use std::sync::Arc;
 use std::thread;
 
-use caudal_ledger::balance::Balance;
 use caudal_ledger::books::BookBalances;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::Cvu;
@@ -35,15 +33,12 @@ use caudal_ledger::days::{
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::reconciliation::ReconciliationTotals;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::seal::{
-    BLOCK_LEAVES, DayLeaf, PathStep, SumNode, TreeBuilder, climb, path, signed_note, verifier_key,
-};
+use caudal_ledger::seal::{DayLeaf, PathStep, TreeBuilder, climb, path, signed_note, verifier_key};
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, SortOrder, StoreError, give_way};
-use serde::Deserialize;
 use tokio::sync::oneshot;
 
+use self::leaves::leaves;
 use super::lists::{ListPage, Listing, Range};
 use super::read_slots::ReadCost;
 use super::{Core, Ledger, Operators, Queries, Requester, value};
@@ -51,12 +46,8 @@ use crate::failure::Failure;
 use crate::platform::realms;
 use crate::ports::seals::SealKeyName;
 use crate::realms::RecordDay;
-use crate::records::projection::VoucherPlace;
-use crate::records::rest::{self, Stand};
-use crate::records::{LEDGER, PROFILE, account_stream, decode, keys, reads};
+use crate::records::reads;
 
-/// How many rows of the directory are read at once.
-const ROWS: usize = 1000;
 /// How many days get the bank's side between two closings, the newest first: the next closed day names all of them.
 const PENDING_MAX: usize = 31;
 
@@ -79,21 +70,6 @@ struct DayKeys {
     salts: [u8; 32],
     /// The key that signs the days after it, if it is another.
     next: Option<SealKey>,
-}
-
-/// The leaves of a block.
-#[derive(Default)]
-struct BlockLeaves {
-    /// Accounts that had a CVU at the end of the day, at most [`BLOCK_LEAVES`].
-    leaves: Vec<(AccountNo, DayLeaf)>,
-    /// The number from which the next block is read; `None` at the end of the realm.
-    next: Option<AccountNo>,
-}
-
-impl BlockLeaves {
-    fn nodes(&self) -> Vec<SumNode> {
-        self.leaves.iter().map(|(_, leaf)| leaf.node()).collect()
-    }
 }
 
 impl Ledger<'_> {
@@ -509,141 +485,6 @@ fn blocks(
         from = found.next;
     }
     Ok((accounts, blocks))
-}
-
-/// The leaves of the block that begins at an account number.
-fn leaves(
-    store: &dyn Index,
-    realm: RealmId,
-    date: BusinessDay,
-    salts: &SaltKey,
-    first: AccountNo,
-) -> Result<BlockLeaves, StoreError> {
-    let end = date.end();
-    let mut found = BlockLeaves::default();
-    let mut from = keys::directory_of(realm, first);
-    let to = keys::after_prefix(&keys::directory(realm));
-    loop {
-        let rows = store.scan(&from, &to, SortOrder::Ascending, ROWS)?;
-        let mut stands = stands(store, realm, &rows)?.into_iter().peekable();
-        for (key, row) in &rows {
-            let number = keys::account_of(key)?;
-            if found.leaves.len() == BLOCK_LEAVES {
-                found.next = Some(number);
-                return Ok(found);
-            }
-            let stand = stands.next_if(|(of, _)| *of == number);
-            let stand = stand.map(|(_, stand)| stand);
-            if let Some((cvu, last)) = stood(store, (realm, number), (row, stand), end)? {
-                let salt = salts.salt(date, number);
-                found.leaves.push((number, leaf(salt, cvu, last)));
-            }
-        }
-        match rows.last() {
-            Some((key, _)) if rows.len() == ROWS => from = [key.as_slice(), &[0]].concat(),
-            Some(_) | None => return Ok(found),
-        }
-    }
-}
-
-/// Where the accounts of some rows of the directory stood when they were unloaded, for those that have been.
-fn stands(
-    store: &dyn Index,
-    realm: RealmId,
-    rows: &[(Vec<u8>, Vec<u8>)],
-) -> Result<Vec<(AccountNo, Stand)>, StoreError> {
-    let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
-        return Ok(Vec::new());
-    };
-    let from = keys::rest(realm, keys::account_of(first)?);
-    let to = keys::after_prefix(&keys::rest(realm, keys::account_of(last)?));
-    let rests = store.scan(&from, &to, SortOrder::Ascending, rows.len())?;
-    let stand = |(key, row): &(Vec<u8>, Vec<u8>)| {
-        let (_, account) = keys::rest_of(key)?;
-        Some((account, rest::stand_in(account, row)?))
-    };
-    Ok(rests.iter().filter_map(stand).collect())
-}
-
-/// An account's last voucher, as far as a leaf needs it.
-struct LastVoucher {
-    sequence: u64,
-    after: Balance,
-    hash: Digest,
-}
-
-impl From<Voucher> for LastVoucher {
-    fn from(voucher: Voucher) -> Self {
-        Self {
-            sequence: voucher.sequence,
-            after: voucher.after,
-            hash: voucher.hash,
-        }
-    }
-}
-
-impl From<Stand> for LastVoucher {
-    fn from(stand: Stand) -> Self {
-        Self {
-            sequence: stand.sequence,
-            after: stand.balance,
-            hash: stand.hash,
-        }
-    }
-}
-
-/// What of an account's row a leaf needs.
-#[derive(Deserialize)]
-struct RowOfLeaf {
-    cvu: Option<Cvu>,
-    created_at: Timestamp,
-}
-
-/// The CVU that an account had at an instant, and its last voucher up to then, given its row of now (an account gets a CVU
-/// only once) and where it stood when it was unloaded. `None` for an account that had no CVU.
-fn stood(
-    store: &dyn Index,
-    (realm, account): (RealmId, AccountNo),
-    (row, stand): (&[u8], Option<Stand>),
-    at: Timestamp,
-) -> Result<Option<(Cvu, Option<LastVoucher>)>, StoreError> {
-    let row: RowOfLeaf = decode(row)?;
-    let Some(cvu) = row.cvu.filter(|_| row.created_at <= at) else {
-        return Ok(None);
-    };
-    let stream = |kind| account_stream(realm, account, kind);
-    if let Some(stand) = stand.filter(|stand| stand.at <= at)
-        && !store.has(stream(LEDGER), stand.sequence.strict_add(1))?
-    {
-        return Ok(Some((cvu, Some(stand.into()))));
-    }
-    if let Some(sequence) = store.seq_at(stream(LEDGER), at.millis())? {
-        let last = reads::voucher(store, realm, VoucherPlace { account, sequence })?;
-        return Ok(Some((cvu, last.map(Into::into))));
-    }
-    let head = store.head(stream(PROFILE))?;
-    if head.is_some_and(|head| head.at <= at.millis()) {
-        return Ok(Some((cvu, None)));
-    }
-    // The profile has changed since.
-    let then = reads::statements::profile_at(store, realm, account, at)?;
-    Ok(then.and_then(|then| then.cvu).map(|cvu| (cvu, None)))
-}
-
-fn leaf(salt: [u8; 32], cvu: Cvu, last: Option<LastVoucher>) -> DayLeaf {
-    let last = last.unwrap_or(LastVoucher {
-        sequence: 0,
-        after: Balance::default(),
-        hash: Digest::default(),
-    });
-    DayLeaf {
-        salt,
-        cvu,
-        available: last.after.available.into(),
-        held: last.after.held.into(),
-        sequence: last.sequence,
-        chain: last.hash,
-    }
 }
 
 /// A page of the closed days of a period. Days have no gaps, so their number is known from both ends.

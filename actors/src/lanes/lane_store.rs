@@ -1,8 +1,8 @@
 //! A lane as a store: reads pass through, commits and barriers take their turns.
 
 use caudal_storage::{
-    Checks, Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Row, SortOrder,
-    Stats, Store, StoreError, StreamId,
+    Checks, Commit, CommitNo, Differing, Done, Entry, EntryPlace, Head, Index, Pair, Position, Row,
+    SortOrder, Stats, Store, StoreError, StreamId,
 };
 
 use super::{Lane, LaneItem};
@@ -35,8 +35,8 @@ impl Index for Lane {
         self.store.entry(position)
     }
 
-    fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
-        self.store.has(stream, seq)
+    fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError> {
+        self.store.find(entries)
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -51,6 +51,15 @@ impl Index for Lane {
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
         self.store.scan(from, to, order, limit)
+    }
+
+    fn visit(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), StoreError> {
+        self.store.visit(from, to, visit)
     }
 
     fn walk(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Pair>, StoreError> {

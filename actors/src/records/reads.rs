@@ -359,7 +359,7 @@ pub fn account_after(
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<AccountNo>, StoreError> {
-    let from = keys::directory_of(realm, AccountNo(number.0.strict_add(1)));
+    let from = keys::directory_of(realm, number.next());
     let to = keys::after_prefix(&keys::directory(realm));
     let rows = store.scan(&from, &to, SortOrder::Ascending, 1)?;
     let next = rows.first().map(|(key, _)| keys::account_of(key));

@@ -1,9 +1,10 @@
 //! The row at rest: an account leaves it in the index when it is unloaded, and is loaded again from it.
 //!
 //! **Shape.** Format u8 (2), length u8 of the [`Stand`], the [`Stand`], and the [`Profile`]. A [`Stand`] holds where
-//! the movements stand: format u8 (2), then MessagePack without names: account, sequence, instant, available, held, the
-//! digest as four words, how many kinds of limits there are, and the usage. The stand changes with every movement and the profile hardly ever, so a loaded account keeps the
-//! profile as it is in the row.
+//! the movements stand: format u8 (3), then MessagePack without names: account, sequence, instant, available, held, the
+//! digest as four words, how many kinds of limits there are, and the usage; and after them the CVU, which format 2 lacks.
+//! The stand changes with every movement and the profile hardly ever, so a loaded account keeps the profile as it is in
+//! the row. The closing of a day needs the CVU of every account, and does not unpack profiles for it.
 //!
 //! **Order.** The row names its last movement, and is ignored if its stream does not have that movement
 //! ([`Projection::rests`](caudal_storage::Projection::rests)). So a reader need not check this.
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::chain::Digest;
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::limits::{LimitKind, Usage};
 use caudal_ledger::money::Money;
@@ -28,7 +30,8 @@ pub use profile::Profile;
 
 use super::msgpack;
 
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+const WITHOUT_CVU: u8 = 2;
 const WHOLE: u8 = 2;
 
 /// The stand as it is in the row.
@@ -45,6 +48,8 @@ pub struct Stand {
     pub balance: Balance,
     /// The hash of the vouchers up to it.
     pub hash: Digest,
+    /// The CVU of the account; `None` also in a row that does not have it.
+    pub cvu: Option<Cvu>,
     usage: Usage,
 }
 
@@ -56,11 +61,12 @@ impl Stand {
             at: account.last_movement_at?,
             balance: account.balance,
             hash: account.hash,
+            cvu: account.cvu,
             usage: account.usage,
         })
     }
 
-    /// Sets an account to this stand. Its holds and open transfers are not part of it.
+    /// Sets an account to this stand. Its holds and open transfers are not part of it, and its CVU is in its profile.
     pub fn resume(self, account: &mut Account) {
         account.sequence = self.sequence;
         account.last_movement_at = Some(self.at);
@@ -91,17 +97,18 @@ impl Stand {
         );
         let mut row = Vec::with_capacity(128);
         row.push(FORMAT);
-        rmp_serde::encode::write(&mut row, &form)
+        rmp_serde::encode::write(&mut row, &(form, self.cvu))
             .map_err(|why| StoreError::Invalid(format!("a row could not be encoded: {why}")))?;
         Ok(row)
     }
 
     /// Reads the row of an account; `None` if it belongs to another account or has an unknown format.
     pub fn parse(account: AccountNo, row: &[u8]) -> Option<Self> {
-        let (&FORMAT, form) = row.split_first()? else {
-            return None;
+        let (form, cvu): (StoredStand, _) = match row.split_first()? {
+            (&FORMAT, form) => msgpack::from_slice(form).ok()?,
+            (&WITHOUT_CVU, form) => (msgpack::from_slice(form).ok()?, None),
+            _ => return None,
         };
-        let form: StoredStand = msgpack::from_slice(form).ok()?;
         let (number, sequence, at, available, held, words, kinds, usage) = form;
         let mut hash = Digest::default();
         let (chunks, _) = hash.0.as_chunks_mut::<8>();
@@ -116,6 +123,7 @@ impl Stand {
                 held: Money::from_centavos(held),
             },
             hash,
+            cvu,
             usage,
         })
     }
@@ -197,6 +205,7 @@ mod tests {
                 held: Money::from_centavos(70),
             },
             hash,
+            cvu: Some(Cvu::compose(184, 7).unwrap()),
             usage,
         }
     }
@@ -211,7 +220,7 @@ mod tests {
             })
         });
         let hex = |row: Vec<u8>| row.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        let start = "0298070\
+        let start = "039298070\
                      9cf000001a1ee565e00ce00024a0946\
                      94cf0001020304050607cf08090a0b0c0d0e0fcf1011121314151617cf18191a1b1c1d1e1f";
         for (usage, end) in [
@@ -229,7 +238,12 @@ mod tests {
             for cut in 0..row.len() {
                 assert_eq!(Stand::parse(AccountNo(7), &row[..cut]), None, "{cut}");
             }
-            assert_eq!(hex(row), [start, end].concat());
+            let cvu = "b630303030313834333030303030303030303030303739";
+            assert_eq!(hex(row.clone()), [start, end, cvu].concat());
+            // format 2, which has no CVU
+            let older = [&[2], &row[2..row.len() - 23]].concat();
+            let without = Stand { cvu: None, ..stand };
+            assert_eq!(Stand::parse(AccountNo(7), &older), Some(without));
         }
     }
 
@@ -237,7 +251,7 @@ mod tests {
     fn a_row_of_another_number_of_kinds_of_limits_is_no_row() {
         let stand = stand(Usage::default());
         let mut row = stand.row(AccountNo(7)).unwrap();
-        let kinds = row.iter_mut().rev().nth(1).unwrap();
+        let kinds = row.iter_mut().rev().nth(24).unwrap();
         assert_eq!(usize::from(*kinds), LimitKind::COUNT);
         *kinds -= 1;
         assert_eq!(Stand::parse(AccountNo(7), &row), None);

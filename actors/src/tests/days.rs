@@ -152,7 +152,7 @@ async fn days_close_in_order_after_their_grace_and_survive_a_crash() {
 #[actix::test]
 async fn an_account_that_was_unloaded_has_what_it_had_at_the_end_of_the_day() {
     let world = World::new().await;
-    for account in 1..=4 {
+    for account in 1..=6 {
         value(world.open(None, None).await);
         world.credit(account, 100, &format!("a{account}")).await;
     }
@@ -160,9 +160,14 @@ async fn an_account_that_was_unloaded_has_what_it_had_at_the_end_of_the_day() {
         let target = Target::Account(AccountNo(account));
         world.engine.operators().passivate(REALM, target).await
     };
-    // One is not moved again, one moves later, one moves later and is unloaded again, and one is not unloaded.
-    for account in [1, 2, 3] {
+    // One is not moved again, one moves later, one moves later and is unloaded again, one is not unloaded, and two move on
+    // the same day: once, and often.
+    for account in [1, 2, 3, 5, 6] {
         assert!(unload(account).await.unwrap());
+    }
+    world.credit(5, 1, "same").await;
+    for n in 1..=5 {
+        world.credit(6, 1, &format!("same{n}")).await;
     }
     let date = world.today();
     world.clock.0.fetch_add(DAY, Ordering::Relaxed);
@@ -172,8 +177,11 @@ async fn an_account_that_was_unloaded_has_what_it_had_at_the_end_of_the_day() {
     assert!(unload(3).await.unwrap());
     let day = world.days_later(1).await;
     assert_eq!(day.figures.date, date.next());
-    for (date, has) in [(date, [100; 4]), (date.next(), [100, 101, 101, 100])] {
-        for (account, centavos) in (1..=4).zip(has) {
+    for (date, has) in [
+        (date, [100, 100, 100, 100, 101, 105]),
+        (date.next(), [100, 101, 101, 100, 101, 105]),
+    ] {
+        for (account, centavos) in (1..).zip(has) {
             let proof = world.engine.queries();
             let proof = proof.day_proof(REALM, date, world.cvu(account).await).await;
             let leaf = proof.unwrap().leaf;

@@ -8,8 +8,8 @@ use caudal_ledger::ids::Tag;
 use caudal_ledger::transfers::TransferStatus;
 use caudal_ledger::webhooks::{DeliveryId, WebhookId};
 use caudal_storage::{
-    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
-    StreamId,
+    Commit, CommitNo, Differing, Done, Entry, EntryPlace, Head, Index, Pair, Position, SortOrder,
+    Stats, Store, StreamId,
 };
 
 use super::harness::{Harness, cvu, outside, sending};
@@ -171,6 +171,10 @@ impl Index for FullStore {
     fn entry(&self, position: Position) -> Result<Entry, StoreError> {
         self.reads("entry")?;
         self.inner.entry(position)
+    }
+    fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError> {
+        self.reads("find")?;
+        self.inner.find(entries)
     }
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.reads("get")?;

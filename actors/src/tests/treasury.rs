@@ -16,7 +16,8 @@ use caudal_ledger::transfers::{Concept, Destination, Send, TransferFact, Transfe
 use caudal_ledger::treasury::{Sum, Totals};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{
-    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Stats, Store, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, EntryPlace, Head, Index, Pair, Position, Stats,
+    Store, StreamId,
 };
 
 use super::*;
@@ -294,6 +295,9 @@ impl Index for Counted {
     fn entry(&self, position: Position) -> Stored<Entry> {
         self.rows.fetch_add(1, Ordering::Relaxed);
         self.other().entry(position)
+    }
+    fn find(&self, entries: &[(StreamId, u64)]) -> Stored<Vec<Option<EntryPlace>>> {
+        self.other().find(entries)
     }
     fn get(&self, key: &[u8]) -> Stored<Option<Vec<u8>>> {
         self.gets.fetch_add(1, Ordering::Relaxed);

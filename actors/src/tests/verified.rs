@@ -9,8 +9,8 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{
-    Commit, CommitNo, Differing, Done, DurableStore, Entry, Fact, Head, Index, IndexWriter, Pair,
-    Position, Projection, Row, SortOrder, StoreOptions, StreamId,
+    Commit, CommitNo, Differing, Done, DurableStore, Entry, EntryPlace, Fact, Head, Index,
+    IndexWriter, Pair, Position, Projection, Row, SortOrder, StoreOptions, StreamId,
 };
 
 use super::harness::{Harness, nap, outside};
@@ -403,6 +403,10 @@ impl Index for Untold {
 
     fn entry(&self, position: Position) -> Result<Entry, StoreError> {
         self.0.entry(position)
+    }
+
+    fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError> {
+        self.0.find(entries)
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {

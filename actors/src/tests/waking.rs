@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use caudal_ledger::tenants::Mode;
 use caudal_storage::{
-    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
-    StreamId,
+    Commit, CommitNo, Differing, Done, Entry, EntryPlace, Head, Index, Pair, Position, SortOrder,
+    Stats, Store, StreamId,
 };
 
 use super::harness::nap;
@@ -85,6 +85,9 @@ impl Index for Minded {
     }
     fn entry(&self, position: Position) -> Result<Entry, StoreError> {
         self.within.entry(position)
+    }
+    fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError> {
+        self.within.find(entries)
     }
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.within.get(key)

@@ -106,6 +106,19 @@ fn notes(make: Make<'_>) {
     let found: Vec<_> = (0..6).map(|seq| has(1, seq)).collect();
     assert_eq!(found, [false, true, true, true, true, false]);
     assert!(!has(1, u64::MAX) && !has(2, 1) && !has(2, 0));
+    let wanted = [(1, 2), (1, 4), (1, 5), (2, 1)].map(|(number, seq)| (stream(number), seq));
+    let found = store.find(&wanted).expect("reads").into_iter();
+    let found = found.map(|place| place.map(|place| (place.at, store.entry(place.position))));
+    for ((stream, seq), found) in wanted.into_iter().zip(found) {
+        let entries = store.read(stream, seq, seq, SortOrder::Ascending, 1);
+        let entry = entries.expect("reads").pop();
+        let found = found.map(|(at, entry)| (at, entry.expect("reads")));
+        assert_eq!(
+            found,
+            entry.map(|entry| (entry.at, entry)),
+            "{stream:?} {seq}"
+        );
+    }
     let mut entries = 0;
     let last = store.replay(CommitNo(1), &mut |_, _| {
         entries += 1;

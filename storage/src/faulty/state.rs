@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::api::{
-    Commit, CommitNo, Entry, Head, IndexWriter, Pair, Position, Projection, Row, SortOrder,
-    StoreError, StreamId,
+    Commit, CommitNo, Entry, EntryPlace, Head, IndexWriter, Pair, Position, Projection, Row,
+    SortOrder, StoreError, StreamId,
 };
 use crate::durable::project::parse_counter;
 use crate::num::{u64_of, usize_of};
@@ -178,6 +178,17 @@ impl MemoryState {
             .map(|(_, e)| e.clone());
         found.ok_or_else(|| {
             StoreError::Invalid(format!("there is no entry at position {:x}", position.0))
+        })
+    }
+
+    /// Where an entry of a stream is.
+    pub(crate) fn find(&self, stream: StreamId, seq: u64) -> Option<EntryPlace> {
+        let number = usize_of(seq.checked_sub(1)?);
+        let place = *self.streams.get(&stream)?.get(number)?;
+        let (_, entry) = self.entries.get(place)?;
+        Some(EntryPlace {
+            position: Position(u64_of(place)),
+            at: entry.at,
         })
     }
 

@@ -248,6 +248,7 @@ impl BlockStore {
         blocks: std::ops::Range<u32>,
         visit: BlockVisitor<'_>,
     ) -> Result<(), IndexError> {
+        self.files.look().map_err(|e| IndexError::looking(&e))?;
         match self.run_files(run).as_deref() {
             Some(file) => file.scan(blocks, visit),
             None => self.main.scan(run, blocks, visit),

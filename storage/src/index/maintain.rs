@@ -28,7 +28,7 @@ use crate::index::build::RunBuilder;
 use crate::index::compaction_picker::pick_merge;
 use crate::index::error::IndexError;
 use crate::index::manifest::{JournalMark, Manifest, RUNS_MAX};
-use crate::index::merge::{MergeSource, RunCursor, merge};
+use crate::index::merge::{MergeSource, RunCursor, ScanWay, merge};
 use crate::index::run::{Run, RunInfo};
 use crate::index::table::{Frozen, slice};
 use crate::num::u64_of;
@@ -246,7 +246,11 @@ impl SortedRows {
         let keys = inputs.iter().map(|r| r.info.keys).sum();
         let mut sources = Vec::with_capacity(inputs.len());
         for run in inputs {
-            let cursor = RunCursor::new(&self.store, run, &[], None, SortOrder::Ascending);
+            let way = ScanWay {
+                passes: true,
+                ..ScanWay::default()
+            };
+            let cursor = RunCursor::new(&self.store, run, (&[], None), way);
             sources.push(MergeSource::Run(Box::new(
                 cursor.map_err(|e| self.unreadable(inputs, e))?,
             )));

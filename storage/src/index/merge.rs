@@ -1,5 +1,6 @@
 //! Walks over several sorted sources as one; of equal keys the newest wins.
 
+use std::collections::VecDeque;
 use std::collections::btree_map::Range;
 use std::sync::Arc;
 
@@ -100,40 +101,52 @@ pub(crate) struct FoundRow<'a> {
     pub(crate) led_to: bool,
 }
 
+/// The most blocks that a long walk reads at once.
+const AHEAD_MAX: u32 = 64;
+
+/// How rows are walked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScanWay {
+    /// The direction.
+    pub(crate) order: SortOrder,
+    /// Whether each row is one that a lookup by its key finds: the filters of the runs are asked about it.
+    pub(crate) proves: bool,
+    /// Whether this is a long ascending walk whose blocks nobody needs again soon: what it reads is not cached.
+    pub(crate) passes: bool,
+}
+
 /// A cursor in a run that moves in one direction between two keys.
 pub(crate) struct RunCursor<'a> {
     store: &'a BlockStore,
     run: Arc<Run>,
-    order: SortOrder,
+    way: ScanWay,
     from: &'a [u8],
     to: Option<&'a [u8]>,
     /// The index of the row block, from 0; `None` past the end.
     fence: Option<usize>,
     block: Option<Arc<Block>>,
+    /// Blocks that were read ahead, by their numbers.
+    ahead: VecDeque<(u32, Arc<Block>)>,
+    /// How many blocks were read at once.
+    stride: u32,
     row: usize,
     /// Whether the current row is between the two keys.
     inside: bool,
-    /// Whether blocks are taken from the cache and put into it.
-    cached: bool,
-    /// Whether the run's filter is asked about each row.
-    asks: bool,
 }
 
 impl<'a> RunCursor<'a> {
-    /// A cursor over `from <= key < to`; no `to` means up to the end. A walk without `to`, over a whole run, does not
-    /// use the cache of blocks.
+    /// A cursor over `from <= key < to`; no `to` means up to the end.
     ///
     /// # Errors
     /// As [`Run::rows`]; also `Damaged` when the rows of a block cannot be parsed.
     pub(crate) fn new(
         store: &'a BlockStore,
         run: &Arc<Run>,
-        from: &'a [u8],
-        to: Option<&'a [u8]>,
-        order: SortOrder,
+        (from, to): (&'a [u8], Option<&'a [u8]>),
+        way: ScanWay,
     ) -> Result<Self, IndexError> {
         let fences = &run.fences;
-        let fence = match (order, to) {
+        let fence = match (way.order, to) {
             (SortOrder::Ascending, _) => Some(fences.at_or_before(from).unwrap_or(0)),
             (SortOrder::Descending, Some(to)) => fences.at_or_before(to),
             (SortOrder::Descending, None) => fences.len().checked_sub(1),
@@ -141,15 +154,15 @@ impl<'a> RunCursor<'a> {
         let mut cursor = Self {
             store,
             run: Arc::clone(run),
-            order,
+            way,
             from,
             to,
             fence,
             block: None,
+            ahead: VecDeque::new(),
+            stride: 0,
             row: 0,
             inside: false,
-            cached: to.is_some(),
-            asks: false,
         };
         cursor.load()?;
         if cursor.fence.is_some() {
@@ -159,14 +172,9 @@ impl<'a> RunCursor<'a> {
         Ok(cursor)
     }
 
-    /// The same cursor, which asks the run's filter about its rows.
-    pub(crate) fn asking(self) -> Self {
-        Self { asks: true, ..self }
-    }
-
     /// Where the current row is.
     fn found(&self) -> FoundRow<'_> {
-        let denied = self.asks && self.here().is_some_and(|key| !self.run.leads_to(key));
+        let denied = self.way.proves && self.here().is_some_and(|key| !self.run.leads_to(key));
         FoundRow {
             run: &self.run,
             led_to: !denied,
@@ -178,18 +186,18 @@ impl<'a> RunCursor<'a> {
             self.fence = None;
             return Ok(());
         };
-        let rows = if self.cached {
-            self.run.rows_to_walk(self.store, block)?
+        let rows = if self.way.passes {
+            self.passed(block)?
         } else {
-            self.run.rows_once(self.store, block)?
+            self.run.rows_to_walk(self.store, block)?
         };
         let id = self.run.info.id;
         let Some(there) = rows.rows() else {
             return Err(format!("run {id}, block {block} is unreadable").into());
         };
-        // a lookup by key follows the fences and a walk does not, so the walk checks them
+        // a lookup by key follows the fences and a walk between two keys does not, so the walk checks them
         let ends = there.key(0).zip(there.key(there.len().wrapping_sub(1)));
-        if let Some((first, last)) = ends.filter(|_| self.cached)
+        if let Some((first, last)) = ends.filter(|_| self.to.is_some())
             && let Some(n) = self.fence
             && !self.run.fences.lead_to(n, first, last)
         {
@@ -197,6 +205,21 @@ impl<'a> RunCursor<'a> {
         }
         self.block = Some(rows);
         Ok(())
+    }
+
+    /// The next block of a long walk. The longer it gets, the more blocks are read at once.
+    fn passed(&mut self, block: u32) -> Result<Arc<Block>, IndexError> {
+        if self.ahead.is_empty() {
+            self.stride = (self.stride * 2).clamp(1, AHEAD_MAX);
+            // the blocks of rows, and the pieces of large values among them, come before the fences
+            let end = self.run.info.fence_start.min(block + self.stride);
+            let blocks = block..end.max(block + 1);
+            self.run.rows_ahead(self.store, blocks, &mut self.ahead)?;
+        }
+        let (number, rows) = self.ahead.pop_front().unzip();
+        let id = self.run.info.id;
+        rows.filter(|_| number == Some(block))
+            .ok_or_else(|| format!("run {id}, block {block} is of another kind").into())
     }
 
     fn rows(&self) -> Option<&Unpacked> {
@@ -214,7 +237,7 @@ impl<'a> RunCursor<'a> {
     /// Moves to the first row of the block in the walk's direction; in the very first block that may be in the middle.
     /// When descending, `row` is one above the current row.
     fn enter(&mut self, first: bool) {
-        self.row = match (self.order, self.to) {
+        self.row = match (self.way.order, self.to) {
             (SortOrder::Ascending, _) if first => self.seek(self.from),
             (SortOrder::Ascending, _) => 0,
             (SortOrder::Descending, Some(to)) if first => self.seek(to),
@@ -223,7 +246,7 @@ impl<'a> RunCursor<'a> {
     }
 
     fn index(&self) -> Option<usize> {
-        match self.order {
+        match self.way.order {
             SortOrder::Ascending => (self.row < self.rows_len()).then_some(self.row),
             SortOrder::Descending => self.row.checked_sub(1),
         }
@@ -234,14 +257,14 @@ impl<'a> RunCursor<'a> {
         while let Some(fence) = self.fence
             && self.index().is_none()
         {
-            self.fence = match self.order {
+            self.fence = match self.way.order {
                 SortOrder::Ascending => fence.checked_add(1),
                 SortOrder::Descending => fence.checked_sub(1),
             };
             self.load()?;
             self.enter(false);
         }
-        self.inside = self.here().is_some_and(|key| match self.order {
+        self.inside = self.here().is_some_and(|key| match self.way.order {
             SortOrder::Ascending => self.to.is_none_or(|to| key < to),
             SortOrder::Descending => key >= self.from,
         });
@@ -254,16 +277,22 @@ impl<'a> RunCursor<'a> {
         self.rows()?.key(self.index()?)
     }
 
-    fn key(&self) -> Option<&[u8]> {
+    /// The key of the current row; `None` past the last one.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
         self.inside.then(|| self.here()).flatten()
     }
 
-    fn value(&self) -> Option<Stored<'_>> {
+    /// The value of the current row.
+    pub(crate) fn value(&self) -> Option<Stored<'_>> {
         self.block.as_ref()?.value(self.index()?)
     }
 
-    fn advance(&mut self) -> Result<(), IndexError> {
-        match self.order {
+    /// Moves to the next row.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn advance(&mut self) -> Result<(), IndexError> {
+        match self.way.order {
             SortOrder::Ascending => self.row += 1,
             SortOrder::Descending => self.row = self.row.saturating_sub(1),
         }

@@ -13,11 +13,11 @@
 
 use std::sync::Arc;
 
-use crate::api::{Head, Pair, SortOrder, StoreError, StreamId};
+use crate::api::{Head, Pair, StoreError, StreamId};
 use crate::index::SortedRows;
 use crate::index::bloom::hash;
 use crate::index::error::IndexError;
-use crate::index::merge::FoundRow;
+use crate::index::merge::{FoundRow, ScanWay};
 use crate::index::run::Run;
 use crate::rows::stream_key;
 use crate::sync::read;
@@ -33,7 +33,12 @@ impl SortedRows {
         to: &[u8],
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
-        self.gather(from, to, SortOrder::Ascending, true, limit)
+        let way = ScanWay {
+            proves: true,
+            passes: true,
+            ..ScanWay::default()
+        };
+        self.gather(from, to, way, limit)
     }
 
     /// The value that [`Self::get`] finds for a row that an ascending walk has found in a run after the key `last`;

@@ -5,6 +5,8 @@
 //!
 //! **Bounds.** Keys up to 256 bytes; values up to 2 KiB in place, up to 1 MiB in pieces.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -117,12 +119,20 @@ impl Fences {
         self.places.get(n).map(|p| p.0)
     }
 
+    /// How many row blocks begin at or before `key`.
+    fn up_to(&self, key: &[u8]) -> usize {
+        self.places.partition_point(|p| self.key(*p) <= key)
+    }
+
+    /// How many row blocks may have keys from `first` to `last`.
+    pub(crate) fn between(&self, first: &[u8], last: &[u8]) -> usize {
+        self.up_to(last) + 1 - self.up_to(first).max(1)
+    }
+
     /// The last row block that begins at or before `key`, counted from 0; `None` when `key` is
     /// before all of them.
     pub(crate) fn at_or_before(&self, key: &[u8]) -> Option<usize> {
-        self.places
-            .partition_point(|p| self.key(*p) <= key)
-            .checked_sub(1)
+        self.up_to(key).checked_sub(1)
     }
 }
 
@@ -215,23 +225,45 @@ impl Run {
         Ok(found)
     }
 
-    /// Reads a block of rows that is not needed again soon, without using the cache.
+    /// Reads a block of rows without using the cache.
     ///
     /// # Errors
     /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing, broken, or not a block of rows.
-    pub(crate) fn rows_once(
-        &self,
-        store: &BlockStore,
-        block: u32,
-    ) -> Result<Arc<Block>, IndexError> {
+    fn rows_once(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, IndexError> {
         let (kind, value) = self.block(store, block)?;
         let payload = value.get(OVERHEAD..).unwrap_or_default();
-        let rows = match kind {
-            k if k == BlockKind::CompressedRows.byte() => decompress(payload)?.into(),
-            k if k == BlockKind::Rows.byte() => payload.into(),
-            _ => return Err(self.of_another_kind(block)),
-        };
-        Ok(Arc::new(Block::new(rows)))
+        let rows = unpacked(kind, payload)?;
+        rows.ok_or_else(|| self.of_another_kind(block))
+    }
+
+    /// Reads the blocks of rows among these blocks of the run at once, without using the cache: for long walks. Adds each
+    /// with its number.
+    ///
+    /// # Errors
+    /// As [`BlockStore::scan`]; `Damaged`, naming the block, when one is missing or broken.
+    pub(crate) fn rows_ahead(
+        &self,
+        store: &BlockStore,
+        blocks: Range<u32>,
+        ahead: &mut VecDeque<(u32, Arc<Block>)>,
+    ) -> Result<(), IndexError> {
+        let id = self.info.id;
+        let missing = |block| format!("run {id}, block {block} is missing");
+        let mut next = blocks.start;
+        store.scan(id, blocks.clone(), &mut |block, value| {
+            if block != next {
+                return Err(missing(next).into());
+            }
+            next += 1;
+            let (kind, _, payload) = unseal(value, id, block)
+                .ok_or_else(|| format!("run {id}, block {block} fails its checksum"))?;
+            ahead.extend(unpacked(kind, payload)?.map(|rows| (block, rows)));
+            Ok(())
+        })?;
+        match next == blocks.end {
+            true => Ok(()),
+            false => Err(missing(next).into()),
+        }
     }
 
     /// The whole value of a row, assembled when it is stored in blocks of its own; `None` for a removed key.
@@ -264,6 +296,16 @@ impl Run {
         }
         Ok(Some(whole))
     }
+}
+
+/// A block of rows; `None` for another kind.
+fn unpacked(kind: u8, payload: &[u8]) -> Result<Option<Arc<Block>>, IndexError> {
+    let rows = match kind {
+        k if k == BlockKind::CompressedRows.byte() => decompress(payload)?.into(),
+        k if k == BlockKind::Rows.byte() => payload.into(),
+        _ => return Ok(None),
+    };
+    Ok(Some(Arc::new(Block::new(rows))))
 }
 
 /// Reads and checks every block of a run, and makes the run ready for reads.

@@ -5,6 +5,7 @@ use std::collections::btree_map::Range;
 use std::ops::Bound;
 
 use crate::api::SortOrder;
+use crate::index::FoundValue;
 use crate::index::bytes::Bytes;
 use crate::index::manifest::JournalMark;
 
@@ -49,6 +50,29 @@ pub(crate) fn range<'a>(
     to: &[u8],
 ) -> Option<Range<'a, Bytes, Option<Bytes>>> {
     (from < to).then(|| table.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))))
+}
+
+/// Looks for ascending keys that newer rows do not have. A table has few rows between neighbours, and is locked meanwhile, so
+/// they are looked for among the keys if they are the fewer.
+pub(crate) fn get_each_in_table(table: &Table, keys: &[&[u8]], found: &mut [FoundValue]) {
+    let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+        return;
+    };
+    let own = |value: &Option<Bytes>| slice(value).map(<[u8]>::to_vec);
+    let rows = || table.range::<[u8], _>((Bound::Included(*first), Bound::Included(*last)));
+    if rows().take(keys.len()).count() < keys.len() {
+        for (key, value) in rows() {
+            let at = keys.binary_search(&key.as_slice()).ok();
+            if let Some(found) = at.and_then(|at| found.get_mut(at)) {
+                found.get_or_insert_with(|| own(value));
+            }
+        }
+        return;
+    }
+    let missing = keys.iter().zip(found);
+    for (key, found) in missing.filter(|(_, found)| found.is_none()) {
+        *found = table.get(*key).map(own);
+    }
 }
 
 /// Copies of the first rows of a range of a table, in this order.

@@ -77,6 +77,15 @@ fn ask(store: &dyn Store, history: &History, step: &Step) {
                 store.scan(&from, &to, order, usize::from(*limit)).unwrap(),
                 rows
             );
+            if *up && *limit > 0 {
+                let mut visited = Vec::new();
+                let visit = &mut |key: &[u8], value: &[u8]| {
+                    visited.push((key.to_vec(), value.to_vec()));
+                    visited.len() < usize::from(*limit)
+                };
+                store.visit(&from, &to, visit).unwrap();
+                assert_eq!(visited, rows);
+            }
         }
         Step::At(n, at) => {
             let streams = history.streams.len().max(1);
@@ -86,8 +95,33 @@ fn ask(store: &dyn Store, history: &History, step: &Step) {
                 assert_eq!(store.seq_at(*id, at).unwrap(), expected);
             }
         }
-        _ => history.check(store),
+        _ => {
+            history.check(store);
+            find_each(store, history);
+        }
     }
+}
+
+/// Looks for all entries at once, and for the ones before and after them.
+fn find_each(store: &dyn Store, history: &History) {
+    let streams = history.streams.iter();
+    let (wanted, expected): (Vec<_>, Vec<_>) = streams
+        .flat_map(|(id, entries)| {
+            let mut entries: Vec<_> = entries.iter().map(Some).collect();
+            entries.insert(0, None);
+            entries.push(None);
+            let each = (0..).zip(entries);
+            each.map(|(seq, entry)| ((*id, seq), entry.cloned()))
+        })
+        .unzip();
+    let found = store.find(&wanted).unwrap().into_iter();
+    let found = found.map(|place| {
+        let place = place?;
+        let entry = store.entry(place.position).unwrap();
+        assert_eq!(entry.at, place.at);
+        Some(entry)
+    });
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
 proptest! {
