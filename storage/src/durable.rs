@@ -335,6 +335,11 @@ impl Index for DurableStore {
         Ok(places.collect())
     }
 
+    fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
+        self.gate()?;
+        Ok(seq > 0 && self.rows_of(stream, seq)?.is_some())
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.gate()?;
         if key < FIRST_KEY.as_slice() {

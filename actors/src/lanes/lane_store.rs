@@ -39,6 +39,10 @@ impl Index for Lane {
         self.store.find(entries)
     }
 
+    fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
+        self.store.has(stream, seq)
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.store.get(key)
     }

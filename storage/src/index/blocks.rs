@@ -11,7 +11,6 @@
 //! **Failure.** See [`IndexError`]. The folder may be deleted at any time: the index is rebuilt from the journal.
 
 mod file;
-mod leaves;
 mod run_files;
 mod sled_store;
 
@@ -32,8 +31,6 @@ use crate::sync::{lock, read};
 use file::RunFile;
 use sled_store::SledStore;
 
-pub(crate) use leaves::{Keyed, STRETCH};
-
 /// The name of sled's folder inside the store's.
 pub(crate) const INDEX: &str = "index";
 /// The largest value given to sled, in bytes.
@@ -44,6 +41,14 @@ pub(crate) const OVERHEAD: usize = 17;
 pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
 /// The key of the manifest; it sorts after all blocks.
 pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
+
+/// Bytes of blocks that are written in one go.
+pub(crate) const STRETCH: usize = 2 << 20;
+/// How many blocks are written into sled under one lock.
+const TURN: usize = 64;
+
+/// The key and the value of a block.
+pub(crate) type Keyed = ([u8; 12], Vec<u8>);
 
 /// Receives a block's number and value; an error ends the walk.
 pub(crate) type BlockVisitor<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), IndexError>;
@@ -194,8 +199,19 @@ impl BlockStore {
         let run = blocks.first().and_then(|(key, _)| parse_key(key));
         match run.and_then(|(run, _)| self.run_files(run)).as_deref() {
             Some(file) => file.put(blocks, &self.files),
-            None => self.put_in_leaves(blocks),
+            None => self.put_in_sled(blocks),
         }
+    }
+
+    fn put_in_sled(&self, blocks: &mut Vec<Keyed>) -> Result<(), IndexError> {
+        let mut blocks = blocks.drain(..);
+        while blocks.len() > 0 {
+            let _one = lock(&self.writing);
+            for (key, block) in blocks.by_ref().take(TURN) {
+                self.main.insert(key, block)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes everything written into sled durable.
