@@ -1,10 +1,10 @@
 //! The row at rest: an account leaves it in the index when it is unloaded, and is loaded again from it.
 //!
-//! **Shape.** Format u8 (2), length u8 of the [`Stand`], the [`Stand`], and the [`Profile`]. A [`Stand`] holds where
-//! the movements stand: format u8 (3), then MessagePack without names: account, sequence, instant, available, held, the
-//! digest as four words, how many kinds of limits there are, and the usage; and after them the CVU, which format 2 lacks.
-//! The stand changes with every movement and the profile hardly ever, so a loaded account keeps the profile as it is in
-//! the row. The closing of a day needs the CVU of every account, and does not unpack profiles for it.
+//! **Shape.** Format u8 (3), length u8 of the [`Stand`], the [`Stand`], the 22 digits of the CVU (zeros without one), and the
+//! [`Profile`]. A [`Stand`] holds where the movements stand: format u8 (2), then MessagePack without names: account,
+//! sequence, instant, available, held, the digest as four words, how many kinds of limits there are, and the usage. The
+//! stand changes with every movement and the profile hardly ever, so a loaded account keeps the profile as it is in the
+//! row. The closing of a day needs the CVU of each account, and unpacks no profile for it. A row of format 2 lacks it.
 //!
 //! **Order.** The row names its last movement, and is ignored if its stream does not have that movement
 //! ([`Projection::rests`](caudal_storage::Projection::rests)). So a reader need not check this.
@@ -30,10 +30,12 @@ pub use profile::Profile;
 
 use super::msgpack;
 
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 2;
+const WHOLE: u8 = 3;
 const WITHOUT_CVU: u8 = 2;
-const WHOLE: u8 = 2;
 
+/// The digits of a CVU as they are in the row.
+type CvuDigits = [u8; 22];
 /// The stand as it is in the row.
 type StoredStand = (u64, u64, u64, i64, i64, [u64; 4], usize, Usage);
 
@@ -48,8 +50,6 @@ pub struct Stand {
     pub balance: Balance,
     /// The hash of the vouchers up to it.
     pub hash: Digest,
-    /// The CVU of the account; `None` also in a row that does not have it.
-    pub cvu: Option<Cvu>,
     usage: Usage,
 }
 
@@ -61,12 +61,11 @@ impl Stand {
             at: account.last_movement_at?,
             balance: account.balance,
             hash: account.hash,
-            cvu: account.cvu,
             usage: account.usage,
         })
     }
 
-    /// Sets an account to this stand. Its holds and open transfers are not part of it, and its CVU is in its profile.
+    /// Sets an account to this stand. Its holds and open transfers are not part of it.
     pub fn resume(self, account: &mut Account) {
         account.sequence = self.sequence;
         account.last_movement_at = Some(self.at);
@@ -97,18 +96,17 @@ impl Stand {
         );
         let mut row = Vec::with_capacity(128);
         row.push(FORMAT);
-        rmp_serde::encode::write(&mut row, &(form, self.cvu))
+        rmp_serde::encode::write(&mut row, &form)
             .map_err(|why| StoreError::Invalid(format!("a row could not be encoded: {why}")))?;
         Ok(row)
     }
 
     /// Reads the row of an account; `None` if it belongs to another account or has an unknown format.
     pub fn parse(account: AccountNo, row: &[u8]) -> Option<Self> {
-        let (form, cvu): (StoredStand, _) = match row.split_first()? {
-            (&FORMAT, form) => msgpack::from_slice(form).ok()?,
-            (&WITHOUT_CVU, form) => (msgpack::from_slice(form).ok()?, None),
-            _ => return None,
+        let (&FORMAT, form) = row.split_first()? else {
+            return None;
         };
+        let form: StoredStand = msgpack::from_slice(form).ok()?;
         let (number, sequence, at, available, held, words, kinds, usage) = form;
         let mut hash = Digest::default();
         let (chunks, _) = hash.0.as_chunks_mut::<8>();
@@ -123,7 +121,6 @@ impl Stand {
                 held: Money::from_centavos(held),
             },
             hash,
-            cvu,
             usage,
         })
     }
@@ -153,34 +150,54 @@ pub fn row(account: AccountNo, stand: &Stand, profile: &Profile) -> Result<Vec<u
     let stand = stand.row(account)?;
     let length = u8::try_from(stand.len())
         .map_err(|_| StoreError::Invalid("where an account stands takes too long".into()))?;
-    Ok([&[WHOLE, length], stand.as_slice(), profile.bytes()].concat())
+    let digits = digits(profile.cvu());
+    let parts = [&[WHOLE, length], stand.as_slice(), &digits, profile.bytes()];
+    Ok(parts.concat())
 }
 
-fn parts(account: AccountNo, row: &[u8]) -> Option<(Stand, &[u8])> {
-    let (&[WHOLE, length], rest) = row.split_first_chunk::<2>()? else {
-        return None;
+fn digits(cvu: Option<Cvu>) -> CvuDigits {
+    let mut digits = CvuDigits::default();
+    if let Some(cvu) = cvu {
+        digits.copy_from_slice(cvu.as_str().as_bytes());
+    }
+    digits
+}
+
+/// The parts of a row: the stand, the digits of the CVU, which format 2 lacks, and the profile.
+fn parts(account: AccountNo, row: &[u8]) -> Option<(Stand, Option<CvuDigits>, &[u8])> {
+    let (&[format, length], rest) = row.split_first_chunk::<2>()?;
+    let (stand, rest) = rest.split_at_checked(usize::from(length))?;
+    let (digits, profile) = match format {
+        WHOLE => rest
+            .split_first_chunk()
+            .map(|(cvu, rest)| (Some(*cvu), rest))?,
+        WITHOUT_CVU => (None, rest),
+        _ => return None,
     };
-    let (stand, profile) = rest.split_at_checked(usize::from(length))?;
-    Some((Stand::parse(account, stand)?, profile))
+    Some((Stand::parse(account, stand)?, digits, profile))
 }
 
 /// The account in its row, and its profile as it is stored there; `None` if the row belongs to another account or has an
 /// unknown format.
 pub fn parse(account: AccountNo, row: &[u8]) -> Option<(Box<Account>, Profile)> {
-    let (stand, profile) = parts(account, row)?;
+    let (stand, found, profile) = parts(account, row)?;
     let (mut whole, profile) = Profile::parse(profile)?;
     stand.resume(&mut whole);
-    (whole.number == account).then_some((whole, profile))
+    let same = found.is_none_or(|found| found == digits(whole.cvu));
+    (same && whole.number == account).then_some((whole, profile))
 }
 
-/// Where the movements of an account stand by its row; `None` as for [`parse`].
-pub fn stand_in(account: AccountNo, row: &[u8]) -> Option<Stand> {
-    parts(account, row).map(|(stand, _)| stand)
+/// Where the movements of an account stand by its row, and its CVU; `None` as for [`parse`], and for a row without a CVU.
+pub fn stand_in(account: AccountNo, row: &[u8]) -> Option<(Stand, Cvu)> {
+    let (stand, digits, _) = parts(account, row)?;
+    let digits = digits?;
+    let cvu = str::from_utf8(&digits).ok()?;
+    Some((stand, Cvu::parse(cvu).ok()?))
 }
 
 /// The last movement of an account by its row; `None` as for [`parse`].
 pub fn head_in(account: AccountNo, row: &[u8]) -> Option<Head> {
-    let stand = stand_in(account, row)?;
+    let (stand, ..) = parts(account, row)?;
     Some(Head {
         seq: stand.sequence,
         at: stand.at.millis(),
@@ -205,7 +222,6 @@ mod tests {
                 held: Money::from_centavos(70),
             },
             hash,
-            cvu: Some(Cvu::compose(184, 7).unwrap()),
             usage,
         }
     }
@@ -220,7 +236,7 @@ mod tests {
             })
         });
         let hex = |row: Vec<u8>| row.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        let start = "039298070\
+        let start = "0298070\
                      9cf000001a1ee565e00ce00024a0946\
                      94cf0001020304050607cf08090a0b0c0d0e0fcf1011121314151617cf18191a1b1c1d1e1f";
         for (usage, end) in [
@@ -238,12 +254,7 @@ mod tests {
             for cut in 0..row.len() {
                 assert_eq!(Stand::parse(AccountNo(7), &row[..cut]), None, "{cut}");
             }
-            let cvu = "b630303030313834333030303030303030303030303739";
-            assert_eq!(hex(row.clone()), [start, end, cvu].concat());
-            // format 2, which has no CVU
-            let older = [&[2], &row[2..row.len() - 23]].concat();
-            let without = Stand { cvu: None, ..stand };
-            assert_eq!(Stand::parse(AccountNo(7), &older), Some(without));
+            assert_eq!(hex(row), [start, end].concat());
         }
     }
 
@@ -251,7 +262,7 @@ mod tests {
     fn a_row_of_another_number_of_kinds_of_limits_is_no_row() {
         let stand = stand(Usage::default());
         let mut row = stand.row(AccountNo(7)).unwrap();
-        let kinds = row.iter_mut().rev().nth(24).unwrap();
+        let kinds = row.iter_mut().rev().nth(1).unwrap();
         assert_eq!(usize::from(*kinds), LimitKind::COUNT);
         *kinds -= 1;
         assert_eq!(Stand::parse(AccountNo(7), &row), None);

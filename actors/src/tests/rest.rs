@@ -383,4 +383,16 @@ async fn an_account_that_is_never_still_leaves_a_row_with_its_new_profile() {
     assert_eq!(account.email.as_deref(), Some("someone@example.com"));
     assert!(account.sequence >= 128, "{}", account.sequence);
     same(store.as_ref(), 1);
+    let (stand, cvu) = rest::stand_in(AccountNo(1), &row).unwrap();
+    assert_eq!(Some(stand), Stand::of(&account));
+    assert_eq!(Some(cvu), account.cvu);
+    // format 2, which has no CVU; and the CVU of another account
+    let (start, profile_and_cvu) = row.split_at(2 + usize::from(row[1]));
+    let older = [&[2], &start[1..], &profile_and_cvu[22..]].concat();
+    assert!(rest::stand_in(AccountNo(1), &older).is_none());
+    let parsed = rest::parse(AccountNo(1), &older);
+    assert_eq!(parsed, Some((account, profile)));
+    let other = [start, b"0000184300000000000017", &profile_and_cvu[22..]].concat();
+    assert!(rest::stand_in(AccountNo(1), &other).is_some());
+    assert_eq!(rest::parse(AccountNo(1), &other), None);
 }

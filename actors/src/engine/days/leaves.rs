@@ -139,10 +139,10 @@ fn resting(
     store.visit(&from, &to, &mut |key, row| {
         resting.extend(keys::rest_of(key).and_then(|(_, number)| {
             yield_at(number);
-            let stand = rest::stand_in(number, row).filter(|stand| stand.at <= at)?;
+            let (stand, cvu) = rest::stand_in(number, row).filter(|(stand, _)| stand.at <= at)?;
             Some(RestingAccount {
                 number,
-                cvu: stand.cvu?,
+                cvu,
                 rested: stand.into(),
                 moved: 0,
                 position: None,

@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::chain::Digest;
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::limits::Usage;
 use caudal_storage::StoreError;
 use zstd::bulk::{Compressor, Decompressor};
@@ -43,6 +44,7 @@ thread_local! {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Profile {
     seq: u64,
+    cvu: Option<Cvu>,
     bytes: Box<[u8]>,
 }
 
@@ -62,6 +64,7 @@ impl Profile {
         let bytes = pack(&record).unwrap_or_else(|| [&[PLAIN], record.as_slice()].concat());
         Ok(Self {
             seq: account.profile_seq,
+            cvu: account.cvu,
             bytes: bytes.into(),
         })
     }
@@ -75,6 +78,7 @@ impl Profile {
         };
         let profile = Self {
             seq: account.profile_seq,
+            cvu: account.cvu,
             bytes: bytes.into(),
         };
         Some((account, profile))
@@ -83,6 +87,11 @@ impl Profile {
     /// The last fact in the profile.
     pub fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// The CVU of the account.
+    pub fn cvu(&self) -> Option<Cvu> {
+        self.cvu
     }
 
     /// The bytes as they are stored in a row.
@@ -125,7 +134,6 @@ mod tests {
     use caudal_ledger::accounts::{Holder, Status};
     use caudal_ledger::alias::Alias;
     use caudal_ledger::cuit::Cuit;
-    use caudal_ledger::cvu::Cvu;
     use caudal_ledger::facts::Registration;
     use caudal_ledger::ids::AccountNo;
     use caudal_ledger::kyc::{Address, Kyc};
