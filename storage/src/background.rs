@@ -6,7 +6,7 @@
 //! the threads that serve leave the processor to it.
 //!
 //! A share says nothing about when: the system looks again only every few milliseconds (4 ms at 250 ticks a second)
-//! whether another thread should have the processor. So a thread that is not behind [stands aside](stand_aside) after
+//! whether another thread should have the processor. So a thread that is not behind [yields](yield_to_requests) after
 //! every fraction of a millisecond.
 
 use rustix::process::nice;
