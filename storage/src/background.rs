@@ -23,6 +23,6 @@ pub fn give_way() {
 }
 
 /// Lets threads that wait for the processor have it before this one goes on; without any, this returns at once.
-pub(crate) fn yield_to_requests() {
+pub fn yield_to_requests() {
     std::thread::yield_now();
 }

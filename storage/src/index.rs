@@ -229,12 +229,8 @@ impl SortedRows {
             return Ok(());
         }
         self.opened.fetch_add(1, Ordering::Relaxed);
-        let way = ScanWay {
-            passes: true,
-            ..ScanWay::default()
-        };
         let to = [last, [0].as_slice()].concat();
-        let mut cursor = RunCursor::new(&self.store, run, (first, Some(&to)), way)?;
+        let mut cursor = RunCursor::new(&self.store, run, (first, Some(&to)), ScanWay::PASSING)?;
         for (key, found) in keys {
             while cursor.key().is_some_and(|at| at < *key) {
                 cursor.advance()?;
@@ -358,11 +354,7 @@ impl SortedRows {
         to: &[u8],
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), StoreError> {
-        let way = ScanWay {
-            passes: true,
-            ..ScanWay::default()
-        };
-        self.scan_steps(from, to, way, COPY_MAX, &mut |key, value| {
+        self.scan_steps(from, to, ScanWay::PASSING, COPY_MAX, &mut |key, value| {
             visit(key, &value)
         })
     }

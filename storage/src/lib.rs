@@ -39,7 +39,7 @@ mod tests;
 pub mod times;
 
 pub use api::*;
-pub use background::give_way;
+pub use background::{give_way, yield_to_requests};
 pub use durable::{
     DurableStore, End, Member, NodePart, OnDeposed, OnProgress, OnRoleChange, Progress, Records,
     Restore, RoleChange, Spot, StoreOptions, exclusive,

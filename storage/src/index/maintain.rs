@@ -246,11 +246,7 @@ impl SortedRows {
         let keys = inputs.iter().map(|r| r.info.keys).sum();
         let mut sources = Vec::with_capacity(inputs.len());
         for run in inputs {
-            let way = ScanWay {
-                passes: true,
-                ..ScanWay::default()
-            };
-            let cursor = RunCursor::new(&self.store, run, (&[], None), way);
+            let cursor = RunCursor::new(&self.store, run, (&[], None), ScanWay::PASSING);
             sources.push(MergeSource::Run(Box::new(
                 cursor.map_err(|e| self.unreadable(inputs, e))?,
             )));

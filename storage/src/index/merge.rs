@@ -115,6 +115,15 @@ pub(crate) struct ScanWay {
     pub(crate) passes: bool,
 }
 
+impl ScanWay {
+    /// A long walk.
+    pub(crate) const PASSING: Self = Self {
+        order: SortOrder::Ascending,
+        proves: false,
+        passes: true,
+    };
+}
+
 /// A cursor in a run that moves in one direction between two keys.
 pub(crate) struct RunCursor<'a> {
     store: &'a BlockStore,

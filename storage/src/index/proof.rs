@@ -35,8 +35,7 @@ impl SortedRows {
     ) -> Result<Vec<Pair>, StoreError> {
         let way = ScanWay {
             proves: true,
-            passes: true,
-            ..ScanWay::default()
+            ..ScanWay::PASSING
         };
         self.gather(from, to, way, limit)
     }

@@ -8,8 +8,6 @@
 //!
 //! **Failure.** A row at rest is a hint: one that is missing or too new only makes its account cost more.
 
-use std::thread;
-
 use caudal_ledger::balance::Balance;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::Cvu;
@@ -19,7 +17,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::seal::{BLOCK_LEAVES, DayLeaf, SumNode};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Index, Position, SortOrder, StoreError};
+use caudal_storage::{Index, Position, SortOrder, StoreError, yield_to_requests};
 use serde::Deserialize;
 
 use crate::records::projection::VoucherPlace;
@@ -100,7 +98,7 @@ pub(super) fn leaves(
 
 fn yield_at(number: AccountNo) {
     if number.0.is_multiple_of(YIELD) {
-        thread::yield_now();
+        yield_to_requests();
     }
 }
 
