@@ -15,9 +15,9 @@ use std::time::Duration;
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_backup::names::hex;
 use caudal_http::node::Membership;
-use caudal_postgres::{NoSession, PostgresLog, Settings, Status};
+use caudal_postgres::{Begin, NoSession, OpenedLog, Settings, Status};
 use caudal_storage::filling::Closed;
-use caudal_storage::log::{Log as _, LogId};
+use caudal_storage::log::LogId;
 use caudal_storage::{
     DurableStore, Member, NodePart, OpenError, Projection, Records, Store, StoreOptions,
 };
@@ -101,11 +101,12 @@ fn join(
     let (place, number) = (cell.log.place(), cell.log.cell);
     let (known, there) = (folder::known(data)?, folder::store_in(data)?);
     // A folder with a store does not begin a log: it has one, or is a copy of one.
-    let log = match (&known, &there) {
-        (None, None) => PostgresLog::open(cell.log),
-        _ => PostgresLog::find(cell.log),
+    let begin = match (&known, &there) {
+        (None, None) => Begin::Anew,
+        _ => Begin::Never,
     };
-    let log = log.map_err(|why| refused(data, &place, why))?;
+    let opened = caudal_postgres::open(cell.log, begin);
+    let OpenedLog { log, status } = opened.map_err(|why| refused(data, &place, why))?;
     let id = same_store(data, &place, log.id())?;
     let cluster_view = log.cluster_view().map_err(OpenError::Log)?;
     if let Some(closed) = Closed::of(&cluster_view) {
@@ -113,7 +114,6 @@ fn join(
     }
     note(data, &place)?;
     let options = of_copy(data, options)?;
-    let status = log.status();
     let part = match member {
         Some(member) => NodePart::Node {
             name: Arc::clone(&member.name),
@@ -126,7 +126,7 @@ fn join(
             patience: cell.lease + MARGIN,
         },
     };
-    let store = DurableStore::join(data.join(STORE), options, projection, Box::new(log), &part)?;
+    let store = DurableStore::join(data.join(STORE), options, projection, log, &part)?;
     folder::note(data, &id)?;
     tracing::info!(
         place,

@@ -14,5 +14,5 @@ if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb 
 fi
 show() { grep -E '^([0-9]+ (breaks|kills|connections)|test (tests::faults|fencing|kill)|test result)'; }
 cargo test -q --locked --test service -- --nocapture service_or_database_die 2>/dev/null | show
-cargo test --locked -p caudal-postgres --lib -- --nocapture tests::faults 2>/dev/null | show
+cargo test --locked -p caudal-postgres --features server --lib -- --nocapture tests::faults 2>/dev/null | show
 cargo test --locked -p caudal-proptests --test ask -- fencing 2>/dev/null | show

@@ -18,7 +18,7 @@ use caudal_backup::names::hex;
 use caudal_backup::object::unpack;
 use caudal_backup::restore;
 use caudal_ledger::time::Timestamp;
-use caudal_postgres::{NoSession, PostgresLog};
+use caudal_postgres::{Begin, NoSession};
 use caudal_service::config::Settings;
 use caudal_service::{self as service, Restoring, StartError};
 use caudal_storage::filling::{Closed, FillError, LogFill, may_fill, supersede};
@@ -86,7 +86,7 @@ enum LogSource {
         stopped: Stopped,
     },
     Log {
-        log: PostgresLog,
+        log: Box<dyn Log>,
         place: String,
     },
 }
@@ -96,7 +96,8 @@ impl LogSource {
         if is_log(from) {
             let settings = database(args, from)?;
             let place = settings.place();
-            let log = PostgresLog::find(settings).map_err(|why| unusable(&place, &why))?;
+            let opened = caudal_postgres::open(settings, Begin::Never);
+            let log = opened.map_err(|why| unusable(&place, &why))?.log;
             return Ok(Self::Log { log, place });
         }
         if is_store(from)? {
@@ -204,7 +205,7 @@ impl LogSource {
         match self {
             Self::Backup { .. } => return Ok(false),
             Self::Folder { data, .. } => service::supersede(data, by)?,
-            Self::Log { log, .. } => supersede(log, by, tail)?,
+            Self::Log { log, .. } => supersede(log.as_mut(), by, tail)?,
         }
         Ok(true)
     }
@@ -346,8 +347,8 @@ fn is_empty(args: &RestoreArgs, source: &LogSource, into: &str) -> Result<(), Ex
     fits_a_log(source)?;
     let settings = database(args, into)?;
     let place = settings.place();
-    match PostgresLog::find(settings) {
-        Ok(log) => Ok(may_fill(&log)?),
+    match caudal_postgres::open(settings, Begin::Never) {
+        Ok(opened) => Ok(may_fill(opened.log.as_ref())?),
         Err(NoSession::Absent) => Ok(()),
         Err(why) => Err(unusable(&place, &why)),
     }
@@ -373,9 +374,9 @@ fn into_log(
     by: &str,
 ) -> Result<(SourceSummary, bool), Exit> {
     fits_a_log(source)?;
-    let log = PostgresLog::begin(database(args, into)?, source.ids().0);
-    let log = log.map_err(|why| unusable(by, &why))?;
-    let mut filling = LogFill::begin(Box::new(log))?;
+    let opened = caudal_postgres::open(database(args, into)?, Begin::As(source.ids().0));
+    let opened = opened.map_err(|why| unusable(by, &why))?;
+    let mut filling = LogFill::begin(opened.log)?;
     let told = source.each(&mut |record| Ok(filling.put(record)?))?;
     filling.verify()?;
     let marked = source.supersede(by, told.tail)?;

@@ -1,12 +1,12 @@
 //! The log of a cell on PostgreSQL: as durable and as replicated as the user's own database.
 //!
-//! **Shape.** [`Settings`] name the database; [`PostgresLog`] is one handle to the log of one cell in it, with one
-//! connection and one thread. All SQL is in [`sql`].
+//! **Shape.** [`Settings`] name the database, and [`open`] returns a handle to the log of one cell in it. The client is
+//! compiled in with the feature `client`; without it, every URL is refused.
 //!
 //! **Order.** An append is one conditional statement: under the owner's epoch, it moves the head of the cell from the
 //! record's predecessor to the record and inserts the record, or it does neither.
 //!
-//! **Bounds.** Every wait has a limit, named in [`Limits`].
+//! **Bounds.** Every wait has a limit, named in the `Limits` of the settings.
 //!
 //! **Failure.** If a connection breaks while an append is under way, the outcome is unknown; so it is if the server
 //! stops waiting for its standbys. Both are [`LogError::Unknown`]. Everything else is tried again, on whichever server
@@ -16,23 +16,26 @@
 
 #![deny(missing_docs)]
 
-mod body;
+#[cfg(feature = "client")]
+mod client;
+#[cfg(not(feature = "client"))]
+#[path = "no_client.rs"]
+mod client;
 pub mod local;
-mod log;
-mod nodes;
-#[cfg(any(test, feature = "server"))]
+mod opening;
+#[cfg(feature = "server")]
 #[path = "tests/server.rs"]
 pub mod server;
-mod session;
-mod settings;
-mod shared;
-mod sql;
 mod status;
 #[cfg(test)]
+#[cfg(feature = "server")]
 mod tests;
-mod tls;
 
-pub use log::PostgresLog;
-pub use session::NoSession;
-pub use settings::{Limits, Settings, WrongSetting};
+#[cfg(feature = "client")]
+pub use client::{Limits, PostgresLog};
+pub use client::{Settings, open};
+pub use opening::{Begin, NoSession, OpenedLog, WrongSetting};
 pub use status::{Figures, Status};
+
+/// What a program without the client says when a database is named.
+const NO_CLIENT: &str = "this program was built without PostgreSQL: build it with `--features postgres`, or leave it out";

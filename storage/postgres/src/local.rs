@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::NO_CLIENT;
 use guard::User;
 
 pub use server::Server;
@@ -47,6 +48,9 @@ pub enum NoServer {
          postgresql-server)"
     )]
     NotInstalled,
+    /// This program could not use it.
+    #[error("{NO_CLIENT}")]
+    NoClient,
     /// There is no user to run it.
     #[error(
         "PostgreSQL refuses to run as root, and /etc/passwd has no user `postgres` to run it: run this as another \
@@ -83,8 +87,11 @@ impl Programs {
     /// Finds the programs of the newest installed version.
     ///
     /// # Errors
-    /// When they are not installed, or no user can run them.
+    /// When they are not installed, no user can run them, or this program has no client for them.
     pub fn find() -> Result<Self, NoServer> {
+        if cfg!(not(feature = "client")) {
+            return Err(NoServer::NoClient);
+        }
         let mut places = versions("/usr/lib/postgresql", "");
         places.extend(versions("/usr", "pgsql-"));
         if let Some(path) = std::env::var_os("PATH") {
@@ -210,6 +217,7 @@ fn free_port() -> io::Result<u16> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "server")]
 mod tests {
     use secrecy::SecretString;
 

@@ -54,9 +54,4 @@ impl Status {
             packed: of(&self.packed),
         }
     }
-
-    /// Adds one to a figure.
-    pub(crate) fn count(figure: &AtomicU64) {
-        figure.fetch_add(1, Ordering::Relaxed);
-    }
 }

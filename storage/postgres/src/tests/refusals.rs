@@ -12,7 +12,7 @@ use secrecy::SecretString;
 
 use crate::local::{self, Programs, USER};
 use crate::server::{Server, cell, installed, limits, own, shared};
-use crate::{PostgresLog, Settings};
+use crate::{Begin, PostgresLog, Settings};
 
 /// The error of opening a log that is refused.
 fn refused(mut settings: Settings) -> String {
@@ -111,7 +111,7 @@ fn a_handle_does_not_take_a_cell_on_which_another_log_was_begun() {
     let settings = server.settings(server.port, cell());
     let mut early = PostgresLog::open(settings.clone()).unwrap();
     // The cell was never used, so another folder begins its own log there.
-    let mut late = PostgresLog::begin(settings, [7; 16]).unwrap();
+    let mut late = PostgresLog::connect(settings, Begin::As([7; 16])).unwrap();
     let lease = Duration::from_secs(3600);
     let taken = early.acquire("one", lease).unwrap_err().to_string();
     assert!(taken.contains("another log"), "{taken}");

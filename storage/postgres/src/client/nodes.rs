@@ -11,10 +11,10 @@ use caudal_storage::log::{ClusterView, Epoch, Hash, LogError, Presence, SeenNode
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::log::{millis, number};
-use crate::session::Params;
-use crate::shared::{Core, column, count, damaged};
-use crate::sql;
+use crate::client::log::{millis, number};
+use crate::client::session::Params;
+use crate::client::shared::{Core, column, count, damaged};
+use crate::client::sql;
 
 /// The mark; names have no control characters.
 const KEPT_FOR: char = '\t';

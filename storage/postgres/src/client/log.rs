@@ -20,14 +20,15 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::body;
-use crate::nodes;
-use crate::session::{NoSession, Params};
-use crate::settings::Settings;
-use crate::shared::{Begin, Core, Head, column, count, damaged};
-use crate::sql;
+use crate::client::body;
+use crate::client::nodes;
+use crate::client::session::Params;
+use crate::client::settings::Settings;
+use crate::client::shared::{Core, Head, column, count, damaged};
+use crate::client::sql;
+use crate::client::tls;
+use crate::opening::{Begin, NoSession, OpenedLog};
 use crate::status::{Figures, Status};
-use crate::tls;
 
 /// How many records are read at a time.
 const PAGE: i64 = 16;
@@ -37,6 +38,19 @@ struct PageRecord {
     first: u64,
     last: u64,
     bytes: Vec<u8>,
+}
+
+/// Opens the log that settings name.
+///
+/// # Errors
+/// When no server takes writes within the patience of the settings, a server is unfit, or the cell has no log or another
+/// one, and `begin` does not allow that.
+pub fn open(settings: Settings, begin: Begin) -> Result<OpenedLog, NoSession> {
+    let log = PostgresLog::connect(settings, begin)?;
+    Ok(OpenedLog {
+        status: log.status(),
+        log: Box::new(log),
+    })
 }
 
 /// A handle to the log of one cell.
@@ -56,23 +70,8 @@ impl PostgresLog {
         Self::connect(settings, Begin::Anew)
     }
 
-    /// As [`Self::open`], for an existing log: creates none.
-    ///
-    /// # Errors
-    /// As [`Self::open`]; also when the cell has no log.
-    pub fn find(settings: Settings) -> Result<Self, NoSession> {
-        Self::connect(settings, Begin::Never)
-    }
-
-    /// As [`Self::open`], for the log of this identity: if the cell is empty and was never owned, the log begins there.
-    ///
-    /// # Errors
-    /// As [`Self::open`]; also when the cell has another log.
-    pub fn begin(settings: Settings, id: LogId) -> Result<Self, NoSession> {
-        Self::connect(settings, Begin::As(id))
-    }
-
-    fn connect(settings: Settings, begin: Begin) -> Result<Self, NoSession> {
+    /// As [`open`].
+    pub(crate) fn connect(settings: Settings, begin: Begin) -> Result<Self, NoSession> {
         let tls = tls::connector(&settings).map_err(NoSession::Unfit)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -110,7 +109,7 @@ impl PostgresLog {
     }
 
     /// The figures of this handle; they stay readable after the handle was given away.
-    pub fn status(&self) -> Arc<Status> {
+    pub(crate) fn status(&self) -> Arc<Status> {
         Arc::clone(&self.core.status)
     }
 

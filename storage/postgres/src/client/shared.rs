@@ -7,6 +7,7 @@
 //! **Failure.** Only the server's own `ERROR` proves that nothing was done. After anything else this module does not
 //! send an append again.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,11 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::nodes;
-use crate::session::{Answer, Fault, NoSession, Params, Session, refusal};
-use crate::settings::Settings;
-use crate::sql;
+use crate::client::nodes;
+use crate::client::session::{Answer, Fault, Params, Session, refusal};
+use crate::client::settings::Settings;
+use crate::client::sql;
+use crate::opening::{Begin, NoSession};
 use crate::status::Status;
 
 /// The first pause before another try; each further one is twice as long.
@@ -56,17 +58,6 @@ impl SeenLease {
     fn left(&self) -> Duration {
         self.length.saturating_sub(self.since.elapsed())
     }
-}
-
-/// What to do when the server has no log for the cell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Begin {
-    /// Begin a log with a new identity.
-    Anew,
-    /// Begin a log with this identity.
-    As(LogId),
-    /// Refuse the server.
-    Never,
 }
 
 /// The head of a cell.
@@ -276,6 +267,13 @@ impl Core {
             tokio::time::sleep(pause).await;
             pause = PAUSE_MAX.min(pause * 2);
         }
+    }
+}
+
+impl Status {
+    /// Adds one to a figure.
+    pub(crate) fn count(figure: &AtomicU64) {
+        figure.fetch_add(1, Ordering::Relaxed);
     }
 }
 

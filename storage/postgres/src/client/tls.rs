@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::settings::Settings;
+use crate::client::settings::Settings;
 
 /// Makes the connector for servers; reads the certificates that they are checked against, once.
 ///

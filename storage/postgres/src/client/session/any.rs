@@ -33,8 +33,8 @@ use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{Session, drive, unreachable};
-use crate::settings::Settings;
-use crate::sql;
+use crate::client::settings::Settings;
+use crate::client::sql;
 
 /// Once one server takes writes, the others are waited for this fraction of their time.
 const OTHERS: u32 = 6;

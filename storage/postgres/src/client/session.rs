@@ -22,8 +22,9 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::settings::Settings;
-use crate::sql;
+use crate::client::settings::Settings;
+use crate::client::sql;
+use crate::opening::NoSession;
 use crate::status::Status;
 
 /// How often creating the tables is tried, since another process may be creating them.
@@ -33,20 +34,6 @@ const TABLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// The client's words about a server that takes no writes.
 const STANDBY: &str = "does not allow writes";
-
-/// Why there is no usable connection.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum NoSession {
-    /// No server that takes writes answers; this may be temporary.
-    #[error("no server takes writes: {0}")]
-    Unreachable(String),
-    /// The server that answers has no log for the cell.
-    #[error("caudal_cell has no log for this cell: the database is another, or was put back")]
-    Absent,
-    /// The server that answers must not keep a log until an operator has changed this.
-    #[error("{0}")]
-    Unfit(String),
-}
 
 /// Why a statement failed.
 #[derive(Debug)]

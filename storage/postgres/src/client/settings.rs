@@ -10,6 +10,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+use crate::opening::WrongSetting;
+
 /// The process's name in the server's list of connections, unless the URL sets another.
 const APPLICATION: &str = "caudal";
 /// How long a connection may be idle before it is probed, and the pause between two probes.
@@ -59,11 +61,6 @@ pub struct Settings {
     /// How long to wait.
     pub limits: Limits,
 }
-
-/// Why a URL is refused. It does not repeat the URL, which may contain a password.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct WrongSetting(&'static str);
 
 /// The required form of a URL.
 const FORM: &str = "it is not of the form postgres://USER@HOST:PORT,HOST:PORT/DATABASE (reserved characters of \
