@@ -12,18 +12,22 @@
     clippy::print_stdout,
     reason = "all of this room is test code: a panic is how it reports"
 )]
+#![allow(dead_code, reason = "the properties use the rest of these modules")]
+
+pub mod generators;
+pub mod scale;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
-use caudal_proptests::cases;
-use caudal_proptests::generators::{keys, texts};
+use generators::{keys, texts};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngSeed, TestRunner};
+use scale::{cases, config};
 
 const SCRIPT: &str = "
 import sys
@@ -124,7 +128,7 @@ fn keys_are_valid_exactly_when_stdnum_says_so() -> usize {
     let seed = 20_260_630;
     let mut runner = TestRunner::new(proptest::test_runner::Config {
         rng_seed: RngSeed::Fixed(seed),
-        ..caudal_proptests::config(1)
+        ..config(1)
     });
     let lines: Vec<(bool, String)> = (0..cases(6_000))
         .map(|n| {

@@ -1,14 +1,14 @@
 //! CBU, CVU, CUIT and the service's own ids: what is made reads back, what is wrong is caught.
 
+use crate::generators::keys::{self, PREFIXES};
+use crate::generators::texts;
+use crate::{config, invariants as inv};
 use caudal_ledger::cuit::{Cuit, CuitError, PersonType};
 use caudal_ledger::cvu::{Cbu, Cvu, KeyError};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
-use caudal_proptests::generators::keys::{self, PREFIXES};
-use caudal_proptests::generators::texts;
-use caudal_proptests::{config, invariants as inv};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use caudal_proptests::generators::ops::{Mix, Op, op};
-use caudal_proptests::machine::{Machine, convert};
-use caudal_proptests::model::{Answer, Model};
+use crate::generators::ops::{Mix, Op, op};
+use crate::machine::{Machine, convert};
+use crate::model::{Answer, Model};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -84,7 +84,7 @@ type Lives = World<true>;
 
 // Together these run about a million steps.
 prop_state_machine! {
-    #![proptest_config(caudal_proptests::config(2_500))]
+    #![proptest_config(crate::config(2_500))]
 
     #[test]
     fn money_moves_as_the_model_says(sequential 1..400 => Money);

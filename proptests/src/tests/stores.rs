@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use caudal_proptests::store::driver::Driver;
-use caudal_proptests::store::ops::{Op, op};
-use caudal_proptests::store::rig::{Durable, Faulty, Rig};
+use crate::store::driver::Driver;
+use crate::store::ops::{Op, op};
+use crate::store::rig::{Durable, Faulty, Rig};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -79,14 +79,14 @@ type FaultyEngine = Engine<MakeFaulty>;
 type DurableEngine = Engine<MakeDurable>;
 
 prop_state_machine! {
-    #![proptest_config(caudal_proptests::config(300))]
+    #![proptest_config(crate::config(300))]
 
     #[test]
     fn the_faulty_engine_keeps_its_word(sequential 1..200 => FaultyEngine);
 }
 
 prop_state_machine! {
-    #![proptest_config(caudal_proptests::config(30))]
+    #![proptest_config(crate::config(30))]
 
     #[test]
     fn the_durable_engine_keeps_its_word(sequential 1..150 => DurableEngine);

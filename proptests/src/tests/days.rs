@@ -1,8 +1,8 @@
 //! Business days of Buenos Aires against a calendar of our own: UTC−3 and nothing else since 2010.
 
+use crate::config;
+use crate::model::calendar;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_proptests::config;
-use caudal_proptests::model::calendar;
 use proptest::prelude::*;
 
 /// 2010-01-01 to 2099-12-31, and close to the ends of days.

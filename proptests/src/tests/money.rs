@@ -1,10 +1,10 @@
 //! Amounts as texts and as numbers against a decimal of our own, and balances at their edges.
 
+use crate::generators::texts;
+use crate::model::decimal::{self, Reading};
+use crate::{config, invariants as inv};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::money::{Amount, AmountError, Money};
-use caudal_proptests::generators::texts;
-use caudal_proptests::model::decimal::{self, Reading};
-use caudal_proptests::{config, invariants as inv};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -125,8 +125,8 @@ proptest! {
     #[test]
     fn money_survives_its_bytes(centavos in centavos()) {
         let money = Money::from_centavos(centavos);
-        let bytes = caudal_proptests::machine::encode(&money);
-        prop_assert_eq!(caudal_proptests::machine::decode::<Money>(&bytes), money);
+        let bytes = crate::machine::encode(&money);
+        prop_assert_eq!(crate::machine::decode::<Money>(&bytes), money);
         let read: Result<Amount, _> = rmp_serde::from_slice(&bytes);
         prop_assert_eq!(read.ok(), Amount::from_centavos(centavos).ok());
     }

@@ -5,7 +5,8 @@
 //! the real rules of `ledger` and keeps their records as bytes; [`invariants`] are named after the
 //! list in the design (`check_i01` …) and look at histories only, never at the model. Holds,
 //! transfers, limits and fees have a world of their own, [`flows`]. [`engine`] plays stories on the
-//! actors themselves: orders at the same time, power cuts, and a bank. The tests are in `tests/`.
+//! actors themselves: orders at the same time, power cuts, and a bank. The tests are in [`tests`]:
+//! one file for each kind of question.
 //!
 //! **Order.** An operation goes to the model first, then to the machine; answers are compared word
 //! for word, then states, then invariants.
@@ -28,25 +29,8 @@ pub mod generators;
 pub mod invariants;
 pub mod machine;
 pub mod model;
+pub mod scale;
 pub mod store;
+mod tests;
 
-use proptest::test_runner::Config;
-
-/// The configuration of a property that runs `usual` cases in the usual run.
-pub fn config(usual: u32) -> Config {
-    Config {
-        cases: cases(usual),
-        max_shrink_iters: 20_000,
-        ..Config::default()
-    }
-}
-
-/// `usual` scaled by `CAUDAL_PROPTEST_CASES` / 256, and never 0.
-pub fn cases(usual: u32) -> u32 {
-    let scale: u64 = std::env::var("CAUDAL_PROPTEST_CASES")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(256);
-    let scaled = u64::from(usual).saturating_mul(scale) / 256;
-    u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
-}
+pub use scale::{cases, config};

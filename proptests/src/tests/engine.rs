@@ -3,10 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use caudal_proptests::engine::{
-    End, Fate, Hazard, Order, Scene, Story, book::Book, play, play_on, stories,
-};
-use caudal_proptests::{cases, config};
+use crate::engine::{End, Fate, Hazard, Order, Scene, Story, book::Book, play, play_on, stories};
+use crate::{cases, config};
 use proptest::test_runner::{Config, TestRunner};
 
 /// How many stories the usual run plays.

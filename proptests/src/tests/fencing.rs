@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use caudal_proptests::config;
+use crate::config;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Log as _, LogError};
 use caudal_storage::{

@@ -2,15 +2,15 @@
 
 use std::cell::RefCell;
 
+use crate::flows::answer::Answer;
+use crate::flows::book::Book;
+use crate::flows::compare;
+use crate::flows::machine::FlowMachine;
+use crate::flows::ops::{End, Op, Pick, To, op};
+use crate::flows::tally::{Tally, expected};
+use crate::{cases, config};
 use caudal_ledger::holds::OPEN_HOLDS_MAX;
 use caudal_ledger::transfers::OPEN_TRANSFERS_MAX;
-use caudal_proptests::flows::answer::Answer;
-use caudal_proptests::flows::book::Book;
-use caudal_proptests::flows::compare;
-use caudal_proptests::flows::machine::FlowMachine;
-use caudal_proptests::flows::ops::{End, Op, Pick, To, op};
-use caudal_proptests::flows::tally::{Tally, expected};
-use caudal_proptests::{cases, config};
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -46,7 +46,7 @@ fn run(ops: &[Op], tally: &mut Tally) {
 /// Counts the states that holds and transfers ended in.
 fn states(book: &Book, tally: &mut Tally) {
     for (index, purse) in book.purses.iter().enumerate() {
-        let closed = purse.state == caudal_proptests::flows::book::State::Closed;
+        let closed = purse.state == crate::flows::book::State::Closed;
         for hold in book.holds(index) {
             let word = book.hold_word(index, hold);
             tally.seen(format!("hold is {word}"));
