@@ -12,7 +12,6 @@
     clippy::print_stdout,
     reason = "all of this room is test code: a panic is how it reports"
 )]
-#![allow(dead_code, reason = "the properties use the rest of these modules")]
 
 pub mod generators;
 pub mod scale;
@@ -22,11 +21,12 @@ use std::process::{Command, Stdio};
 
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
-use generators::{keys, texts};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngSeed, TestRunner};
+
+use generators::{keys, texts};
 use scale::{cases, config};
 
 const SCRIPT: &str = "

@@ -1,9 +1,10 @@
 //! Business days of Buenos Aires against a calendar of our own: UTC−3 and nothing else since 2010.
 
-use crate::config;
-use crate::model::calendar;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use proptest::prelude::*;
+
+use crate::config;
+use crate::model::calendar;
 
 /// 2010-01-01 to 2099-12-31, and close to the ends of days.
 fn instants() -> impl Strategy<Value = u64> {

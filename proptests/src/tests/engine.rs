@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use proptest::test_runner::{Config, TestRunner};
+
 use crate::engine::{End, Fate, Hazard, Order, Scene, Story, book::Book, play, play_on, stories};
 use crate::{cases, config};
-use proptest::test_runner::{Config, TestRunner};
 
 /// How many stories the usual run plays.
 const STORIES: u32 = 384;

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::config;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Log as _, LogError};
 use caudal_storage::{
@@ -17,6 +16,8 @@ use caudal_storage::{
     Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
 };
 use proptest::prelude::*;
+
+use crate::config;
 
 /// The length of a lease, which no run waits for.
 const LEASE: Duration = Duration::from_secs(24 * 3600);

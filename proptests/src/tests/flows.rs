@@ -2,6 +2,11 @@
 
 use std::cell::RefCell;
 
+use caudal_ledger::holds::OPEN_HOLDS_MAX;
+use caudal_ledger::transfers::OPEN_TRANSFERS_MAX;
+use proptest::collection::vec;
+use proptest::test_runner::{Config, TestRunner};
+
 use crate::flows::answer::Answer;
 use crate::flows::book::Book;
 use crate::flows::compare;
@@ -9,10 +14,6 @@ use crate::flows::machine::FlowMachine;
 use crate::flows::ops::{End, Op, Pick, To, op};
 use crate::flows::tally::{Tally, expected};
 use crate::{cases, config};
-use caudal_ledger::holds::OPEN_HOLDS_MAX;
-use caudal_ledger::transfers::OPEN_TRANSFERS_MAX;
-use proptest::collection::vec;
-use proptest::test_runner::{Config, TestRunner};
 
 /// How often a usual run has to see every ending of an operation.
 const OFTEN: u32 = 20;

@@ -1,8 +1,5 @@
 //! CBU, CVU, CUIT and the service's own ids: what is made reads back, what is wrong is caught.
 
-use crate::generators::keys::{self, PREFIXES};
-use crate::generators::texts;
-use crate::{config, invariants as inv};
 use caudal_ledger::cuit::{Cuit, CuitError, PersonType};
 use caudal_ledger::cvu::{Cbu, Cvu, KeyError};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
@@ -11,6 +8,10 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::generators::keys::{self, PREFIXES};
+use crate::generators::texts;
+use crate::{config, invariants as inv};
 
 fn client() -> impl Strategy<Value = u64> {
     prop_oneof![

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::generators::ops::{Mix, Op, op};
-use crate::machine::{Machine, convert};
-use crate::model::{Answer, Model};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
+
+use crate::generators::ops::{Mix, Op, op};
+use crate::machine::{Machine, convert};
+use crate::model::{Answer, Model};
 
 thread_local! {
     /// Built once a thread: a union of this many parts is dear to make for every step.

@@ -1,12 +1,13 @@
 //! Amounts as texts and as numbers against a decimal of our own, and balances at their edges.
 
-use crate::generators::texts;
-use crate::model::decimal::{self, Reading};
-use crate::{config, invariants as inv};
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::money::{Amount, AmountError, Money};
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::generators::texts;
+use crate::model::decimal::{self, Reading};
+use crate::{config, invariants as inv};
 
 fn centavos() -> impl Strategy<Value = i64> {
     prop_oneof![

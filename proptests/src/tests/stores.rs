@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::store::driver::Driver;
-use crate::store::ops::{Op, op};
-use crate::store::rig::{Durable, Faulty, Rig};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
+
+use crate::store::driver::Driver;
+use crate::store::ops::{Op, op};
+use crate::store::rig::{Durable, Faulty, Rig};
 
 thread_local! {
     static OPS: BoxedStrategy<Op> = op(1);

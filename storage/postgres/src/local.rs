@@ -24,8 +24,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::NO_CLIENT;
 use guard::User;
+
+use crate::NO_CLIENT;
 
 pub use server::Server;
 

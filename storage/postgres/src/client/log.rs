@@ -40,7 +40,7 @@ struct PageRecord {
     bytes: Vec<u8>,
 }
 
-/// Opens the log that settings name.
+/// Opens the log that settings name. A server that may lose what it acknowledges is refused.
 ///
 /// # Errors
 /// When no server takes writes within the patience of the settings, a server is unfit, or the cell has no log or another
@@ -61,15 +61,6 @@ pub struct PostgresLog {
 }
 
 impl PostgresLog {
-    /// Connects, refuses a server that may lose what it acknowledges, and creates whatever is missing: the tables, and
-    /// the cell with an empty log under a new identity.
-    ///
-    /// # Errors
-    /// When no server takes writes within the patience of the settings, or a server is unfit.
-    pub fn open(settings: Settings) -> Result<Self, NoSession> {
-        Self::connect(settings, Begin::Anew)
-    }
-
     /// As [`open`].
     pub(crate) fn connect(settings: Settings, begin: Begin) -> Result<Self, NoSession> {
         let tls = tls::connector(&settings).map_err(NoSession::Unfit)?;

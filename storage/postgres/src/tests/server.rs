@@ -16,7 +16,17 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use crate::local::{self, NoServer, Programs, USER};
-use crate::{Limits, PostgresLog, Settings};
+use crate::{Begin, Limits, NoSession, PostgresLog, Settings};
+
+impl PostgresLog {
+    /// Opens a log, and creates whatever is missing.
+    ///
+    /// # Errors
+    /// As [`crate::open`].
+    pub fn open(settings: Settings) -> Result<Self, NoSession> {
+        Self::connect(settings, Begin::Anew)
+    }
+}
 
 /// A server, running or not.
 #[derive(Debug)]
