@@ -17,6 +17,8 @@ pub struct Alias(String);
 #[error("must have 6 to 20 characters: letters without accents, digits, dots and dashes")]
 pub struct AliasError;
 
+text!(Alias, AliasError);
+
 impl Alias {
     /// Parses an alias and keeps its case for display.
     ///
@@ -29,11 +31,6 @@ impl Alias {
         } else {
             Err(AliasError)
         }
-    }
-
-    /// The alias as given.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// The form by which aliases are compared and indexed: lower case.
@@ -60,25 +57,6 @@ impl FromStr for Alias {
     type Err = AliasError;
     fn from_str(text: &str) -> Result<Self, AliasError> {
         Self::parse(text)
-    }
-}
-
-impl TryFrom<String> for Alias {
-    type Error = AliasError;
-    fn try_from(text: String) -> Result<Self, AliasError> {
-        Self::parse(&text)
-    }
-}
-
-impl From<Alias> for String {
-    fn from(alias: Alias) -> String {
-        alias.0
-    }
-}
-
-impl fmt::Display for Alias {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

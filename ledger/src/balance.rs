@@ -7,47 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::{Amount, Money};
 
-/// The direction of a movement (`sentido`).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Direction {
-    /// Money comes in: available and total grow.
-    #[serde(rename = "c")]
-    Credit,
-    /// Money goes out: available and total fall.
-    #[serde(rename = "d")]
-    Debit,
-    /// Money is set apart: available falls, held grows.
-    #[serde(rename = "h")]
-    Hold,
-    /// Money that was set apart returns: held falls, available grows.
-    #[serde(rename = "r")]
-    Release,
-    /// Money that was set apart leaves: held and total fall.
-    #[serde(rename = "x")]
-    ConfirmHold,
+words! {
+    /// The direction of a movement (`sentido`), in the order of [`Self::byte`].
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+    pub enum Direction {
+        /// Money comes in: available and total grow.
+        #[serde(rename = "c")]
+        Credit = "credit",
+        /// Money goes out: available and total fall.
+        #[serde(rename = "d")]
+        Debit = "debit",
+        /// Money is set apart: available falls, held grows.
+        #[serde(rename = "h")]
+        Hold = "hold",
+        /// Money that was set apart returns: held falls, available grows.
+        #[serde(rename = "r")]
+        Release = "release",
+        /// Money that was set apart leaves: held and total fall.
+        #[serde(rename = "x")]
+        ConfirmHold = "confirm_hold",
+    }
 }
 
 impl Direction {
-    /// Every direction, in the order of their numbers.
-    pub const ALL: [Self; 5] = [
-        Self::Credit,
-        Self::Debit,
-        Self::Hold,
-        Self::Release,
-        Self::ConfirmHold,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Credit => "credit",
-            Self::Debit => "debit",
-            Self::Hold => "hold",
-            Self::Release => "release",
-            Self::ConfirmHold => "confirm_hold",
-        }
-    }
-
     /// Whether it adds to the available money; the others take from the available or the held
     /// money.
     pub const fn adds(self) -> bool {

@@ -15,59 +15,31 @@ pub struct BankRefusal {
     pub body: String,
 }
 
-/// The purpose of a transfer: the three-letter concepts of the central bank (BCRA) for immediate
-/// transfers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Concept {
-    /// Rent (`alquileres`).
-    Alq,
-    /// A membership fee or an instalment (`cuotas`).
-    Cuo,
-    /// Maintenance fees of a building (`expensas`).
-    Exp,
-    /// An invoice (`facturas`).
-    Fac,
-    /// A loan (`préstamos`).
-    Pre,
-    /// Insurance (`seguros`).
-    Seg,
-    /// Professional fees (`honorarios`).
-    Hon,
-    /// Salaries (`haberes`).
-    Hab,
-    /// Anything else (`varios`); used for an order without a concept.
-    #[default]
-    Var,
-}
-
-impl Concept {
-    /// Every concept; [`Self::Var`], the default, is the last.
-    pub const ALL: [Self; 9] = [
-        Self::Alq,
-        Self::Cuo,
-        Self::Exp,
-        Self::Fac,
-        Self::Pre,
-        Self::Seg,
-        Self::Hon,
-        Self::Hab,
-        Self::Var,
-    ];
-
-    /// The code on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Alq => "ALQ",
-            Self::Cuo => "CUO",
-            Self::Exp => "EXP",
-            Self::Fac => "FAC",
-            Self::Pre => "PRE",
-            Self::Seg => "SEG",
-            Self::Hon => "HON",
-            Self::Hab => "HAB",
-            Self::Var => "VAR",
-        }
+words! {
+    /// The purpose of a transfer: the three-letter concepts of the central bank (BCRA) for immediate
+    /// transfers.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Concept {
+        /// Rent (`alquileres`).
+        Alq = "ALQ",
+        /// A membership fee or an instalment (`cuotas`).
+        Cuo = "CUO",
+        /// Maintenance fees of a building (`expensas`).
+        Exp = "EXP",
+        /// An invoice (`facturas`).
+        Fac = "FAC",
+        /// A loan (`préstamos`).
+        Pre = "PRE",
+        /// Insurance (`seguros`).
+        Seg = "SEG",
+        /// Professional fees (`honorarios`).
+        Hon = "HON",
+        /// Salaries (`haberes`).
+        Hab = "HAB",
+        /// Anything else (`varios`); used for an order without a concept.
+        #[default]
+        Var = "VAR",
     }
 }
 

@@ -6,39 +6,28 @@
 //!
 //! **Bounds.** A realm has at most [`BookName::ACCOUNTS_MAX`] of them.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::text::TextError;
 
-/// The kind of an account, which decides the side on which it grows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BookKind {
-    /// What is there: grows by debits.
-    Asset,
-    /// What is owed: grows by credits.
-    Liability,
-    /// What was earned: grows by credits.
-    Income,
-    /// What was spent: grows by debits.
-    Expense,
-    /// The PSP's own money: grows by credits.
-    Equity,
+words! {
+    /// The kind of an account, which decides the side on which it grows.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum BookKind {
+        /// What is there: grows by debits.
+        Asset = "asset",
+        /// What is owed: grows by credits.
+        Liability = "liability",
+        /// What was earned: grows by credits.
+        Income = "income",
+        /// What was spent: grows by debits.
+        Expense = "expense",
+        /// The PSP's own money: grows by credits.
+        Equity = "equity",
+    }
 }
 
 impl BookKind {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Asset => "asset",
-            Self::Liability => "liability",
-            Self::Income => "income",
-            Self::Expense => "expense",
-            Self::Equity => "equity",
-        }
-    }
-
     /// Whether its balance is what was debited less what was credited.
     pub const fn grows_by_debits(self) -> bool {
         matches!(self, Self::Asset | Self::Expense)
@@ -104,6 +93,8 @@ pub struct BookName(String);
 /// What the name of a voucher type's own account begins with; its code follows, in lower case.
 pub const OF_TYPE: &str = "adjustments:";
 
+text!(BookName);
+
 impl BookName {
     /// How many accounts for adjustments a realm may have, those of removed types included.
     pub const ACCOUNTS_MAX: usize = 5000;
@@ -139,17 +130,6 @@ impl BookName {
     /// Takes a name that was stored.
     pub const fn stored(text: String) -> Self {
         Self(text)
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for BookName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -62,7 +62,7 @@ impl HouseBalances {
     /// The balance of an account as credits less debits; zero for one that is not the PSP's own.
     pub fn of(&self, account: BookAccount) -> Sum {
         let balance = Self::place(account).and_then(|place| self.0.get(place));
-        balance.copied().unwrap_or(Sum::from_centavos(0))
+        balance.copied().unwrap_or(Sum::ZERO)
     }
 
     fn credit(&mut self, account: BookAccount, amount: Sum) {
@@ -93,9 +93,7 @@ impl HouseBalances {
 
     /// The sum of all of them.
     pub fn total(&self) -> Sum {
-        self.0
-            .iter()
-            .fold(Sum::from_centavos(0), |sum, it| sum.plus(*it))
+        self.0.iter().fold(Sum::ZERO, |sum, it| sum.plus(*it))
     }
 
     /// Counts the other side of a voucher.
@@ -110,11 +108,7 @@ impl HouseBalances {
         let Some(moved) = BookMove::of_movement(fact, before) else {
             return;
         };
-        let amount = Sum::from(moved.amount);
-        for (account, credit) in [
-            (&moved.credit, amount),
-            (&moved.debit, Sum::from_centavos(0).minus(amount)),
-        ] {
+        for (account, credit) in moved.credits() {
             if let BookRef::Fixed(account) = account {
                 self.credit(*account, credit);
             }
@@ -128,7 +122,7 @@ fn other_side(voucher: &Voucher) -> Option<(BookAccount, Sum)> {
     let amount = Sum::from(voucher.amount);
     let taken = match voucher.direction {
         Direction::Debit | Direction::ConfirmHold => amount,
-        Direction::Credit => Sum::from_centavos(0).minus(amount),
+        Direction::Credit => Sum::ZERO.minus(amount),
         Direction::Hold | Direction::Release => return None,
     };
     let account = match voucher.reference_type {
@@ -176,6 +170,15 @@ pub struct BookMove {
 }
 
 impl BookMove {
+    /// Both accounts, each with what is credited to it less what is debited.
+    fn credits(&self) -> [(&BookRef, Sum); 2] {
+        let amount = Sum::from(self.amount);
+        [
+            (&self.credit, amount),
+            (&self.debit, Sum::ZERO.minus(amount)),
+        ]
+    }
+
     /// A move between two accounts; with the sides exchanged, if the amount comes back.
     fn between(debit: BookRef, credit: BookRef, amount: Amount, is_back: bool) -> Self {
         let (debit, credit) = if is_back {
@@ -193,21 +196,13 @@ impl BookMove {
     /// The move of a voucher; `None` for a hold, its release, and money within the realm.
     pub fn of_voucher(voucher: &Voucher) -> Option<Self> {
         let (account, taken) = other_side(voucher)?;
-        let other = match account {
-            BookAccount::Adjustments => BookRef::Adjustments(adjustments_of(voucher)),
-            BookAccount::Bank
-            | BookAccount::Clients
-            | BookAccount::Suspense
-            | BookAccount::Unclassified
-            | BookAccount::FeeTax
-            | BookAccount::Fees
-            | BookAccount::Interest
-            | BookAccount::BankFees
-            | BookAccount::BankTaxes
-            | BookAccount::PspFunds => BookRef::Fixed(account),
+        let other = if account == BookAccount::Adjustments {
+            BookRef::Adjustments(adjustments_of(voucher))
+        } else {
+            BookRef::Fixed(account)
         };
         let clients = BookRef::Fixed(BookAccount::Clients);
-        let is_back = taken < Sum::from_centavos(0);
+        let is_back = taken < Sum::ZERO;
         Some(Self::between(clients, other, voucher.amount, is_back))
     }
 
@@ -303,12 +298,17 @@ pub struct TrialBalanceLine {
 }
 
 impl TrialBalanceLine {
+    const fn of(account: BookRef, credit: Sum) -> Self {
+        let debit = Sum::ZERO.minus(credit);
+        Self { account, debit }
+    }
+
     /// The balance as the kind of the account counts it: what is there, owed, earned or spent.
     pub const fn balance(&self) -> Sum {
         if self.account.kind().grows_by_debits() {
             self.debit
         } else {
-            Sum::from_centavos(0).minus(self.debit)
+            Sum::ZERO.minus(self.debit)
         }
     }
 }
@@ -316,7 +316,7 @@ impl TrialBalanceLine {
 /// The sum of all debits less the sum of all credits: zero for a whole trial balance.
 pub fn difference(lines: &[TrialBalanceLine]) -> Sum {
     let debits = lines.iter().map(|line| line.debit);
-    debits.fold(Sum::from_centavos(0), Sum::plus)
+    debits.fold(Sum::ZERO, Sum::plus)
 }
 
 /// The balances of the accounts for adjustments, each as credits less debits, in centavos.
@@ -338,9 +338,9 @@ pub struct BookBalances {
 impl BookBalances {
     /// Applies what a fact moves.
     pub fn apply(&mut self, moved: &BookMove) {
-        let amount = Sum::from(moved.amount);
-        self.credit(&moved.credit, amount);
-        self.credit(&moved.debit, Sum::from_centavos(0).minus(amount));
+        for (account, credit) in moved.credits() {
+            self.credit(account, credit);
+        }
     }
 
     fn credit(&mut self, account: &BookRef, amount: Sum) {
@@ -357,14 +357,13 @@ impl BookBalances {
         }
     }
 
-    /// The fixed accounts, each with its balance as its kind counts it. All accounts for adjustments together are their
-    /// control account.
-    pub fn controls(&self) -> Vec<(BookAccount, Sum)> {
-        let zero = Sum::from_centavos(0);
-        let bank = self.clients.plus(self.suspense).plus(self.house.total());
-        let balance = |account: &BookAccount| {
+    /// The fixed accounts, each with its credits less debits. Those of the bank follow from the others, of which `own` is
+    /// the sum of the PSP's.
+    fn fixed(&self, own: Sum) -> impl Iterator<Item = (BookAccount, Sum)> {
+        let bank = Sum::ZERO.minus(self.clients.plus(self.suspense).plus(own));
+        BookAccount::ALL.iter().map(move |account| {
             let credit = match account {
-                BookAccount::Bank => zero.minus(bank),
+                BookAccount::Bank => bank,
                 BookAccount::Clients => self.clients,
                 BookAccount::Suspense => self.suspense,
                 BookAccount::Unclassified
@@ -376,52 +375,42 @@ impl BookBalances {
                 | BookAccount::BankTaxes
                 | BookAccount::PspFunds => self.house.of(*account),
             };
-            let by_debits = account.kind().grows_by_debits();
-            let balance = if by_debits {
-                zero.minus(credit)
-            } else {
-                credit
-            };
-            (*account, balance)
-        };
-        BookAccount::ALL.iter().map(balance).collect()
+            (*account, credit)
+        })
+    }
+
+    /// The fixed accounts, each with its balance as its kind counts it. All accounts for adjustments together are their
+    /// control account.
+    pub fn controls(&self) -> Vec<(BookAccount, Sum)> {
+        let fixed = self.fixed(self.house.total());
+        fixed
+            .map(|(account, credit)| {
+                let line = TrialBalanceLine::of(BookRef::Fixed(account), credit);
+                (account, line.balance())
+            })
+            .collect()
     }
 
     /// All accounts with their balances, which add up to zero. The accounts for adjustments, by name, are in the place
     /// of their control account.
     pub fn trial_balance(&self) -> Vec<TrialBalanceLine> {
-        let zero = Sum::from_centavos(0);
-        let of = |account: BookRef, credit: Sum| TrialBalanceLine {
-            account,
-            debit: zero.minus(credit),
-        };
-        let adjusted = self.adjustments.values().copied().fold(zero, Sum::plus);
+        let adjusted = self
+            .adjustments
+            .values()
+            .copied()
+            .fold(Sum::ZERO, Sum::plus);
         let control = self.house.of(BookAccount::Adjustments);
         let own = self.house.total().minus(control).plus(adjusted);
-        let bank = self.clients.plus(self.suspense).plus(own);
         let mut lines = Vec::new();
-        for account in BookAccount::ALL {
-            let credit = match account {
-                BookAccount::Bank => zero.minus(bank),
-                BookAccount::Clients => self.clients,
-                BookAccount::Suspense => self.suspense,
-                BookAccount::Adjustments => {
-                    let named = self.adjustments.iter();
-                    let line = |(name, sum): (&BookName, &Sum)| {
-                        of(BookRef::Adjustments(name.clone()), *sum)
-                    };
-                    lines.extend(named.map(line));
-                    continue;
-                }
-                BookAccount::Unclassified
-                | BookAccount::FeeTax
-                | BookAccount::Fees
-                | BookAccount::Interest
-                | BookAccount::BankFees
-                | BookAccount::BankTaxes
-                | BookAccount::PspFunds => self.house.of(*account),
-            };
-            lines.push(of(BookRef::Fixed(*account), credit));
+        for (account, credit) in self.fixed(own) {
+            if account == BookAccount::Adjustments {
+                let named = self.adjustments.iter();
+                lines.extend(named.map(|(name, sum)| {
+                    TrialBalanceLine::of(BookRef::Adjustments(name.clone()), *sum)
+                }));
+            } else {
+                lines.push(TrialBalanceLine::of(BookRef::Fixed(account), credit));
+            }
         }
         lines
     }

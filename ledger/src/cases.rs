@@ -60,38 +60,22 @@ pub struct Decision {
     pub forced: bool,
 }
 
-/// The kinds of cases. The numbers are on disk.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum CaseKind {
-    /// A transfer in `audit`.
-    Transfer,
-    /// Money that no account could take.
-    Suspense,
-    /// A statement of the bank that the ledger cannot book.
-    Unbooked,
-    /// A movement of the collector account that no rule classifies.
-    Collector,
+words! {
+    /// The kinds of cases, in the order of [`Self::number`].
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum CaseKind {
+        /// A transfer in `audit`.
+        Transfer = "transfer",
+        /// Money that no account could take.
+        Suspense = "suspense",
+        /// A statement of the bank that the ledger cannot book.
+        Unbooked = "unbooked",
+        /// A movement of the collector account that no rule classifies.
+        Collector = "collector",
+    }
 }
 
 impl CaseKind {
-    /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 4] = [
-        Self::Transfer,
-        Self::Suspense,
-        Self::Unbooked,
-        Self::Collector,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Transfer => "transfer",
-            Self::Suspense => "suspense",
-            Self::Unbooked => "unbooked",
-            Self::Collector => "collector",
-        }
-    }
-
     /// The number on disk.
     pub const fn number(self) -> u8 {
         match self {

@@ -20,47 +20,27 @@ pub const RULES_MAX: usize = 100;
 /// The longest text of a rule, in characters.
 pub const RULE_TEXT_MAX: usize = 100;
 
-/// What a movement of the collector account is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CollectorClass {
-    /// The bank charged for its services.
-    BankFee,
-    /// The bank withheld a tax.
-    BankTax,
-    /// The bank paid interest.
-    Interest,
-    /// The PSP's own money came in.
-    Funding,
-    /// The PSP's own money left.
-    Sweep,
-    /// Nobody has said what it is.
-    Unclassified,
+words! {
+    /// What a movement of the collector account is.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CollectorClass {
+        /// The bank charged for its services.
+        BankFee = "bank_fee",
+        /// The bank withheld a tax.
+        BankTax = "bank_tax",
+        /// The bank paid interest.
+        Interest = "interest",
+        /// The PSP's own money came in.
+        Funding = "funding",
+        /// The PSP's own money left.
+        Sweep = "sweep",
+        /// Nobody has said what it is.
+        Unclassified = "unclassified",
+    }
 }
 
 impl CollectorClass {
-    /// Every class.
-    pub const ALL: [Self; 6] = [
-        Self::BankFee,
-        Self::BankTax,
-        Self::Interest,
-        Self::Funding,
-        Self::Sweep,
-        Self::Unclassified,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BankFee => "bank_fee",
-            Self::BankTax => "bank_tax",
-            Self::Interest => "interest",
-            Self::Funding => "funding",
-            Self::Sweep => "sweep",
-            Self::Unclassified => "unclassified",
-        }
-    }
-
     /// Reads the word of a class that somebody names: every one but `unclassified`.
     pub fn parse(word: &str) -> Option<Self> {
         let named = Self::ALL.into_iter().filter(|it| *it != Self::Unclassified);

@@ -11,27 +11,16 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Cuit([u8; 11]);
 
-/// Natural or legal person; follows from the prefix of the CUIT (20 and 23 to 27: natural; 30,
-/// 33, 34, 50, 51, 55: legal).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PersonType {
-    /// A natural person (`humana`).
-    Human,
-    /// A legal person (`jurídica`).
-    Legal,
-}
-
-impl PersonType {
-    /// Both, the natural person first.
-    pub const ALL: [Self; 2] = [Self::Human, Self::Legal];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Legal => "legal",
-        }
+words! {
+    /// Natural or legal person; follows from the prefix of the CUIT (20 and 23 to 27: natural; 30,
+    /// 33, 34, 50, 51, 55: legal).
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PersonType {
+        /// A natural person (`humana`).
+        Human = "human",
+        /// A legal person (`jurídica`).
+        Legal = "legal",
     }
 }
 

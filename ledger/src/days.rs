@@ -20,7 +20,7 @@ use crate::chain::Digest;
 use crate::ids::AccountNo;
 use crate::money::{Money, Sum};
 use crate::reconciliation::{Agreement, ReconciliationTotals};
-use crate::seal::{Checkpoint, SealedBank, SumNode};
+use crate::seal::{SumNode, base64, verifier_key};
 use crate::time::{BusinessDay, Timestamp};
 use crate::treasury::Coverage;
 
@@ -177,33 +177,50 @@ impl DayFigures {
         self.blocks.get(place).map(|block| (place, block))
     }
 
-    /// What the realm signs about the day.
-    pub fn checkpoint(&self, origin: &str) -> Checkpoint {
-        let books = self.books.iter();
-        let late = self.late.iter();
-        Checkpoint {
-            origin: origin.to_owned(),
-            size: self.accounts,
-            root: self.root,
-            date: self.date,
-            suspense: self.suspense,
-            books: books.map(|it| (it.account.clone(), it.balance)).collect(),
-            vouchers: self.vouchers,
-            events: self.events,
-            bank: match &self.bank {
-                BankSide::Known(bank) => SealedBank::Known {
-                    balance: bank.balance.into(),
-                    digest: bank.digest,
-                },
-                BankSide::Pending => SealedBank::Pending,
-                BankSide::Absent => SealedBank::None,
-            },
-            late: late
-                .map(|it| (it.date, it.balance.into(), it.digest))
-                .collect(),
-            next_key: self.next_key.map(|key| key.public),
-            previous: self.previous,
+    /// The text of the checkpoint that the realm signs: lines, each with its end. `origin` is
+    /// `caudal/<tenant id>/<live|test>`, the name of the key as well.
+    pub fn checkpoint(&self, origin: &str) -> String {
+        let SumNode {
+            hash,
+            available,
+            held,
+        } = self.root;
+        let mut lines = vec![
+            origin.to_owned(),
+            self.accounts.to_string(),
+            base64(&hash.0),
+            format!("date {}", self.date),
+            format!("available {available}"),
+            format!("held {held}"),
+            format!("suspense {}", self.suspense),
+        ];
+        for ClosedBook { account, balance } in &self.books {
+            lines.push(format!("book {account} {balance}"));
         }
+        lines.push(format!("vouchers {}", self.vouchers));
+        lines.push(format!("events {}", self.events));
+        lines.push(match &self.bank {
+            BankSide::Known(bank) => format!("bank {} {}", bank.balance, base64(&bank.digest.0)),
+            BankSide::Pending => "bank pending".to_owned(),
+            BankSide::Absent => "bank none".to_owned(),
+        });
+        for LateBank {
+            date,
+            balance,
+            digest,
+        } in &self.late
+        {
+            lines.push(format!("late {date} {balance} {}", base64(&digest.0)));
+        }
+        if let Some(key) = &self.next_key {
+            lines.push(format!("key {}", verifier_key(origin, &key.public)));
+        }
+        lines.push(match &self.previous {
+            Some(digest) => format!("previous {}", base64(&digest.0)),
+            None => "previous none".to_owned(),
+        });
+        lines.push(String::new());
+        lines.join("\n")
     }
 }
 
@@ -336,4 +353,74 @@ pub fn due_day(
 ) -> Option<BusinessDay> {
     let next = last.map_or(first, BusinessDay::next);
     (next.end().plus_millis(grace) < now).then_some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> DayFigures {
+        let day = |text| BusinessDay::parse(text).unwrap();
+        let book = |account: &str, centavos| ClosedBook {
+            account: account.to_owned(),
+            balance: Sum::from_centavos(centavos),
+        };
+        DayFigures {
+            date: day("2026-03-31"),
+            accounts: 3,
+            root: SumNode {
+                hash: Digest::of(b"the root"),
+                available: Sum::from_centavos(26),
+                held: Sum::from_centavos(3),
+            },
+            blocks: Vec::new(),
+            suspense: Sum::from_centavos(-5),
+            books: vec![book("bank", 100), book("psp_funds", -1_205)],
+            vouchers: 12,
+            events: 34,
+            bank: BankSide::Known(Box::new(BankOfDay {
+                balance: Money::from_centavos(1_000_000),
+                at: Timestamp::default(),
+                digest: Digest::of(b"the answer"),
+                unexplained: Sum::default(),
+                differences: Vec::new(),
+            })),
+            late: vec![LateBank {
+                date: day("2026-03-30"),
+                balance: Money::from_centavos(1),
+                digest: Digest::of(b"late"),
+            }],
+            next_key: None,
+            previous: Some(Digest::of(b"the day before")),
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_is_written_line_by_line() {
+        let of = |bytes: &[u8]| base64(&Digest::of(bytes).0);
+        let text = format!(
+            "caudal/acme/test\n3\n{}\ndate 2026-03-31\navailable 0.26\nheld 0.03\nsuspense -0.05\n\
+             book bank 1.00\nbook psp_funds -12.05\nvouchers 12\nevents 34\nbank 10000.00 {}\n\
+             late 2026-03-30 0.01 {}\nprevious {}\n",
+            of(b"the root"),
+            of(b"the answer"),
+            of(b"late"),
+            of(b"the day before"),
+        );
+        assert_eq!(figures().checkpoint("caudal/acme/test"), text);
+        for (bank, line) in [
+            (BankSide::Pending, "bank pending"),
+            (BankSide::Absent, "bank none"),
+        ] {
+            let first = DayFigures {
+                bank,
+                late: Vec::new(),
+                previous: None,
+                ..figures()
+            };
+            let end = format!("events 34\n{line}\nprevious none\n");
+            let text = first.checkpoint("caudal/acme/test");
+            assert!(text.ends_with(&end), "{text}");
+        }
+    }
 }

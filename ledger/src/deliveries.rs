@@ -50,6 +50,17 @@ pub struct Head {
     pub due: Timestamp,
 }
 
+impl Head {
+    const fn new(event: u64, now: Timestamp) -> Self {
+        Self {
+            event,
+            tries: 0,
+            since: now,
+            due: now,
+        }
+    }
+}
+
 /// An account in a cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BlockedAccount {
@@ -122,12 +133,7 @@ impl Cursor {
         self.lanes.push(BlockedAccount {
             account,
             seen: number.saturating_sub(1),
-            head: Some(Head {
-                event: number,
-                tries: 0,
-                since: now,
-                due: now,
-            }),
+            head: Some(Head::new(number, now)),
         });
         true
     }
@@ -141,12 +147,7 @@ impl Cursor {
         };
         if let Some(lane) = self.lane(account) {
             lane.seen = event.saturating_sub(1);
-            lane.head = Some(Head {
-                event,
-                tries: 0,
-                since: now,
-                due: now,
-            });
+            lane.head = Some(Head::new(event, now));
         }
     }
 }
@@ -245,7 +246,7 @@ impl Delivery {
 }
 
 /// The progress of a webhook.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// The main cursor, then those of redeliveries.
     #[serde(rename = "courses")]
@@ -301,14 +302,7 @@ impl Progress {
     pub fn new(after: u64) -> Self {
         Self {
             cursors: vec![Cursor::after(after)],
-            taken: 0,
-            streak: 0,
-            taken_at: None,
-            failed: None,
-            rest_until: None,
-            stopped: None,
-            delivered: 0,
-            parked: 0,
+            ..Self::default()
         }
     }
 

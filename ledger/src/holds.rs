@@ -55,31 +55,18 @@ pub struct Hold {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// The state of a hold.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum HoldStatus {
-    /// A part of it is still set apart.
-    Open,
-    /// It has ended, and some of it has left: `confirmed` says how much, and `released` how much returned.
-    Confirmed,
-    /// All of it has returned.
-    Released,
-    /// It expired, and nothing of it has left.
-    Expired,
-}
-
-impl HoldStatus {
-    /// Every state, the open one first.
-    pub const ALL: [Self; 4] = [Self::Open, Self::Confirmed, Self::Released, Self::Expired];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Confirmed => "confirmed",
-            Self::Released => "released",
-            Self::Expired => "expired",
-        }
+words! {
+    /// The state of a hold.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum HoldStatus {
+        /// A part of it is still set apart.
+        Open = "open",
+        /// It has ended, and some of it has left: `confirmed` says how much, and `released` how much returned.
+        Confirmed = "confirmed",
+        /// All of it has returned.
+        Released = "released",
+        /// It expired, and nothing of it has left.
+        Expired = "expired",
     }
 }
 

@@ -9,6 +9,9 @@
 #![deny(missing_docs, clippy::wildcard_enum_match_arm)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+#[macro_use]
+mod words;
+
 pub mod accounts;
 pub mod alias;
 pub mod balance;

@@ -362,33 +362,24 @@ impl LimitsChange {
     }
 }
 
-/// The period over which a limit counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Window {
-    /// Each movement on its own.
-    Transaction,
-    /// A business day of Buenos Aires.
-    Day,
-    /// A calendar month of Buenos Aires.
-    Month,
-    /// No period: the balance itself.
-    Balance,
-    /// A minute of the clock.
-    Minute,
+words! {
+    /// The period over which a limit counts.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Window {
+        /// Each movement on its own.
+        Transaction = "transaction",
+        /// A business day of Buenos Aires.
+        Day = "day",
+        /// A calendar month of Buenos Aires.
+        Month = "month",
+        /// No period: the balance itself.
+        Balance = "balance",
+        /// A minute of the clock.
+        Minute = "minute",
+    }
 }
 
 impl Window {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Transaction => "transaction",
-            Self::Day => "day",
-            Self::Month => "month",
-            Self::Balance => "balance",
-            Self::Minute => "minute",
-        }
-    }
-
     /// The first day of the period that a day belongs to; `None` for a period that is not made of days.
     pub fn first_day(self, day: BusinessDay) -> Option<BusinessDay> {
         match self {
@@ -430,6 +421,15 @@ impl From<u64> for Quantity {
 }
 
 /// The number alone: its kind of limit says what it counts, see [`LimitKind::quantity`].
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Money(money) => money.fmt(f),
+            Self::Count(count) => count.fmt(f),
+        }
+    }
+}
+
 impl Serialize for Quantity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

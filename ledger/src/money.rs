@@ -194,6 +194,9 @@ impl fmt::Display for Money {
 pub struct Sum(i128);
 
 impl Sum {
+    /// No money.
+    pub const ZERO: Self = Self(0);
+
     /// A sum of this many centavos; may be negative.
     pub const fn from_centavos(centavos: i128) -> Self {
         Self(centavos)

@@ -13,7 +13,6 @@ pub mod audit;
 mod roles;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +45,8 @@ pub struct PersonName(String);
 )]
 pub struct NotAName;
 
+text!(PersonName, NotAName);
+
 impl PersonName {
     /// Parses a name.
     ///
@@ -65,30 +66,6 @@ impl PersonName {
         } else {
             Err(NotAName)
         }
-    }
-
-    /// The name as a text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for PersonName {
-    type Error = NotAName;
-    fn try_from(text: String) -> Result<Self, NotAName> {
-        Self::parse(&text)
-    }
-}
-
-impl From<PersonName> for String {
-    fn from(name: PersonName) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for PersonName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -12,52 +12,26 @@ use crate::money::{Amount, Money};
 use crate::time::BusinessDay;
 use crate::transfers::{BankWord, Transfer, TransferStatus};
 
-/// The result of comparing one movement.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Agreement {
-    /// Bank and ledger agree.
-    Matched,
-    /// The bank has it and the ledger does not.
-    MissingInLedger,
-    /// The ledger has it and the bank does not.
-    MissingAtBank,
-    /// Both have it, with different amounts.
-    AmountDiffers,
-    /// One side is not final.
-    Pending,
-    /// A person ended it.
-    Decided,
-    /// The money waits in suspense.
-    Suspense,
-    /// The movement belongs to the collector account itself.
-    Collector,
-}
-
-impl Agreement {
-    /// Every result; tallies count them in this order.
-    pub const ALL: [Self; 8] = [
-        Self::Matched,
-        Self::MissingInLedger,
-        Self::MissingAtBank,
-        Self::AmountDiffers,
-        Self::Pending,
-        Self::Decided,
-        Self::Suspense,
-        Self::Collector,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Matched => "matched",
-            Self::MissingInLedger => "missing_in_ledger",
-            Self::MissingAtBank => "missing_at_bank",
-            Self::AmountDiffers => "amount_differs",
-            Self::Pending => "pending",
-            Self::Decided => "decided",
-            Self::Suspense => "suspense",
-            Self::Collector => "collector",
-        }
+words! {
+    /// The result of comparing one movement. Tallies count the results in this order.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Agreement {
+        /// Bank and ledger agree.
+        Matched = "matched",
+        /// The bank has it and the ledger does not.
+        MissingInLedger = "missing_in_ledger",
+        /// The ledger has it and the bank does not.
+        MissingAtBank = "missing_at_bank",
+        /// Both have it, with different amounts.
+        AmountDiffers = "amount_differs",
+        /// One side is not final.
+        Pending = "pending",
+        /// A person ended it.
+        Decided = "decided",
+        /// The money waits in suspense.
+        Suspense = "suspense",
+        /// The movement belongs to the collector account itself.
+        Collector = "collector",
     }
 }
 

@@ -70,6 +70,8 @@ pub struct BrokerageAccount(String);
 #[error("must be 1 to 40 visible ASCII characters")]
 pub struct BadBrokerageAccount;
 
+text!(BrokerageAccount, BadBrokerageAccount);
+
 impl BrokerageAccount {
     /// Parses a code.
     ///
@@ -83,24 +85,6 @@ impl BrokerageAccount {
         } else {
             Err(BadBrokerageAccount)
         }
-    }
-
-    /// The code as given.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for BrokerageAccount {
-    type Error = BadBrokerageAccount;
-    fn try_from(text: String) -> Result<Self, BadBrokerageAccount> {
-        Self::parse(&text)
-    }
-}
-
-impl From<BrokerageAccount> for String {
-    fn from(code: BrokerageAccount) -> Self {
-        code.0
     }
 }
 

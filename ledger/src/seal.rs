@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Digest;
 use crate::cvu::Cvu;
 use crate::money::Sum;
-use crate::time::BusinessDay;
 
 /// The leaves of a block: 4,096, a power of two. The last block of a tree may have fewer.
 pub const BLOCK_LEAVES: usize = 4_096;
@@ -144,24 +143,16 @@ impl FromIterator<SumNode> for TreeBuilder {
     }
 }
 
-/// The side of a sibling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Side {
-    /// The sibling is the left child.
-    #[serde(rename = "l")]
-    Left,
-    /// The sibling is the right child.
-    #[serde(rename = "r")]
-    Right,
-}
-
-impl Side {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Left => "left",
-            Self::Right => "right",
-        }
+words! {
+    /// The side of a sibling.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum Side {
+        /// The sibling is the left child.
+        #[serde(rename = "l")]
+        Left = "left",
+        /// The sibling is the right child.
+        #[serde(rename = "r")]
+        Right = "right",
     }
 }
 
@@ -210,98 +201,6 @@ pub fn climb(leaf: SumNode, path: &[PathStep]) -> SumNode {
     })
 }
 
-/// What a sealed day has of the bank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SealedBank {
-    /// The bank's balance of the collector account at the end of the day.
-    Known {
-        /// The balance, in centavos; may be negative.
-        balance: Sum,
-        /// The SHA-256 of the bank's answer.
-        digest: Digest,
-    },
-    /// The bank has not returned it yet; a later checkpoint has it among its late ones.
-    Pending,
-    /// The realm has no bank.
-    None,
-}
-
-/// What a realm signs about a day.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Checkpoint {
-    /// `caudal/<tenant id>/<live|test>`, the name of the key as well.
-    pub origin: String,
-    /// The number of leaves.
-    pub size: u64,
-    /// The root of the tree, with the sums of all accounts.
-    pub root: SumNode,
-    /// The day.
-    pub date: BusinessDay,
-    /// Money that arrived and that no account could take, in centavos.
-    pub suspense: Sum,
-    /// The trial balance: each account with its balance as its kind counts it, in centavos.
-    pub books: Vec<(String, Sum)>,
-    /// The vouchers of the realm up to the end of the day.
-    pub vouchers: u64,
-    /// The number of the last event up to the end of the day.
-    pub events: u64,
-    /// The bank's side.
-    pub bank: SealedBank,
-    /// The bank's side of earlier days that were pending: the day, the balance, the SHA-256 of the bank's answer.
-    pub late: Vec<(BusinessDay, Sum, Digest)>,
-    /// The public key that signs the days after this one, if it is another.
-    pub next_key: Option<[u8; 32]>,
-    /// The digest of the previous checkpoint; none for the first.
-    pub previous: Option<Digest>,
-}
-
-impl Checkpoint {
-    /// The text that is signed: lines, each with its end.
-    pub fn text(&self) -> String {
-        let SumNode {
-            hash,
-            available,
-            held,
-        } = self.root;
-        let mut lines = vec![
-            self.origin.clone(),
-            self.size.to_string(),
-            base64(&hash.0),
-            format!("date {}", self.date),
-            format!("available {available}"),
-            format!("held {held}"),
-            format!("suspense {}", self.suspense),
-        ];
-        let books = self.books.iter();
-        lines.extend(books.map(|(account, balance)| format!("book {account} {balance}")));
-        lines.push(format!("vouchers {}", self.vouchers));
-        lines.push(format!("events {}", self.events));
-        lines.push(match &self.bank {
-            SealedBank::Known { balance, digest } => {
-                format!("bank {balance} {}", base64(&digest.0))
-            }
-            SealedBank::Pending => "bank pending".to_owned(),
-            SealedBank::None => "bank none".to_owned(),
-        });
-        for (day, balance, digest) in &self.late {
-            lines.push(format!("late {day} {balance} {}", base64(&digest.0)));
-        }
-        let next_key = self.next_key.as_ref();
-        lines.extend(next_key.map(|key| format!("key {}", verifier_key(&self.origin, key))));
-        lines.push(match &self.previous {
-            Some(digest) => format!("previous {}", base64(&digest.0)),
-            None => "previous none".to_owned(),
-        });
-        lines.push(String::new());
-        lines.join("\n")
-    }
-
-    /// The SHA-256 of the text, which the next checkpoint names.
-    pub fn digest(&self) -> Digest {
-        Digest::of(self.text().as_bytes())
-    }
-}
-
 /// The id of an Ed25519 key in a signed note; `name` has neither spaces nor `+`.
 pub fn key_id(name: &str, public_key: &[u8; 32]) -> [u8; 4] {
     let bytes = [name.as_bytes(), b"\n", &[ED25519], public_key];
@@ -322,7 +221,8 @@ pub fn signed_note(text: &str, name: &str, public_key: &[u8; 32], signature: &[u
     format!("{text}\n\u{2014} {name} {signature}\n")
 }
 
-fn base64(bytes: &[u8]) -> String {
+/// Standard base64, with padding.
+pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
@@ -430,64 +330,6 @@ mod tests {
                 assert_eq!(climb(nodes[at], &steps), root, "{at} of {count}");
                 assert_eq!(steps, path(nodes, at), "{at} of {count}");
             }
-        }
-    }
-
-    fn checkpoint() -> Checkpoint {
-        let day = |text| BusinessDay::parse(text).unwrap();
-        Checkpoint {
-            origin: "caudal/acme/test".to_owned(),
-            size: 3,
-            root: built(&leaves(3)),
-            date: day("2026-03-31"),
-            suspense: Sum::from_centavos(-5),
-            books: vec![
-                ("bank".to_owned(), Sum::from_centavos(100)),
-                ("psp_funds".to_owned(), Sum::from_centavos(-1_205)),
-            ],
-            vouchers: 12,
-            events: 34,
-            bank: SealedBank::Known {
-                balance: Sum::from_centavos(1_000_000),
-                digest: Digest::of(b"the answer"),
-            },
-            next_key: None,
-            late: vec![(
-                day("2026-03-30"),
-                Sum::from_centavos(1),
-                Digest::of(b"late"),
-            )],
-            previous: Some(Digest::of(b"the day before")),
-        }
-    }
-
-    #[test]
-    fn a_checkpoint_is_written_line_by_line() {
-        let full = checkpoint();
-        let of = |bytes: &[u8]| base64(&Digest::of(bytes).0);
-        let text = format!(
-            "caudal/acme/test\n3\n{}\ndate 2026-03-31\navailable 0.26\nheld 0.03\nsuspense -0.05\n\
-             book bank 1.00\nbook psp_funds -12.05\nvouchers 12\nevents 34\nbank 10000.00 {}\n\
-             late 2026-03-30 0.01 {}\nprevious {}\n",
-            base64(&full.root.hash.0),
-            of(b"the answer"),
-            of(b"late"),
-            of(b"the day before"),
-        );
-        assert_eq!(full.text(), text);
-        assert_eq!(full.digest(), Digest::of(text.as_bytes()));
-        for (bank, line) in [
-            (SealedBank::Pending, "bank pending"),
-            (SealedBank::None, "bank none"),
-        ] {
-            let first = Checkpoint {
-                bank,
-                late: Vec::new(),
-                previous: None,
-                ..checkpoint()
-            };
-            let end = format!("events 34\n{line}\nprevious none\n");
-            assert!(first.text().ends_with(&end), "{}", first.text());
         }
     }
 }

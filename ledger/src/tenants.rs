@@ -63,26 +63,18 @@ impl Policy {
     }
 }
 
-/// The API that a bank has; each has a gateway of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BankKind {
-    /// API BANK of Banco Industrial.
-    #[default]
-    ApiBank,
+words! {
+    /// The API that a bank has; each has a gateway of its own.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BankKind {
+        /// API BANK of Banco Industrial.
+        #[default]
+        ApiBank = "api_bank",
+    }
 }
 
 impl BankKind {
-    /// Every kind.
-    pub const ALL: [Self; 1] = [Self::ApiBank];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ApiBank => "api_bank",
-        }
-    }
-
     /// Whether it is the kind of a relation that names none.
     fn is_usual(&self) -> bool {
         *self == Self::default()
@@ -252,25 +244,14 @@ pub enum RealmState {
     Closed,
 }
 
-/// Whether an operator wants a realm served.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Serving {
-    /// Its clients are to be served.
-    Open,
-    /// Its clients are not to be served.
-    Closed,
-}
-
-impl Serving {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Open, Self::Closed];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Closed => "closed",
-        }
+words! {
+    /// Whether an operator wants a realm served.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Serving {
+        /// Its clients are to be served.
+        Open = "open",
+        /// Its clients are not to be served.
+        Closed = "closed",
     }
 }
 

@@ -1,7 +1,5 @@
 //! Texts with rules: external ids, names, and words of the tenant.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -39,6 +37,8 @@ pub enum TextError {
     Hidden,
 }
 
+text!(ExternalId, TextError);
+
 impl ExternalId {
     /// The most bytes of an external id: 64 characters of UTF-8.
     pub const BYTES_MAX: usize = 256;
@@ -60,30 +60,6 @@ impl ExternalId {
         } else {
             Err(TextError::ExternalId)
         }
-    }
-
-    /// The id exactly as given.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for ExternalId {
-    type Error = TextError;
-    fn try_from(text: String) -> Result<Self, TextError> {
-        Self::parse(&text)
-    }
-}
-
-impl From<ExternalId> for String {
-    fn from(id: ExternalId) -> String {
-        id.0
-    }
-}
-
-impl fmt::Display for ExternalId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::cases::Decision;
 use crate::cvu::{Cbu, Cvu};
 use crate::fees::Charges;
 use crate::ids::{AccountNo, OriginId, RealmId, Tag, TransferId, VoucherId};
+use crate::kyc::Bring as _;
 use crate::money::{Amount, Money};
 use crate::text::ExternalId;
 use crate::time::Timestamp;
@@ -53,47 +54,27 @@ impl Destination {
     }
 }
 
-/// The state of a transfer.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TransferStatus {
-    /// The money is held; the bank has not answered yet.
-    Requested,
-    /// The bank has it, or may have it.
-    InProgress,
-    /// The bank itself does not know and has given up; a person decides.
-    Audit,
-    /// The money has left.
-    Completed,
-    /// The bank refused; the money was released.
-    Rejected,
-    /// The money had left and came back.
-    Reversed,
+words! {
+    /// The state of a transfer.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TransferStatus {
+        /// The money is held; the bank has not answered yet.
+        Requested = "requested",
+        /// The bank has it, or may have it.
+        InProgress = "in_progress",
+        /// The bank itself does not know and has given up; a person decides.
+        Audit = "audit",
+        /// The money has left.
+        Completed = "completed",
+        /// The bank refused; the money was released.
+        Rejected = "rejected",
+        /// The money had left and came back.
+        Reversed = "reversed",
+    }
 }
 
 impl TransferStatus {
-    /// Every state, the open ones first.
-    pub const ALL: [Self; 6] = [
-        Self::Requested,
-        Self::InProgress,
-        Self::Audit,
-        Self::Completed,
-        Self::Rejected,
-        Self::Reversed,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Requested => "requested",
-            Self::InProgress => "in_progress",
-            Self::Audit => "audit",
-            Self::Completed => "completed",
-            Self::Rejected => "rejected",
-            Self::Reversed => "reversed",
-        }
-    }
-
     /// Whether the bank's answer is still awaited.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Requested | Self::InProgress | Self::Audit)
@@ -281,56 +262,32 @@ impl TransferRejection {
     }
 }
 
-/// Why a transfer was rejected, as one of a closed list.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RejectionCode {
-    /// Nobody has the CBU, CVU or alias.
-    DestinationNotFound,
-    /// The account of the destination takes no money: it is closed, blocked or inactive.
-    DestinationClosed,
-    /// The tax id or name is not that of the account's holder.
-    HolderMismatch,
-    /// The account of the destination is in another currency.
-    CurrencyMismatch,
-    /// A limit of the bank or the rail would be exceeded.
-    LimitExceeded,
-    /// The bank of the destination, or the rail, could not be reached.
-    BankUnavailable,
-    /// A person decided that the money did not leave.
-    RefusedByPerson,
-    /// Anything else.
-    #[default]
-    Other,
+words! {
+    /// Why a transfer was rejected, as one of a closed list.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RejectionCode {
+        /// Nobody has the CBU, CVU or alias.
+        DestinationNotFound = "destination_not_found",
+        /// The account of the destination takes no money: it is closed, blocked or inactive.
+        DestinationClosed = "destination_closed",
+        /// The tax id or name is not that of the account's holder.
+        HolderMismatch = "holder_mismatch",
+        /// The account of the destination is in another currency.
+        CurrencyMismatch = "currency_mismatch",
+        /// A limit of the bank or the rail would be exceeded.
+        LimitExceeded = "limit_exceeded",
+        /// The bank of the destination, or the rail, could not be reached.
+        BankUnavailable = "bank_unavailable",
+        /// A person decided that the money did not leave.
+        RefusedByPerson = "refused_by_person",
+        /// Anything else.
+        #[default]
+        Other = "other",
+    }
 }
 
 impl RejectionCode {
-    /// Every code; [`Self::Other`] is the last.
-    pub const ALL: [Self; 8] = [
-        Self::DestinationNotFound,
-        Self::DestinationClosed,
-        Self::HolderMismatch,
-        Self::CurrencyMismatch,
-        Self::LimitExceeded,
-        Self::BankUnavailable,
-        Self::RefusedByPerson,
-        Self::Other,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::DestinationNotFound => "destination_not_found",
-            Self::DestinationClosed => "destination_closed",
-            Self::HolderMismatch => "holder_mismatch",
-            Self::CurrencyMismatch => "currency_mismatch",
-            Self::LimitExceeded => "limit_exceeded",
-            Self::BankUnavailable => "bank_unavailable",
-            Self::RefusedByPerson => "refused_by_person",
-            Self::Other => "other",
-        }
-    }
-
     /// Whether it says nothing more than that there is a rejection.
     pub const fn is_other(&self) -> bool {
         matches!(self, Self::Other)
@@ -399,14 +356,6 @@ impl Transfer {
     /// Applies a fact with its time. It cannot refuse.
     pub fn apply(&mut self, fact: &TransferFact, at: Timestamp) {
         self.updated_at = at;
-        let mut learn = |bank: &Option<String>, rail: &Option<String>| {
-            if bank.is_some() {
-                self.bank_id.clone_from(bank);
-            }
-            if rail.is_some() {
-                self.coelsa_id.clone_from(rail);
-            }
-        };
         match fact {
             TransferFact::Requested(transfer) => self.clone_from(transfer),
             TransferFact::Advanced {
@@ -414,11 +363,13 @@ impl Transfer {
                 bank_id,
                 coelsa_id,
             } => {
-                learn(bank_id, coelsa_id);
+                self.bank_id.bring(bank_id);
+                self.coelsa_id.bring(coelsa_id);
                 self.status = *status;
             }
             TransferFact::Completed { bank_id, coelsa_id } => {
-                learn(bank_id, coelsa_id);
+                self.bank_id.bring(bank_id);
+                self.coelsa_id.bring(coelsa_id);
                 self.status = TransferStatus::Completed;
             }
             TransferFact::Rejected(why) => {
@@ -503,38 +454,46 @@ impl Transfer {
         }
     }
 
-    /// The fields in which the bank's record differs from the order: `amount`, `currency`, `cvu`,
-    /// `to`. Fields that the bank does not report do not differ.
+    /// The fields in which the bank's record differs from the order.
     pub fn differs(&self, record: &BankMoved) -> Vec<&'static str> {
-        let cvu = |record: &String| record != self.from.as_str();
-        let key = |record: &String| match &self.to {
-            Destination::Key(key) => record != key.as_str(),
-            Destination::Alias(_) => false,
-        };
-        let alias = |record: &String| match &self.to {
-            Destination::Key(_) => false,
-            Destination::Alias(alias) => !alias.as_str().eq_ignore_ascii_case(record),
-        };
-        let to =
-            record.to_key.as_ref().is_some_and(key) || record.to_alias.as_ref().is_some_and(alias);
-        let all = [
-            (
-                "amount",
-                record.amount.is_some_and(|record| record != self.amount),
-            ),
-            (
-                "currency",
-                record
-                    .currency
-                    .as_ref()
-                    .is_some_and(|record| record != CURRENCY),
-            ),
-            ("cvu", record.cvu.as_ref().is_some_and(cvu)),
-            ("to", to),
-        ];
-        let differing = all.into_iter().filter(|(_, differs)| *differs);
-        differing.map(|(name, _)| name).collect()
+        record.differs(self.amount, Some(&self.from), &self.to)
     }
+}
+
+impl BankMoved {
+    /// The fields in which the record differs from an order: `amount`, `currency`, `cvu`, `to`. What the bank does not
+    /// report, or the order does not say, does not differ.
+    pub(crate) fn differs(
+        &self,
+        amount: Amount,
+        from: Option<&Cvu>,
+        to: &Destination,
+    ) -> Vec<&'static str> {
+        let differs =
+            |said: &Option<String>, ours: &str| said.as_ref().is_some_and(|it| it != ours);
+        let alias = |said: &String, ours: &Alias| !ours.as_str().eq_ignore_ascii_case(said);
+        let elsewhere = match to {
+            Destination::Key(key) => differs(&self.to_key, key.as_str()),
+            Destination::Alias(ours) => self.to_alias.as_ref().is_some_and(|it| alias(it, ours)),
+        };
+        differing([
+            ("amount", self.amount.is_some_and(|it| it != amount)),
+            ("currency", differs(&self.currency, CURRENCY)),
+            (
+                "cvu",
+                from.is_some_and(|cvu| differs(&self.cvu, cvu.as_str())),
+            ),
+            ("to", elsewhere),
+        ])
+    }
+}
+
+/// The names of the fields that differ.
+pub(crate) fn differing(
+    fields: impl IntoIterator<Item = (&'static str, bool)>,
+) -> Vec<&'static str> {
+    let differing = fields.into_iter().filter(|(_, differs)| *differs);
+    differing.map(|(name, _)| name).collect()
 }
 
 /// The order to transfer.

@@ -3,8 +3,6 @@
 mod of_realm;
 mod shapes;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::balance::Direction;
@@ -19,6 +17,8 @@ pub use shapes::{Origin, Sense, VoucherType};
 #[serde(transparent)]
 pub struct TypeCode(String);
 
+text!(TypeCode);
+
 impl TypeCode {
     /// Parses a code; lower case is converted to upper case.
     ///
@@ -32,17 +32,6 @@ impl TypeCode {
         } else {
             Err(TextError::TypeCode)
         }
-    }
-
-    /// The code, in upper case.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for TypeCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -16,55 +16,31 @@ use crate::text::ExternalId;
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 
-/// The kind of thing that a voucher belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum ReferenceType {
-    /// A voucher that the tenant posted.
-    #[serde(rename = "a")]
-    Adjustment,
-    /// A hold and its steps.
-    #[serde(rename = "h")]
-    Hold,
-    /// A transfer through the bank.
-    #[serde(rename = "t")]
-    Transfer,
-    /// A transfer inside the realm.
-    #[serde(rename = "p")]
-    P2p,
-    /// Money that arrived from the bank.
-    #[serde(rename = "c")]
-    CashIn,
-    /// A fee or its tax.
-    #[serde(rename = "f")]
-    Fee,
-    /// Remuneration of balances. The service posts none; the type is reserved.
-    #[serde(rename = "r")]
-    Remuneration,
-}
-
-impl ReferenceType {
-    /// Every kind of reference.
-    pub const ALL: [Self; 7] = [
-        Self::Adjustment,
-        Self::Hold,
-        Self::Transfer,
-        Self::P2p,
-        Self::CashIn,
-        Self::Fee,
-        Self::Remuneration,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Adjustment => "adjustment",
-            Self::Hold => "hold",
-            Self::Transfer => "transfer",
-            Self::P2p => "p2p",
-            Self::CashIn => "cash_in",
-            Self::Fee => "fee",
-            Self::Remuneration => "remuneration",
-        }
+words! {
+    /// The kind of thing that a voucher belongs to.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    pub enum ReferenceType {
+        /// A voucher that the tenant posted.
+        #[serde(rename = "a")]
+        Adjustment = "adjustment",
+        /// A hold and its steps.
+        #[serde(rename = "h")]
+        Hold = "hold",
+        /// A transfer through the bank.
+        #[serde(rename = "t")]
+        Transfer = "transfer",
+        /// A transfer inside the realm.
+        #[serde(rename = "p")]
+        P2p = "p2p",
+        /// Money that arrived from the bank.
+        #[serde(rename = "c")]
+        CashIn = "cash_in",
+        /// A fee or its tax.
+        #[serde(rename = "f")]
+        Fee = "fee",
+        /// Remuneration of balances. The service posts none; the type is reserved.
+        #[serde(rename = "r")]
+        Remuneration = "remuneration",
     }
 }
 

@@ -13,6 +13,7 @@ use super::{files, none, rust};
 
 /// The rooms of `ledger`, and files with a place of their own; each may use those before it.
 const LEDGER: &[&str] = &[
+    "words",
     "money",
     "text",
     "time",

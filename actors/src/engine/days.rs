@@ -222,7 +222,7 @@ impl Ledger<'_> {
         salts: [u8; 32],
     ) -> Result<Box<ClosedDay>, Failure> {
         let signer = &self.0.realms.outside.seals;
-        let text = figures.checkpoint(&name.origin).text();
+        let text = figures.checkpoint(&name.origin);
         let signed = signer.key(name).zip(signer.sign(name, text.as_bytes()));
         let (key, signature) = signed.ok_or(Failure::Bug)?;
         Ok(Box::new(ClosedDay {

@@ -184,11 +184,7 @@ impl Drafts<'_> {
             HoldStep::Confirm => SystemType::ConfirmHold,
             HoldStep::Release => SystemType::Release,
         };
-        let all = hold.remaining() == Some(amount) && hold.confirmed == Money::ZERO;
-        let gives_back = (step == HoldStep::Release).then_some(GivesBack {
-            counted_at: hold.created_at,
-            whole: all,
-        });
+        let gives_back = (step == HoldStep::Release).then(|| back(hold, amount));
         let opened = hold.id(self.context.realm, self.account.number);
         self.add(Draft {
             reference_id: Some(opened.to_string()),
@@ -210,7 +206,6 @@ impl Drafts<'_> {
         expires_at: Option<Timestamp>,
     ) -> Result<(), Rejection> {
         let lowers = system == SystemType::Release && change == HoldChange::Amount;
-        let all = hold.remaining() == Some(amount) && hold.confirmed == Money::ZERO;
         let details = VoucherDetails {
             hold_change: Some(change),
             ..VoucherDetails::default()
@@ -219,10 +214,7 @@ impl Drafts<'_> {
         self.add(Draft {
             reference_id: Some(opened.to_string()),
             expires_at,
-            gives_back: lowers.then_some(GivesBack {
-                counted_at: hold.created_at,
-                whole: all,
-            }),
+            gives_back: lowers.then(|| back(hold, amount)),
             details: details.if_any(),
             ..Draft::of(system, amount, ReferenceType::Hold)
         })
@@ -250,18 +242,34 @@ impl Drafts<'_> {
     /// # Errors
     /// As [`Self::add`].
     pub(super) fn take(&mut self, charges: Charges, reference: &str) -> Result<(), Rejection> {
-        for (system, money) in [
-            (SystemType::Fee, charges.fee),
-            (SystemType::FeeTax, charges.tax),
-        ] {
-            if let Ok(amount) = Amount::from_centavos(money.centavos()) {
-                self.add(Draft {
-                    reference_id: Some(reference.to_owned()),
-                    ..Draft::of(system, amount, ReferenceType::Fee)
-                })?;
-            }
-        }
-        Ok(())
+        self.charged(SystemType::Fee, charges.fee, reference)?;
+        self.charged(SystemType::FeeTax, charges.tax, reference)
+    }
+
+    /// Sets fee and tax apart or releases them, both by one voucher; none if there are no charges.
+    pub(super) fn move_charges(
+        &mut self,
+        system: SystemType,
+        charges: Charges,
+        reference: &str,
+    ) -> Result<(), Rejection> {
+        let total = charges.total().ok_or(Rejection::AmountOverflow)?;
+        self.charged(system, total, reference)
+    }
+
+    fn charged(
+        &mut self,
+        system: SystemType,
+        money: Money,
+        reference: &str,
+    ) -> Result<(), Rejection> {
+        let Ok(amount) = Amount::from_centavos(money.centavos()) else {
+            return Ok(());
+        };
+        self.add(Draft {
+            reference_id: Some(reference.to_owned()),
+            ..Draft::of(system, amount, ReferenceType::Fee)
+        })
     }
 
     /// Like [`Self::charge`], but charges nothing if the balance does not cover all of it.
@@ -272,6 +280,14 @@ impl Drafts<'_> {
             (self.balance, self.sequence, self.hash, drafted) = before;
             self.vouchers.truncate(drafted);
         }
+    }
+}
+
+/// What the release of an amount of a hold gives back of limits.
+fn back(hold: &Hold, amount: Amount) -> GivesBack {
+    GivesBack {
+        counted_at: hold.created_at,
+        whole: hold.remaining() == Some(amount) && hold.confirmed == Money::ZERO,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::limits::{Breach, Judged, Levels, LimitKind, Limits, Usage};
 use crate::money::Amount;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
-use crate::transfers::CashIn;
+use crate::transfers::{CashIn, differing};
 use crate::voucher_types::{Origin, Sense, SystemType};
 use crate::vouchers::{
     HoldChange, Outcome, PostAdjustment, ReferenceType, Voucher, VoucherDetails,
@@ -472,8 +472,7 @@ impl Account {
             ("cvu", number != self.number),
             ("amount", existing.amount != amount),
         ];
-        let differs = differs.into_iter().chain(other);
-        let fields: Vec<_> = differs.filter(|(_, d)| *d).map(|(name, _)| name).collect();
+        let fields = differing(differs.into_iter().chain(other));
         if fields.is_empty() {
             return Ok(Outcome::Replayed(vec![existing.clone()]));
         }

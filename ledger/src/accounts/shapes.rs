@@ -50,79 +50,39 @@ pub struct Identity {
     pub names: Option<Names>,
 }
 
-/// The state of an account.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// A wallet account without a CVU.
-    Registered,
-    /// Has a CVU and may move money.
-    Active,
-    /// Outgoing movements are blocked; incoming money is accepted.
-    Suspended,
-    /// Ended; the remaining money can be settled and returned.
-    Closed,
-    /// The bank refused to open it, so it never existed.
-    Void,
-}
-
-impl Status {
-    /// Every state; that of an account that never existed is the last.
-    pub const ALL: [Self; 5] = [
-        Self::Registered,
-        Self::Active,
-        Self::Suspended,
-        Self::Closed,
-        Self::Void,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Registered => "registered",
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Closed => "closed",
-            Self::Void => "rejected",
-        }
+words! {
+    /// The state of an account.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Status {
+        /// A wallet account without a CVU.
+        Registered = "registered",
+        /// Has a CVU and may move money.
+        Active = "active",
+        /// Outgoing movements are blocked; incoming money is accepted.
+        Suspended = "suspended",
+        /// Ended; the remaining money can be settled and returned.
+        Closed = "closed",
+        /// The bank refused to open it, so it never existed.
+        Void = "rejected",
     }
 }
 
-/// Why an account is suspended, as a code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SuspensionCode {
-    /// Suspected fraud of the holder or against them.
-    Fraud,
-    /// A matter of compliance.
-    Compliance,
-    /// An order of a court.
-    CourtOrder,
-    /// The holder asked for it.
-    CustomerRequest,
-    /// Anything else; the reason explains it.
-    Other,
-}
-
-impl SuspensionCode {
-    /// Every reason; [`Self::Other`] is the last.
-    pub const ALL: [Self; 5] = [
-        Self::Fraud,
-        Self::Compliance,
-        Self::CourtOrder,
-        Self::CustomerRequest,
-        Self::Other,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fraud => "fraud",
-            Self::Compliance => "compliance",
-            Self::CourtOrder => "court_order",
-            Self::CustomerRequest => "customer_request",
-            Self::Other => "other",
-        }
+words! {
+    /// Why an account is suspended, as a code.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SuspensionCode {
+        /// Suspected fraud of the holder or against them.
+        Fraud = "fraud",
+        /// A matter of compliance.
+        Compliance = "compliance",
+        /// An order of a court.
+        CourtOrder = "court_order",
+        /// The holder asked for it.
+        CustomerRequest = "customer_request",
+        /// Anything else; the reason explains it.
+        Other = "other",
     }
 }
 

@@ -19,7 +19,7 @@ use crate::rejection::Rejection;
 use crate::text::ExternalId;
 use crate::transfers::{
     BankTransfer, BankWord, Concept, Departure, Destination, Dispute, OPEN_TRANSFERS_MAX, Send,
-    Transfer, TransferFact, TransferRecord, TransferRejection, TransferStatus,
+    Transfer, TransferFact, TransferRecord, TransferRejection, TransferStatus, differing,
 };
 use crate::voucher_types::SystemType;
 use crate::vouchers::{GivesBack, ReferenceType};
@@ -73,13 +73,11 @@ impl Account {
                 Some(asked.differs(&recovered.moved).contains(&"to"))
             }
         };
-        let differs = [
+        let fields = differing([
             ("fromCvu", number != self.number),
             ("to", elsewhere == Some(true)),
             ("amount", existing.amount != order.amount),
-        ];
-        let differs = differs.into_iter().filter(|(_, d)| *d);
-        let fields: Vec<_> = differs.map(|(name, _)| name).collect();
+        ]);
         if fields.is_empty() {
             let known = elsewhere.is_some();
             return known.then_some(()).ok_or(Rejection::ExternalIdInFlight);
@@ -165,13 +163,7 @@ impl Account {
             counterparty: Some(transfer.counterparty()),
             ..Draft::of(SystemType::Hold, order.amount, ReferenceType::Transfer)
         })?;
-        let total = charges.total().ok_or(Rejection::AmountOverflow)?;
-        if let Ok(total) = Amount::from_centavos(total.centavos()) {
-            drafts.add(Draft {
-                reference_id: Some(reference),
-                ..Draft::of(SystemType::Hold, total, ReferenceType::Fee)
-            })?;
-        }
+        drafts.move_charges(SystemType::Hold, charges, &reference)?;
         let movements = Movements::asking(&transfer, drafts.vouchers);
         Ok((transfer, movements))
     }
@@ -340,13 +332,8 @@ impl Account {
                 ReferenceType::Transfer,
             )
         })?;
-        if let Some(total) = held_for_charges(transfer) {
-            drafts.add(Draft {
-                reference_id: Some(reference.clone()),
-                ..Draft::of(SystemType::Release, total, ReferenceType::Fee)
-            })?;
-            drafts.take(transfer.charges, &reference)?;
-        }
+        drafts.move_charges(SystemType::Release, transfer.charges, &reference)?;
+        drafts.take(transfer.charges, &reference)?;
         Ok(Movements::of(transfer.sequence, fact, drafts.vouchers))
     }
 
@@ -379,12 +366,7 @@ impl Account {
                 ReferenceType::Transfer,
             )
         })?;
-        if let Some(total) = held_for_charges(transfer) {
-            drafts.add(Draft {
-                reference_id: Some(reference),
-                ..Draft::of(SystemType::Release, total, ReferenceType::Fee)
-            })?;
-        }
+        drafts.move_charges(SystemType::Release, transfer.charges, &reference)?;
         let fact = TransferFact::Rejected(why);
         Ok(Movements::of(number, fact, drafts.vouchers))
     }
@@ -459,10 +441,4 @@ impl Account {
         });
         Ok(done)
     }
-}
-
-/// The amount that is held in addition, for charges.
-fn held_for_charges(transfer: &Transfer) -> Option<Amount> {
-    let total = transfer.charges.total()?;
-    Amount::from_centavos(total.centavos()).ok()
 }

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::{Decision, SuspenseId, SuspensePlace};
 use crate::cvu::{Cbu, Cvu};
 use crate::ids::{AccountNo, OriginId, RealmId, Tag};
+use crate::kyc::Bring as _;
 use crate::rejection::Rejection;
 use crate::tenants::Mode;
 use crate::time::Timestamp;
-use crate::transfers::{BankMoved, BankTransfer, BankWord, CURRENCY, Suspense, TransferRejection};
+use crate::transfers::{BankTransfer, BankWord, Destination, Suspense, TransferRejection};
 
 /// How many tries after the last known one are compared with a return on the bank's list.
 const TRIES_RECOGNISED: u32 = 16;
@@ -301,21 +302,6 @@ impl Parked {
         })
     }
 
-    /// The fields of a return that the bank reports differently from the order.
-    fn differs(&self, on_its_way: &Return, moved: &BankMoved) -> Vec<&'static str> {
-        let amount = moved
-            .amount
-            .is_some_and(|it| it != self.suspense.cash_in.amount);
-        let currency = moved.currency.as_ref().is_some_and(|it| it != CURRENCY);
-        let to = moved
-            .to_key
-            .as_ref()
-            .is_some_and(|it| it != on_its_way.to.as_str());
-        let all = [("amount", amount), ("currency", currency), ("to", to)];
-        let differing = all.into_iter().filter(|(_, differs)| *differs);
-        differing.map(|(name, _)| name).collect()
-    }
-
     /// Applies the bank's answer to a return on its way; returns nothing for any other, or when the
     /// answer is not new. If the bank has something else under the reference, the return was never
     /// made: the bank has one transfer per reference.
@@ -327,7 +313,9 @@ impl Parked {
         if on_its_way.number != number {
             return None;
         }
-        let differing = self.differs(on_its_way, &record.moved);
+        let to = Destination::Key(on_its_way.to);
+        let amount = self.suspense.cash_in.amount;
+        let differing = record.moved.differs(amount, None, &to);
         if !differing.is_empty() {
             let differing = differing.join(", ");
             let why = TransferRejection::because(format!(
@@ -421,11 +409,11 @@ impl Parked {
             }
             CaseFact::ReturnNamed {
                 bank_id, coelsa_id, ..
-            } => self.named(bank_id.as_ref(), coelsa_id.as_ref()),
+            } => self.named(bank_id, coelsa_id),
             CaseFact::Returned {
                 bank_id, coelsa_id, ..
             } => {
-                self.named(bank_id.as_ref(), coelsa_id.as_ref());
+                self.named(bank_id, coelsa_id);
                 if let ParkedState::Returning(on_its_way) = &self.state {
                     self.state = ParkedState::Returned(on_its_way.clone());
                 }
@@ -437,14 +425,10 @@ impl Parked {
         }
     }
 
-    fn named(&mut self, bank_id: Option<&String>, coelsa_id: Option<&String>) {
+    fn named(&mut self, bank_id: &Option<String>, coelsa_id: &Option<String>) {
         if let ParkedState::Returning(on_its_way) = &mut self.state {
-            if bank_id.is_some() {
-                on_its_way.bank_id = bank_id.cloned();
-            }
-            if coelsa_id.is_some() {
-                on_its_way.coelsa_id = coelsa_id.cloned();
-            }
+            on_its_way.bank_id.bring(bank_id);
+            on_its_way.coelsa_id.bring(coelsa_id);
         }
     }
 }

@@ -4,23 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Live or test: two worlds that share nothing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Real money, at the bank of the tenant's live relation.
-    Live,
-    /// Play money, at the bank of the tenant's test relation.
-    Test,
-}
-
-impl Mode {
-    /// The word on the wire and in keys.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Test => "test",
-        }
+words! {
+    /// Live or test: two worlds that share nothing.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Mode {
+        /// Real money, at the bank of the tenant's live relation.
+        Live = "live",
+        /// Play money, at the bank of the tenant's test relation.
+        Test = "test",
     }
 }
 

@@ -4,11 +4,13 @@
 //! limits of an account go from the account to its tenant to the platform; those of a voucher type stand for themselves.
 //! An account may have temporary limits, which go before its own until they end.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{LimitKind, Limits, Quantity, Usage, Window};
 use crate::money::{Amount, Money};
-use crate::time::Timestamp;
+use crate::time::{BusinessDay, Timestamp};
 
 /// The level at which a limit is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -105,6 +107,21 @@ pub struct Breach {
     pub resets_at: Option<Timestamp>,
 }
 
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the limit {} of {} ({}) would be exceeded: {} used, {} requested, {} remaining",
+            self.limit,
+            self.maximum,
+            self.level.as_str(),
+            self.used,
+            self.requested,
+            self.remaining,
+        )
+    }
+}
+
 /// What a movement is judged by, besides the limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'a> {
@@ -128,21 +145,45 @@ impl Judged<'_> {
         let mut limits = limits.into_iter();
         limits.try_for_each(|(kind, maximum, level)| {
             let (used, requested) = (usage.against(kind, self.total), kind.counted(self.amount));
-            if used.plus(requested).is_some_and(|sum| sum <= maximum) {
-                return Ok(());
-            }
-            Err(Breach {
-                limit: kind.name(),
+            within(
+                kind.name(),
                 level,
-                window: kind.window(),
+                kind.window(),
                 maximum,
                 used,
                 requested,
-                remaining: maximum.less(used),
-                resets_at: kind.window().resets_at(today),
-            })
+                today,
+            )
         })
     }
+}
+
+/// Whether a limit allows what is requested besides what is used. `today` is the day of the request.
+///
+/// # Errors
+/// When it does not.
+pub(super) fn within(
+    limit: &'static str,
+    level: Level,
+    window: Window,
+    maximum: Quantity,
+    used: Quantity,
+    requested: Quantity,
+    today: BusinessDay,
+) -> Result<(), Breach> {
+    if used.plus(requested).is_some_and(|sum| sum <= maximum) {
+        return Ok(());
+    }
+    Err(Breach {
+        limit,
+        level,
+        window,
+        maximum,
+        used,
+        requested,
+        remaining: maximum.less(used),
+        resets_at: window.resets_at(today),
+    })
 }
 
 impl Levels {

@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::levels::within;
 use super::{Breach, Change, Level, Quantity, Window};
 use crate::balance::Direction;
 use crate::money::{Amount, Money};
@@ -71,54 +72,40 @@ impl TotalLimits {
     ) -> Result<(), Breach> {
         let usage = usage.at(now);
         let today = usage.at.business_day();
-        let next_minute = usage.at.millis().div_euclid(MINUTE).saturating_add(1);
-        let money = |limit, maximum: Option<Money>, used: Money, window, resets_at| {
-            let Some(maximum) = maximum else {
-                return Ok(());
-            };
-            let requested = amount.money();
-            if used.plus(requested).is_some_and(|sum| sum <= maximum) {
-                return Ok(());
+        let requested = Quantity::from(amount.money());
+        for (limit, maximum, used, window) in [
+            (
+                "dailyOutgoingTotal",
+                self.daily_outgoing,
+                usage.daily,
+                Window::Day,
+            ),
+            (
+                "monthlyOutgoingTotal",
+                self.monthly_outgoing,
+                usage.monthly,
+                Window::Month,
+            ),
+        ] {
+            if let Some(maximum) = maximum {
+                let (maximum, used) = (maximum.into(), used.into());
+                within(limit, Level::Psp, window, maximum, used, requested, today)?;
             }
-            let left = maximum.minus(used).unwrap_or(Money::ZERO).max(Money::ZERO);
-            Err(Breach {
-                limit,
-                level: Level::Psp,
-                window,
-                maximum: Quantity::Money(maximum),
-                used: Quantity::Money(used),
-                requested: Quantity::Money(requested),
-                remaining: Quantity::Money(left),
-                resets_at: Some(resets_at),
-            })
-        };
-        money(
-            "dailyOutgoingTotal",
-            self.daily_outgoing,
-            usage.daily,
-            Window::Day,
-            today.end().plus_millis(1),
-        )?;
-        money(
-            "monthlyOutgoingTotal",
-            self.monthly_outgoing,
-            usage.monthly,
-            Window::Month,
-            today.end_of_month().plus_millis(1),
-        )?;
-        match self.per_minute {
-            Some(maximum) if usage.in_minute >= maximum => Err(Breach {
-                limit: "perMinuteCount",
-                level: Level::Psp,
-                window: Window::Minute,
-                maximum: Quantity::Count(maximum),
-                used: Quantity::Count(usage.in_minute),
-                requested: Quantity::Count(1),
-                remaining: Quantity::Count(0),
-                resets_at: Some(Timestamp::from_millis(next_minute.saturating_mul(MINUTE))),
-            }),
-            Some(_) | None => Ok(()),
         }
+        let Some(maximum) = self.per_minute else {
+            return Ok(());
+        };
+        let (limit, window) = ("perMinuteCount", Window::Minute);
+        let (maximum, used) = (maximum.into(), usage.in_minute.into());
+        let judged = within(limit, Level::Psp, window, maximum, used, 1.into(), today);
+        judged.map_err(|breach| {
+            let next = minute(usage.at).saturating_add(1);
+            let resets_at = Some(Timestamp::from_millis(next.saturating_mul(MINUTE)));
+            Breach {
+                resets_at,
+                ..breach
+            }
+        })
     }
 }
 
@@ -218,32 +205,28 @@ impl TotalUsage {
         }
     }
 
-    fn more(mut self, amount: Amount, at: Timestamp) -> Self {
-        let more = |sum: Money| {
+    fn more(self, amount: Amount, at: Timestamp) -> Self {
+        self.changed(at, |sum| {
             let sum = sum.plus(amount.money());
             sum.unwrap_or(Money::from_centavos(i64::MAX))
-        };
-        let (own, day) = (self.at.business_day(), at.business_day());
-        if own == day {
-            self.daily = more(self.daily);
-        }
-        if own.same_month(day) {
-            self.monthly = more(self.monthly);
-        }
-        self
+        })
     }
 
-    fn less(mut self, amount: Amount, at: Timestamp) -> Self {
-        let less = |sum: Money| {
+    fn less(self, amount: Amount, at: Timestamp) -> Self {
+        self.changed(at, |sum| {
             let rest = sum.minus(amount.money());
             rest.map_or(sum, |rest| rest.max(Money::ZERO))
-        };
+        })
+    }
+
+    /// Changes the sums of the day and the month, if an instant is in them.
+    fn changed(mut self, at: Timestamp, change: impl Fn(Money) -> Money) -> Self {
         let (own, day) = (self.at.business_day(), at.business_day());
         if own == day {
-            self.daily = less(self.daily);
+            self.daily = change(self.daily);
         }
         if own.same_month(day) {
-            self.monthly = less(self.monthly);
+            self.monthly = change(self.monthly);
         }
         self
     }

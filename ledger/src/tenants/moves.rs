@@ -164,15 +164,10 @@ impl Platform {
     /// # Errors
     /// When it is not being filled.
     pub fn end_import(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
-        match self.state_of(tenant, mode)? {
-            RealmState::Importing(source) => {
-                let state = RealmState::Imported(source.clone());
-                Ok(changed(tenant, mode, state))
-            }
-            state @ (RealmState::Open | RealmState::Imported(_) | RealmState::Closed) => {
-                Err(NotMoved::Is(state.as_str()))
-            }
-        }
+        self.moved(tenant, mode, |state| match state {
+            RealmState::Importing(source) => Some(RealmState::Imported(source.clone())),
+            RealmState::Open | RealmState::Imported(_) | RealmState::Closed => None,
+        })
     }
 
     /// The fact that serves an imported or closed realm again.
@@ -180,14 +175,10 @@ impl Platform {
     /// # Errors
     /// When it is open, or not completely imported.
     pub fn open_realm(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
-        match self.state_of(tenant, mode)? {
-            RealmState::Imported(_) | RealmState::Closed => {
-                Ok(changed(tenant, mode, RealmState::Open))
-            }
-            state @ (RealmState::Open | RealmState::Importing(_)) => {
-                Err(NotMoved::Is(state.as_str()))
-            }
-        }
+        self.moved(tenant, mode, |state| match state {
+            RealmState::Imported(_) | RealmState::Closed => Some(RealmState::Open),
+            RealmState::Open | RealmState::Importing(_) => None,
+        })
     }
 
     /// The fact that ends the serving of a realm.
@@ -195,20 +186,24 @@ impl Platform {
     /// # Errors
     /// When it is closed, or not completely imported.
     pub fn close_realm(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
-        match self.state_of(tenant, mode)? {
-            RealmState::Open | RealmState::Imported(_) => {
-                Ok(changed(tenant, mode, RealmState::Closed))
-            }
-            state @ (RealmState::Importing(_) | RealmState::Closed) => {
-                Err(NotMoved::Is(state.as_str()))
-            }
-        }
+        self.moved(tenant, mode, |state| match state {
+            RealmState::Open | RealmState::Imported(_) => Some(RealmState::Closed),
+            RealmState::Importing(_) | RealmState::Closed => None,
+        })
     }
 
-    fn state_of(&self, tenant: &str, mode: Mode) -> Result<&RealmState, NotMoved> {
+    /// The fact that a realm comes to its next state.
+    fn moved(
+        &self,
+        tenant: &str,
+        mode: Mode,
+        next: impl Fn(&RealmState) -> Option<RealmState>,
+    ) -> Result<PlatformFact, NotMoved> {
         let known = self.tenants.get(tenant);
         let known = known.ok_or_else(|| NotMoved::NoTenant(tenant.to_owned()))?;
-        Ok(self.state(known.realm(mode)))
+        let state = self.state(known.realm(mode));
+        let next = next(state).ok_or(NotMoved::Is(state.as_str()))?;
+        Ok(changed(tenant, mode, next))
     }
 }
 

@@ -217,31 +217,20 @@ impl Platform {
         if test.number() > REALM_MAX {
             return Err(Rejection::TooManyTenants);
         }
-        let NewTenant {
-            shard: _,
-            id,
-            name,
-            policy,
-            limits,
-            total_limits,
-            fees,
-            banks,
-            provider,
-        } = new;
         let tenant = Tenant {
-            id,
-            name,
-            policy,
-            limits,
-            fees,
+            id: new.id,
+            name: new.name,
+            policy: new.policy,
+            limits: new.limits,
+            fees: new.fees,
             live,
             test,
             created_at: now,
-            banks,
-            total_limits,
+            banks: new.banks,
+            total_limits: new.total_limits,
             collector_rules: Vec::new(),
             seal_generation: 1,
-            provider,
+            provider: new.provider,
         };
         Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
     }

@@ -6,21 +6,21 @@ use crate::balance::Direction;
 use crate::events::{EventKind, EventKinds, Subject};
 use crate::vouchers::ReferenceType;
 
-/// The format of the bodies sent to a webhook.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WebhookFormat {
-    /// An event: `{id, sequence, type, timestamp, data}`.
-    #[default]
-    Standard,
-    /// A flat notice, as clients of a walletentidad know it: about transfers that ended, money that arrived, and
-    /// accounts that were disabled.
-    Walletentidad,
+words! {
+    /// The format of the bodies sent to a webhook.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum WebhookFormat {
+        /// An event: `{id, sequence, type, timestamp, data}`.
+        #[default]
+        Standard = "standard",
+        /// A flat notice, as clients of a walletentidad know it: about transfers that ended, money that arrived, and
+        /// accounts that were disabled.
+        Walletentidad = "walletentidad",
+    }
 }
 
 impl WebhookFormat {
-    /// Every format, the default first.
-    pub const ALL: [Self; 2] = [Self::Standard, Self::Walletentidad];
     /// The kinds of events that a flat notice can carry.
     const FLAT: [EventKind; 5] = [
         EventKind::VoucherCreated,
@@ -29,14 +29,6 @@ impl WebhookFormat {
         EventKind::TransferReversed,
         EventKind::AccountDisabled,
     ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Walletentidad => "walletentidad",
-        }
-    }
 
     /// Whether it is the default format, which a webhook has if none is named.
     pub const fn is_standard(&self) -> bool {
