@@ -40,8 +40,8 @@ use crate::vouchers::Voucher;
 
 pub use movements::Movement;
 pub use shapes::{
-    Account, BankAnswer, Context, HOLDERS_MAX, Holder, Identity, Movements, Pending, ProfileOrder,
-    Status, Suspension, SuspensionCode, Terms,
+    Account, BankAnswer, Context, CvuOpening, CvuRequest, HOLDERS_MAX, Holder, Identity, Movements,
+    Pending, ProfileOrder, Status, Suspension, SuspensionCode, Terms,
 };
 pub use voucher_reversals::ReversedSoFar;
 
@@ -164,19 +164,11 @@ impl Account {
                 Ok(unless(*enabled == self.enabled, fact))
             }
             ProfileOrder::ChangeParticulars(change) => self.decide_particulars(change),
-            ProfileOrder::GetCvu {
-                client_id,
-                name,
-                automatic_alias,
-            } => self.decide_cvu(*client_id, name.as_ref(), *automatic_alias),
+            ProfileOrder::GetCvu(asked) => self.decide_cvu(asked),
             ProfileOrder::Open { .. } if self.cvu.is_some() => Ok(Vec::new()),
-            ProfileOrder::Open { client_id, alias } => {
+            ProfileOrder::Open(asked) => {
                 self.nothing_pending()?;
-                let alias = alias.clone();
-                Ok(vec![AccountFact::OpeningRequested {
-                    client_id: *client_id,
-                    alias,
-                }])
+                Ok(vec![AccountFact::OpeningRequested(asked.clone())])
             }
         }
     }
@@ -336,18 +328,15 @@ impl Account {
     /// The facts that request a pending opening again under another client id; none when no opening is pending.
     pub fn ask_as(&self, client_id: u64) -> Vec<AccountFact> {
         match self.pending.clone() {
-            Some(Pending::Opening { alias, .. }) => {
-                vec![AccountFact::OpeningRequested { client_id, alias }]
+            Some(Pending::Opening(asked)) => {
+                vec![AccountFact::OpeningRequested(CvuOpening {
+                    client_id,
+                    ..asked
+                })]
             }
-            Some(Pending::Cvu {
-                name,
-                automatic_alias,
-                ..
-            }) => vec![AccountFact::CvuRequested {
-                client_id,
-                name,
-                automatic_alias,
-            }],
+            Some(Pending::Cvu(asked)) => {
+                vec![AccountFact::CvuRequested(CvuRequest { client_id, ..asked })]
+            }
             Some(
                 Pending::Alias(_)
                 | Pending::Identity(_)

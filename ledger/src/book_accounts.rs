@@ -34,52 +34,48 @@ impl BookKind {
     }
 }
 
-macro_rules! accounts {
-    ($($(#[$doc:meta])+ $name:ident = $word:literal, $kind:ident;)+) => {
-        /// An account of the books.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum BookAccount { $($(#[$doc])+ $name,)+ }
-
-        impl BookAccount {
-            /// Every account, in the order of a trial balance.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// The word on the wire.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $word,)+ }
-            }
-
-            /// Its kind.
-            pub const fn kind(self) -> BookKind {
-                match self { $(Self::$name => BookKind::$kind,)+ }
-            }
-        }
-    };
+words! {
+    /// An account of the books, in the order of a trial balance.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum BookAccount {
+        /// The collector account at the bank, by the books.
+        Bank = "bank",
+        /// The money of all clients: the sum of all positions.
+        Clients = "clients",
+        /// Money that arrived and that no account could take.
+        Suspense = "suspense",
+        /// Movements of the collector account that nobody has classified.
+        Unclassified = "unclassified",
+        /// Tax on fees that was taken from clients.
+        FeeTax = "fee_tax",
+        /// Fees that were taken from clients.
+        Fees = "fees",
+        /// Interest that the bank paid.
+        Interest = "interest",
+        /// What the tenant's own vouchers took from clients, less what they gave.
+        Adjustments = "adjustments",
+        /// What the bank charged.
+        BankFees = "bank_fees",
+        /// Taxes that the bank withheld.
+        BankTaxes = "bank_taxes",
+        /// The PSP's own money: what came in, less what left.
+        PspFunds = "psp_funds",
+    }
 }
 
-accounts! {
-    /// The collector account at the bank, by the books.
-    Bank = "bank", Asset;
-    /// The money of all clients: the sum of all positions.
-    Clients = "clients", Liability;
-    /// Money that arrived and that no account could take.
-    Suspense = "suspense", Liability;
-    /// Movements of the collector account that nobody has classified.
-    Unclassified = "unclassified", Liability;
-    /// Tax on fees that was taken from clients.
-    FeeTax = "fee_tax", Liability;
-    /// Fees that were taken from clients.
-    Fees = "fees", Income;
-    /// Interest that the bank paid.
-    Interest = "interest", Income;
-    /// What the tenant's own vouchers took from clients, less what they gave.
-    Adjustments = "adjustments", Income;
-    /// What the bank charged.
-    BankFees = "bank_fees", Expense;
-    /// Taxes that the bank withheld.
-    BankTaxes = "bank_taxes", Expense;
-    /// The PSP's own money: what came in, less what left.
-    PspFunds = "psp_funds", Equity;
+impl BookAccount {
+    /// Its kind.
+    pub const fn kind(self) -> BookKind {
+        match self {
+            Self::Bank => BookKind::Asset,
+            Self::Clients | Self::Suspense | Self::Unclassified | Self::FeeTax => {
+                BookKind::Liability
+            }
+            Self::Fees | Self::Interest | Self::Adjustments => BookKind::Income,
+            Self::BankFees | Self::BankTaxes => BookKind::Expense,
+            Self::PspFunds => BookKind::Equity,
+        }
+    }
 }
 
 /// The name of the memo line of transfers that were sent and are not final.
@@ -148,9 +144,9 @@ impl BookRef {
     /// # Errors
     /// When no account can have that name.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        let mut fixed = BookAccount::ALL.iter();
+        let mut fixed = BookAccount::ALL.into_iter();
         if let Some(account) = fixed.find(|account| account.as_str() == text) {
-            return Ok(Self::Fixed(*account));
+            return Ok(Self::Fixed(account));
         }
         match text.strip_prefix(OF_TYPE) {
             Some(code) => {

@@ -361,7 +361,7 @@ impl BookBalances {
     /// the sum of the PSP's.
     fn fixed(&self, own: Sum) -> impl Iterator<Item = (BookAccount, Sum)> {
         let bank = Sum::ZERO.minus(self.clients.plus(self.suspense).plus(own));
-        BookAccount::ALL.iter().map(move |account| {
+        BookAccount::ALL.into_iter().map(move |account| {
             let credit = match account {
                 BookAccount::Bank => bank,
                 BookAccount::Clients => self.clients,
@@ -373,9 +373,9 @@ impl BookBalances {
                 | BookAccount::Adjustments
                 | BookAccount::BankFees
                 | BookAccount::BankTaxes
-                | BookAccount::PspFunds => self.house.of(*account),
+                | BookAccount::PspFunds => self.house.of(account),
             };
-            (*account, credit)
+            (account, credit)
         })
     }
 

@@ -97,57 +97,45 @@ pub struct SuspensePlace {
     pub sequence: u64,
 }
 
-/// The id of money in suspense: realm and place, with a tag derived from the rail's id of the money. Written as `sus_`
-/// and 32 characters.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct SuspenseId {
-    /// The realm to which the bank sent the money.
-    pub realm: RealmId,
-    /// The place in it.
-    pub place: SuspensePlace,
-    /// Derived from the rail's id of the money, so that an id never names other money if a place is used twice.
-    pub tag: Tag,
+/// Declares the id of a record at a place: written as its prefix and 32 characters.
+macro_rules! record_ids {
+    ($($(#[$about:meta])+ $id:ident = $prefix:literal;)+) => {$(
+        $(#[$about])+
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub struct $id {
+            /// The realm of the record.
+            pub realm: RealmId,
+            /// The place in it.
+            pub place: SuspensePlace,
+            /// Derived from what was recorded, so that an id never names another record if a place is used twice.
+            pub tag: Tag,
+        }
+
+        impl $id {
+            /// Parses an id; `None` for anything that `Display` never wrote.
+            pub fn parse(text: &str) -> Option<Self> {
+                let VoucherId { realm, account, sequence, tag } = VoucherId::after($prefix, text)?;
+                Some(Self { realm, place: SuspensePlace { account, sequence }, tag })
+            }
+        }
+
+        impl std::fmt::Display for $id {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let Self { realm, place: SuspensePlace { account, sequence }, tag } = *self;
+                VoucherId { realm, account, sequence, tag }.write($prefix, f)
+            }
+        }
+    )+};
 }
 
-/// The id of a statement of the bank that the ledger cannot book: realm and place, with a tag derived from the
-/// statement. Written as `unb_` and 32 characters.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct UnbookedId {
-    /// The realm whose CVU the bank named.
-    pub realm: RealmId,
-    /// The place in it.
-    pub place: SuspensePlace,
-    /// Derived from the bank's statement, so that an id never names another record if a place is used twice.
-    pub tag: Tag,
-}
+record_ids! {
+    /// The id of money in suspense, in the realm to which the bank sent it. Its tag is derived from the rail's id of the
+    /// money.
+    SuspenseId = "sus_";
 
-const SUSPENSE: &str = "sus_";
-const UNBOOKED: &str = "unb_";
-
-fn read(prefix: &str, text: &str) -> Option<(RealmId, SuspensePlace, Tag)> {
-    let VoucherId {
-        realm,
-        account,
-        sequence,
-        tag,
-    } = VoucherId::after(prefix, text)?;
-    Some((realm, SuspensePlace { account, sequence }, tag))
-}
-
-fn write(
-    prefix: &str,
-    realm: RealmId,
-    place: SuspensePlace,
-    tag: Tag,
-    f: &mut std::fmt::Formatter<'_>,
-) -> std::fmt::Result {
-    let id = VoucherId {
-        realm,
-        account: place.account,
-        sequence: place.sequence,
-        tag,
-    };
-    id.write(prefix, f)
+    /// The id of a statement of the bank that the ledger cannot book, in the realm whose CVU the bank named. Its tag is
+    /// derived from the statement.
+    UnbookedId = "unb_";
 }
 
 /// The id of a case: of its transfer, its money in suspense, its unbooked statement, or its movement of the collector
@@ -175,34 +163,6 @@ impl CaseId {
             .or_else(suspense)
             .or_else(unbooked)
             .or_else(collector)
-    }
-}
-
-impl SuspenseId {
-    /// Parses an id; `None` for anything that `Display` never wrote.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (realm, place, tag) = read(SUSPENSE, text)?;
-        Some(Self { realm, place, tag })
-    }
-}
-
-impl std::fmt::Display for SuspenseId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write(SUSPENSE, self.realm, self.place, self.tag, f)
-    }
-}
-
-impl UnbookedId {
-    /// Parses an id; `None` for anything that `Display` never wrote.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (realm, place, tag) = read(UNBOOKED, text)?;
-        Some(Self { realm, place, tag })
-    }
-}
-
-impl std::fmt::Display for UnbookedId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write(UNBOOKED, self.realm, self.place, self.tag, f)
     }
 }
 

@@ -52,6 +52,13 @@ fn check_digit(digits: &[u8], weights: &[u32]) -> u8 {
     u8::try_from(10_u32.saturating_sub(sum % 10) % 10).unwrap_or(0)
 }
 
+/// Both blocks, each with its check digit.
+fn checked(first: &str, second: &str) -> String {
+    let v1 = check_digit(first.as_bytes(), &WEIGHTS_1);
+    let v2 = check_digit(second.as_bytes(), &WEIGHTS_2);
+    format!("{first}{v1}{second}{v2}")
+}
+
 fn parse_22(text: &str) -> Result<[u8; 22], KeyError> {
     let digits: [u8; 22] = text.as_bytes().try_into().map_err(|_| KeyError::Shape)?;
     if !digits.iter().all(u8::is_ascii_digit) {
@@ -108,9 +115,7 @@ impl Cvu {
         }
         let first = format!("000{psp:04}");
         let second = format!("0{client:012}");
-        let v1 = check_digit(first.as_bytes(), &WEIGHTS_1);
-        let v2 = check_digit(second.as_bytes(), &WEIGHTS_2);
-        Self::parse(&format!("{first}{v1}{second}{v2}")).ok()
+        Self::parse(&checked(&first, &second)).ok()
     }
 
     /// The 22 digits of the CVU.
@@ -167,9 +172,7 @@ impl Cbu {
         }
         let first = format!("{bank:03}{branch:04}");
         let second = format!("{account:013}");
-        let v1 = check_digit(first.as_bytes(), &WEIGHTS_1);
-        let v2 = check_digit(second.as_bytes(), &WEIGHTS_2);
-        parse_22(&format!("{first}{v1}{second}{v2}")).ok().map(Self)
+        parse_22(&checked(&first, &second)).ok().map(Self)
     }
 
     /// The 22 digits of the key.
@@ -194,10 +197,9 @@ impl Cbu {
 
     /// The name of the bank, if the built-in table has its code; it has no PSPs.
     pub fn entity_name(&self) -> Option<&'static str> {
-        BANKS
-            .iter()
-            .find(|(code, _)| *code == self.entity())
-            .map(|(_, name)| *name)
+        let mut banks = BANKS.iter();
+        let found = banks.find(|(code, _)| *code == self.entity());
+        found.map(|(_, name)| *name)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Holder, Identity, SuspensionCode};
+use crate::accounts::{CvuOpening, CvuRequest, Holder, Identity, SuspensionCode};
 use crate::alias::Alias;
 use crate::book_accounts::BookName;
 use crate::chain::Digest;
@@ -31,12 +31,7 @@ pub enum AccountFact {
     /// The wallet account exists.
     Registered(Registration),
     /// The bank will be asked for a CVU, with this client id.
-    OpeningRequested {
-        /// The numeric id by which the bank knows the account.
-        client_id: u64,
-        /// The alias that was asked for; without one, the bank assigns an alias.
-        alias: Option<Alias>,
-    },
+    OpeningRequested(CvuOpening),
     /// The bank gave a CVU.
     Opened {
         /// The CVU that the bank gave.
@@ -98,14 +93,7 @@ pub enum AccountFact {
     /// The account's own fees after a change.
     FeesChanged(Vec<FeeRule>),
     /// The bank will be asked for a CVU for an account that existed before.
-    CvuRequested {
-        /// The numeric id by which the bank knows the account.
-        client_id: u64,
-        /// The tenant's name for the CVU.
-        name: Option<String>,
-        /// Whether the bank assigns an alias.
-        automatic_alias: bool,
-    },
+    CvuRequested(CvuRequest),
     /// The bank refused a CVU to an account that existed before: the account stays as it was.
     CvuRefused(BankRefusal),
     /// The bank will be asked to adopt the name; the rest of the change waits for it.
@@ -267,10 +255,10 @@ pub enum PlatformFact {
         /// The fee schedule that its accounts inherit.
         fees: Vec<FeeRule>,
         /// The limits on the sum over its accounts.
-        #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
+        #[serde(default, skip_serializing_if = "crate::words::is_default")]
         total_limits: TotalLimits,
         /// What its statements state of it besides its name.
-        #[serde(default, skip_serializing_if = "Provider::is_empty")]
+        #[serde(default, skip_serializing_if = "crate::words::is_default")]
         provider: Provider,
     },
     /// A key was issued.

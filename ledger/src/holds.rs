@@ -125,13 +125,10 @@ impl Hold {
         match (step.direction, step.hold_change()) {
             (Direction::ConfirmHold, _) => self.confirmed = more(self.confirmed),
             (Direction::Release, Some(HoldChange::Amount)) => {
-                let less = self.amount.money().minus(step.amount.money());
-                let less = less.and_then(|less| Amount::from_centavos(less.centavos()).ok());
-                self.amount = less.unwrap_or(self.amount);
+                self.amount = self.amount.minus(step.amount).unwrap_or(self.amount);
             }
             (Direction::Hold, Some(HoldChange::Amount)) => {
-                let more = Amount::from_centavos(more(self.amount.money()).centavos());
-                self.amount = more.unwrap_or(self.amount);
+                self.amount = self.amount.plus(step.amount).unwrap_or(self.amount);
             }
             (Direction::Hold, Some(HoldChange::End)) => self.expires_at = step.expires_at,
             (Direction::Release, Some(HoldChange::End)) => {}
@@ -150,12 +147,8 @@ impl Hold {
 
     /// The amount still set apart, in centavos; `None` when nothing is.
     pub fn remaining(&self) -> Option<Amount> {
-        let rest = self
-            .amount
-            .money()
-            .minus(self.confirmed)?
-            .minus(self.released)?;
-        Amount::from_centavos(rest.centavos()).ok()
+        let rest = self.amount.money().minus(self.confirmed)?;
+        rest.minus(self.released)?.amount()
     }
 
     /// How much more may be confirmed than is held, in centavos.

@@ -53,7 +53,7 @@ macro_rules! data {
         pub struct $name {
             $(
                 $(#[$doc])+
-                #[serde(skip_serializing_if = "Bring::is_nothing")]
+                #[serde(skip_serializing_if = "crate::words::is_default")]
                 pub $field: $type,
             )+
         }
@@ -64,7 +64,7 @@ macro_rules! data {
         pub struct $marks {
             $(
                 #[doc = concat!("Of [`", stringify!($name), "::", stringify!($field), "`].")]
-                #[serde(skip_serializing_if = "Marks::are_none")]
+                #[serde(skip_serializing_if = "crate::words::is_default")]
                 pub $field: <$type as Bring>::Marks,
             )+
         }
@@ -97,10 +97,6 @@ macro_rules! data {
             fn clear(&mut self, marks: &$marks) {
                 $(self.$field.clear(&marks.$field);)+
             }
-
-            fn is_nothing(&self) -> bool {
-                *self == Self::default()
-            }
         }
 
         impl Marks for $marks {
@@ -121,20 +117,12 @@ pub trait Bring {
 
     /// Clears the marked fields.
     fn clear(&mut self, marks: &Self::Marks);
-
-    /// Whether there is no data.
-    fn is_nothing(&self) -> bool;
 }
 
 /// Marks of the fields that a change clears.
 pub trait Marks: Default + PartialEq {
     /// The marks that clear everything.
     fn all() -> Self;
-
-    /// Whether nothing is cleared.
-    fn are_none(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 impl Marks for bool {
@@ -156,10 +144,6 @@ impl<T: Clone> Bring for Option<T> {
         if *marked {
             *self = None;
         }
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.is_none()
     }
 }
 

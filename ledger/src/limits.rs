@@ -6,9 +6,10 @@ mod levels;
 mod total;
 mod usage;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -276,33 +277,19 @@ impl Serialize for Limits {
 
 impl<'de> Deserialize<'de> for Limits {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Names;
-
-        impl<'de> Visitor<'de> for Names {
-            type Value = Limits;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("limits by their names")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Limits, A::Error> {
-                let mut limits = Limits::default();
-                while let Some((name, number)) = map.next_entry::<String, Option<i64>>()? {
-                    let mut kinds = LimitKind::ALL.into_iter();
-                    let kind = kinds
-                        .find(|kind| kind.recorded() == name)
-                        .ok_or_else(|| A::Error::custom(format!("the limit {name} is unknown")))?;
-                    let Some(number) = number else { continue };
-                    let value = kind
-                        .quantity(number)
-                        .ok_or_else(|| A::Error::custom("a count below 0"))?;
-                    limits = limits.with(kind, value);
-                }
-                Ok(limits)
-            }
+        let mut limits = Self::default();
+        for (name, number) in BTreeMap::<String, Option<i64>>::deserialize(deserializer)? {
+            let mut kinds = LimitKind::ALL.into_iter();
+            let kind = kinds
+                .find(|kind| kind.recorded() == name)
+                .ok_or_else(|| D::Error::custom(format!("the limit {name} is unknown")))?;
+            let Some(number) = number else { continue };
+            let value = kind
+                .quantity(number)
+                .ok_or_else(|| D::Error::custom("a count below 0"))?;
+            limits = limits.with(kind, value);
         }
-
-        deserializer.deserialize_map(Names)
+        Ok(limits)
     }
 }
 

@@ -98,6 +98,16 @@ impl Amount {
     pub const fn money(self) -> Money {
         Money(self.0)
     }
+
+    /// The sum; `None` if it is too large for an amount.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.money().plus(other.money())?.amount()
+    }
+
+    /// The difference; `None` unless this amount is the larger one.
+    pub fn minus(self, other: Self) -> Option<Self> {
+        self.money().minus(other.money())?.amount()
+    }
 }
 
 impl TryFrom<i64> for Amount {
@@ -155,6 +165,11 @@ impl Money {
     /// The money as a decimal with two places, for formulas with rates.
     pub fn decimal(self) -> Decimal {
         Decimal::new(self.0, 2)
+    }
+
+    /// The money as an amount; `None` if nothing or less can move, or too much.
+    pub fn amount(self) -> Option<Amount> {
+        Amount::from_centavos(self.0).ok()
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cuit::{Cuit, PersonType};
-use crate::kyc::{Kyc, KycMarks, Marks as _};
+use crate::kyc::{Kyc, KycMarks};
 use crate::text::folded;
 
 /// The parts of a holder's name, if the tenant gave them separately. The holder's name follows from them, so they are
@@ -144,15 +144,8 @@ pub struct Cleared {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub phone: bool,
     /// Fields of the KYC data, one by one.
-    #[serde(skip_serializing_if = "KycMarks::are_none")]
+    #[serde(skip_serializing_if = "crate::words::is_default")]
     pub kyc: KycMarks,
-}
-
-impl Cleared {
-    /// Whether it clears nothing.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A change of a wallet account: fields that are `None` stay, unless they are cleared.
@@ -176,7 +169,7 @@ pub struct Particulars {
     /// Whether the account is enabled.
     pub enabled: Option<bool>,
     /// The fields to clear.
-    #[serde(skip_serializing_if = "Cleared::is_none")]
+    #[serde(skip_serializing_if = "crate::words::is_default")]
     pub cleared: Cleared,
 }
 

@@ -30,7 +30,7 @@ pub const NAMES_MAX: usize = 10_000;
 /// The longest name of a person, in characters.
 pub const NAME_MAX: usize = 48;
 /// The name under which the configured admin key acts; no person may have it.
-pub const ROOT: &str = "root";
+pub const ROOT: &str = Role::Root.as_str();
 
 /// The name of a person: 2 to 48 lower-case letters, digits and `. _ - @`, so that it can be used in a path, a command
 /// and a log.

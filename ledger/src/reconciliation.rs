@@ -70,15 +70,13 @@ impl<'a> Ours<'a> {
         credit: Option<(Amount, &'a str)>,
         transfer: Option<&'a Transfer>,
     ) -> Self {
-        let arrived = || match (parked, credit) {
+        if !incoming {
+            return transfer.map_or(Self::Nothing, Self::Transfer);
+        }
+        match (parked, credit) {
             (Some(parked), _) => Self::Parked(parked),
             (None, Some((amount, cvu))) => Self::Credit(amount, cvu),
             (None, None) => Self::Nothing,
-        };
-        if incoming {
-            arrived()
-        } else {
-            transfer.map_or(Self::Nothing, Self::Transfer)
         }
     }
 

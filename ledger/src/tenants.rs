@@ -74,20 +74,13 @@ words! {
     }
 }
 
-impl BankKind {
-    /// Whether it is the kind of a relation that names none.
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// A tenant's own settings for the bank of one mode; fields that are `None` come from the
 /// platform's settings. Secrets stay in files: only their names are stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BankRelation {
     /// Which API the bank has.
-    #[serde(skip_serializing_if = "BankKind::is_usual")]
+    #[serde(skip_serializing_if = "crate::words::is_default")]
     pub kind: BankKind,
     /// The collector account, to which the tenant's CVUs of this mode belong.
     pub collector: Option<Cbu>,
@@ -136,11 +129,6 @@ impl BankRelations {
             Mode::Test => &mut self.test,
         }
     }
-
-    /// Whether all settings come from the platform.
-    pub fn are_usual(&self) -> bool {
-        self.live.is_usual() && self.test.is_usual()
-    }
 }
 
 /// What statements state of a payment service provider besides its name.
@@ -151,13 +139,6 @@ pub struct Provider {
     pub cuit: Option<Cuit>,
     /// Its registered address, in one line.
     pub address: Option<String>,
-}
-
-impl Provider {
-    /// Whether it states nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A payment service provider.
@@ -180,10 +161,10 @@ pub struct Tenant {
     /// When it was created.
     pub created_at: Timestamp,
     /// Its relations to the banks of both modes.
-    #[serde(default, skip_serializing_if = "BankRelations::are_usual")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub banks: BankRelations,
     /// The limits on the sum over its accounts.
-    #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub total_limits: TotalLimits,
     /// Its rules for the movements of its collector accounts, the first that takes one counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -192,7 +173,7 @@ pub struct Tenant {
     #[serde(default = "first_generation", skip_serializing_if = "is_first")]
     pub seal_generation: u32,
     /// What its statements state of it besides its name.
-    #[serde(default, skip_serializing_if = "Provider::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub provider: Provider,
 }
 

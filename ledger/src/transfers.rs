@@ -243,7 +243,7 @@ pub struct Transfer {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferRejection {
     /// The reason as one of a closed list.
-    #[serde(default, skip_serializing_if = "RejectionCode::is_other")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub code: RejectionCode,
     /// A sentence: in the bank's words, or in those of the person who decided.
     pub reason: String,
@@ -284,13 +284,6 @@ words! {
         /// Anything else.
         #[default]
         Other = "other",
-    }
-}
-
-impl RejectionCode {
-    /// Whether it says nothing more than that there is a rejection.
-    pub const fn is_other(&self) -> bool {
-        matches!(self, Self::Other)
     }
 }
 

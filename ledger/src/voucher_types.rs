@@ -35,108 +35,64 @@ impl TypeCode {
     }
 }
 
-/// The built-in types: code, name, and direction. The position of a type, counted from 1, is its number, so new types
-/// are appended.
-pub const SYSTEM_TYPES: [(&str, &str, Direction); 13] = [
-    ("CREDIT", "Credit", Direction::Credit),
-    ("DEBIT", "Debit", Direction::Debit),
-    ("HOLD", "Hold", Direction::Hold),
-    ("RELEASE", "Release of a hold", Direction::Release),
-    (
-        "CONFIRM_HOLD",
-        "Confirmation of a hold",
-        Direction::ConfirmHold,
-    ),
-    ("TRANSFER_IN", "Incoming transfer", Direction::Credit),
-    ("TRANSFER_OUT", "Outgoing transfer", Direction::ConfirmHold),
-    (
-        "TRANSFER_REVERSAL",
-        "Reversal of a transfer",
-        Direction::Credit,
-    ),
-    (
-        "INTERNAL_P2P_IN",
-        "Internal transfer received",
-        Direction::Credit,
-    ),
-    (
-        "INTERNAL_P2P_OUT",
-        "Internal transfer sent",
-        Direction::Debit,
-    ),
-    ("FEE", "Fee", Direction::Debit),
-    ("FEE_TAX", "Tax on a fee", Direction::Debit),
-    (
-        "REMUNERATION",
-        "Remuneration of the balance",
-        Direction::Credit,
-    ),
-];
+/// Declares the built-in types, each with its code, its name, and the direction of its vouchers.
+macro_rules! system_types {
+    ($($(#[$about:meta])+ $type:ident = $code:literal, $name:literal, $direction:ident;)+) => {
+        /// A built-in type.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum SystemType { $($(#[$about])+ $type,)+ }
 
-/// A built-in type that the service itself posts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SystemType {
+        /// The built-in types: code, name, and direction. The position of a type, counted from 1, is its number, so new
+        /// types are appended.
+        pub const SYSTEM_TYPES: [(&str, &str, Direction); [$($code),+].len()] =
+            [$(($code, $name, Direction::$direction)),+];
+
+        impl SystemType {
+            const fn entry(self) -> (&'static str, &'static str, Direction) {
+                match self { $(Self::$type => ($code, $name, Direction::$direction),)+ }
+            }
+        }
+    };
+}
+
+system_types! {
+    /// A credit; the service posts none.
+    Credit = "CREDIT", "Credit", Credit;
+    /// A debit; the service posts none.
+    Debit = "DEBIT", "Debit", Debit;
     /// Opens a hold, or sets money of a transfer apart.
-    Hold,
+    Hold = "HOLD", "Hold", Hold;
     /// Ends a hold or a part of it, or gives a transfer's money back.
-    Release,
+    Release = "RELEASE", "Release of a hold", Release;
     /// Lets money of a hold leave, all or a part.
-    ConfirmHold,
+    ConfirmHold = "CONFIRM_HOLD", "Confirmation of a hold", ConfirmHold;
     /// Credits money that arrived from the bank.
-    TransferIn,
+    TransferIn = "TRANSFER_IN", "Incoming transfer", Credit;
     /// A transfer through the bank that completed.
-    TransferOut,
+    TransferOut = "TRANSFER_OUT", "Outgoing transfer", ConfirmHold;
     /// A transfer that came back.
-    TransferReversal,
+    TransferReversal = "TRANSFER_REVERSAL", "Reversal of a transfer", Credit;
     /// The receiving half of an internal transfer.
-    P2pIn,
+    P2pIn = "INTERNAL_P2P_IN", "Internal transfer received", Credit;
     /// The sending half of an internal transfer.
-    P2pOut,
+    P2pOut = "INTERNAL_P2P_OUT", "Internal transfer sent", Debit;
     /// Takes the fee of a movement.
-    Fee,
+    Fee = "FEE", "Fee", Debit;
     /// Takes the tax on a fee.
-    FeeTax,
+    FeeTax = "FEE_TAX", "Tax on a fee", Debit;
+    /// Remuneration of the balance; the service posts none.
+    Remuneration = "REMUNERATION", "Remuneration of the balance", Credit;
 }
 
 impl SystemType {
-    const fn entry(self) -> &'static (&'static str, &'static str, Direction) {
-        let [
-            _,
-            _,
-            hold,
-            release,
-            confirm,
-            arrives,
-            leaves,
-            back,
-            p2p_in,
-            p2p_out,
-            fee,
-            tax,
-            _,
-        ] = &SYSTEM_TYPES;
-        match self {
-            Self::Hold => hold,
-            Self::Release => release,
-            Self::ConfirmHold => confirm,
-            Self::TransferIn => arrives,
-            Self::TransferOut => leaves,
-            Self::TransferReversal => back,
-            Self::P2pIn => p2p_in,
-            Self::P2pOut => p2p_out,
-            Self::Fee => fee,
-            Self::FeeTax => tax,
-        }
-    }
-
-    /// The code of the type in [`SYSTEM_TYPES`].
+    /// The code of the type.
     pub fn code(self) -> TypeCode {
         TypeCode(self.entry().0.to_owned())
     }
 
     /// The type in the form used for posting vouchers.
     pub fn voucher_type(self) -> VoucherType {
-        built_in(self.entry())
+        built_in(&self.entry())
     }
 }
 

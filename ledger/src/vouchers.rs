@@ -75,16 +75,8 @@ pub struct VoucherDetails {
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub capture_tolerance: Option<u8>,
     /// Whether its type had limits when it was posted, so that it counts towards them.
-    #[serde(rename = "l", default, skip_serializing_if = "is_false")]
+    #[serde(rename = "l", default, skip_serializing_if = "std::ops::Not::not")]
     pub of_limited_type: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 /// What a voucher changes in an open hold.

@@ -141,7 +141,7 @@ pub struct Webhook {
     /// When its tenant last changed it.
     pub updated_at: Timestamp,
     /// The format of the bodies sent to it.
-    #[serde(default, skip_serializing_if = "WebhookFormat::is_standard")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub format: WebhookFormat,
 }
 

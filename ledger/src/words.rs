@@ -1,4 +1,9 @@
-//! What enums of words have, and types around a text.
+//! What many types share: enums of words, types around a text, and defaults that are not stored.
+
+/// Whether a value is the default of its type, so that a record need not have it.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// Declares an enum of which each variant has a word.
 macro_rules! words {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
-use caudal_ledger::accounts::{BankAnswer, Holder, Pending};
+use caudal_ledger::accounts::{BankAnswer, CvuOpening, CvuRequest, Holder, Pending};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, BankRefusal};
@@ -152,7 +152,8 @@ impl Saga {
 
     /// Claims the client id under which the bank is asked for a CVU; an error if another account has it.
     fn claim(&self) -> Result<Option<ClaimGuard>, AccountNo> {
-        let (Pending::Opening { client_id, .. } | Pending::Cvu { client_id, .. }) = &self.pending
+        let (Pending::Opening(CvuOpening { client_id, .. })
+        | Pending::Cvu(CvuRequest { client_id, .. })) = &self.pending
         else {
             return Ok(None);
         };
@@ -163,22 +164,16 @@ impl Saga {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let cuit = self.holder.cuit;
         match (&self.pending, self.cvu) {
-            (Pending::Opening { client_id, alias }, _) => {
-                self.open(*client_id, alias.as_ref(), calls).await
+            (Pending::Opening(asked), _) => {
+                self.open(asked.client_id, asked.alias.as_ref(), calls)
+                    .await
             }
-            (
-                Pending::Cvu {
-                    client_id,
-                    automatic_alias,
-                    ..
-                },
-                _,
-            ) if *automatic_alias => match &self.alias {
-                Some(had) => self.open_again(*client_id, had, calls).await,
-                None => self.open(*client_id, None, calls).await,
+            (Pending::Cvu(asked), _) if asked.automatic_alias => match &self.alias {
+                Some(had) => self.open_again(asked.client_id, had, calls).await,
+                None => self.open(asked.client_id, None, calls).await,
             },
-            (Pending::Cvu { client_id, .. }, _) => {
-                let cvu = self.create(*client_id, calls).await?;
+            (Pending::Cvu(asked), _) => {
+                let cvu = self.create(asked.client_id, calls).await?;
                 Ok(BankAnswer::Opened { cvu, alias: None })
             }
             (Pending::Particulars(change), Some(cvu)) => {

@@ -1,7 +1,7 @@
 //! The door for the queries of the wallet family only: a CVU for an existing account, the accounts of a CUIT, the
 //! balances of many accounts.
 
-use caudal_ledger::accounts::{Account, ProfileOrder};
+use caudal_ledger::accounts::{Account, CvuRequest, ProfileOrder};
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::{AccountNo, RealmId};
 
@@ -29,12 +29,12 @@ impl Ledger<'_> {
         automatic_alias: bool,
         requester: Requester<AccountView>,
     ) -> Answered<AccountView> {
-        let order = ProfileOrder::GetCvu {
+        let order = ProfileOrder::GetCvu(CvuRequest {
             // The account draws the client id.
             client_id: 0,
             name,
             automatic_alias,
-        };
+        });
         self.change(realm, Target::Account(number), order, None, requester)
             .await
     }

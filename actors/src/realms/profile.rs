@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caudal_ledger::accounts::ProfileOrder;
+use caudal_ledger::accounts::{CvuOpening, ProfileOrder};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
@@ -60,7 +60,7 @@ impl RealmOrder for Register {
                 request.guards.extend(guards);
                 // The account draws the client id.
                 let client_id = 0;
-                let opening = open.then_some(ProfileOrder::Open { client_id, alias });
+                let opening = open.then_some(ProfileOrder::Open(CvuOpening { client_id, alias }));
                 let order = BecomeAccount {
                     registration,
                     opening,

@@ -14,7 +14,7 @@ mod webhooks;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use caudal_ledger::accounts::{Holder, Identity, SuspensionCode};
+use caudal_ledger::accounts::{CvuOpening, Holder, Identity, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::books::BookName;
@@ -165,10 +165,10 @@ fn account_facts() -> Vec<AccountFact> {
             names: Names::default(),
             asks_cvu: false,
         }),
-        AccountFact::OpeningRequested {
+        AccountFact::OpeningRequested(CvuOpening {
             client_id: 10_000_001,
             alias: Some(alias.clone()),
-        },
+        }),
         AccountFact::Opened {
             cvu: Cvu::compose(999, 1).unwrap(),
             alias: Some(alias.clone()),

@@ -12,6 +12,7 @@ use crate::money::{Amount, Money};
 use crate::rejection::Rejection;
 use crate::text::ExternalId;
 use crate::time::Timestamp;
+use crate::transfers::Transfer;
 use crate::voucher_types::{SystemType, VoucherType};
 use crate::vouchers::{
     ExternalDate, GivesBack, HoldChange, ReferenceType, Voucher, VoucherDetails,
@@ -88,6 +89,22 @@ impl Draft {
     /// The same for a built-in type.
     pub(super) fn of(system: SystemType, amount: Amount, reference_type: ReferenceType) -> Self {
         Self::new(system.voucher_type(), amount, reference_type)
+    }
+
+    /// A draft of a voucher of a transfer, for all of its amount.
+    pub(super) fn of_transfer(
+        transfer: &Transfer,
+        system: SystemType,
+        reference_type: ReferenceType,
+        reference_id: String,
+    ) -> Self {
+        Self {
+            external_id: Some(transfer.external_id.clone()),
+            description: transfer.description.clone(),
+            reference_id: Some(reference_id),
+            counterparty: Some(transfer.counterparty()),
+            ..Self::of(system, transfer.amount, reference_type)
+        }
     }
 }
 
@@ -263,7 +280,7 @@ impl Drafts<'_> {
         money: Money,
         reference: &str,
     ) -> Result<(), Rejection> {
-        let Ok(amount) = Amount::from_centavos(money.centavos()) else {
+        let Some(amount) = money.amount() else {
             return Ok(());
         };
         self.add(Draft {

@@ -55,13 +55,8 @@ impl Account {
         };
         let mut drafts = self.draft(context)?;
         let reference = TransferId(drafts.next_id()).to_string();
-        drafts.add(Draft {
-            external_id: Some(order.external_id.clone()),
-            description: order.description.clone(),
-            reference_id: Some(reference),
-            counterparty: Some(transfer.counterparty()),
-            ..Draft::of(SystemType::P2pOut, order.amount, ReferenceType::P2p)
-        })?;
+        let (out, of) = (SystemType::P2pOut, ReferenceType::P2p);
+        drafts.add(Draft::of_transfer(&transfer, out, of, reference))?;
         drafts.charge()?;
         let movements = Movements::asking(&transfer, drafts.vouchers);
         Ok((transfer, movements))

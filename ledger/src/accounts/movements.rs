@@ -8,8 +8,6 @@
 //! **Order.** An order is checked in this sequence: seen before, type, state of the account,
 //! limits, money. A retry gets its first answer, whatever has happened to the account meanwhile.
 
-use std::cmp::Ordering;
-
 use super::drafts::Draft;
 use super::{Account, Context, Status};
 use crate::cvu::Cvu;
@@ -313,11 +311,6 @@ impl Account {
             return Err(Rejection::ExpiryInThePast);
         }
         let amount = change.amount.unwrap_or(hold.amount);
-        let apart = |one: Amount, other: Amount| {
-            let apart = one.money().minus(other.money());
-            let apart = apart.and_then(|apart| Amount::from_centavos(apart.centavos()).ok());
-            apart.ok_or(Rejection::AmountOverflow)
-        };
         let mut drafts = self.draft(context)?;
         if end != hold.expires_at {
             self.may(Movement::Hold)?;
@@ -325,28 +318,22 @@ impl Account {
                 drafts.change_hold(hold, (system, HoldChange::End), remaining, end)?;
             }
         }
-        match amount.cmp(&hold.amount) {
-            Ordering::Equal => {}
-            Ordering::Greater => {
-                let more = apart(amount, hold.amount)?;
-                self.may(Movement::Hold)?;
-                self.within_all_limits(more, context)?;
-                let raise = (SystemType::Hold, HoldChange::Amount);
-                drafts.change_hold(hold, raise, more, end)?;
-                drafts.charge()?;
+        if let Some(more) = amount.minus(hold.amount) {
+            self.may(Movement::Hold)?;
+            self.within_all_limits(more, context)?;
+            let raise = (SystemType::Hold, HoldChange::Amount);
+            drafts.change_hold(hold, raise, more, end)?;
+            drafts.charge()?;
+        } else if let Some(requested) = hold.amount.minus(amount) {
+            self.may(Movement::Release)?;
+            if requested > remaining {
+                return Err(Rejection::HoldRemaining {
+                    remaining,
+                    requested,
+                });
             }
-            Ordering::Less => {
-                let requested = apart(hold.amount, amount)?;
-                self.may(Movement::Release)?;
-                if requested > remaining {
-                    return Err(Rejection::HoldRemaining {
-                        remaining,
-                        requested,
-                    });
-                }
-                let lower = (SystemType::Release, HoldChange::Amount);
-                drafts.change_hold(hold, lower, requested, end)?;
-            }
+            let lower = (SystemType::Release, HoldChange::Amount);
+            drafts.change_hold(hold, lower, requested, end)?;
         }
         Ok(drafts.vouchers)
     }
@@ -373,18 +360,14 @@ impl Account {
         let amount = amount.unwrap_or(remaining);
         let mut drafts = self.draft(context)?;
         if amount > remaining {
-            let more = amount.money().minus(remaining.money());
-            let more = more.filter(|more| step == HoldStep::Confirm && *more <= hold.tolerated());
-            let more = more.and_then(|more| Amount::from_centavos(more.centavos()).ok());
+            let tolerated = |more: &Amount| more.money() <= hold.tolerated();
+            let more = amount.minus(remaining).filter(tolerated);
+            let more = more.filter(|_| step == HoldStep::Confirm);
             let more = more.ok_or(Rejection::HoldRemaining {
                 remaining,
                 requested: amount,
             })?;
-            let raised = hold.amount.money().plus(more.money());
-            let raised = raised.map(|raised| Amount::from_centavos(raised.centavos()));
-            if !matches!(raised, Some(Ok(_))) {
-                return Err(Rejection::AmountOverflow);
-            }
+            hold.amount.plus(more).ok_or(Rejection::AmountOverflow)?;
             // What a closed account has can be settled, but nothing more of it is set apart.
             self.may(Movement::Hold)?;
             self.within_all_limits(more, context)?;

@@ -1,6 +1,6 @@
 //! Decisions of the wallet family: particulars, and a CVU for an account without one.
 
-use super::{Account, AccountFact, Pending, Rejection, Status};
+use super::{Account, AccountFact, CvuRequest, Pending, Rejection, Status};
 use crate::clients::client_in;
 use crate::kyc::{Kyc, KycMarks};
 use crate::particulars::{Cleared, Names, NamesMarks, Particulars};
@@ -128,24 +128,17 @@ impl Account {
     ///
     /// # Errors
     /// When the account never existed, or another operation waits for the bank.
-    pub(super) fn decide_cvu(
-        &self,
-        client_id: u64,
-        name: Option<&String>,
-        automatic_alias: bool,
-    ) -> Result<Vec<AccountFact>, Rejection> {
+    pub(super) fn decide_cvu(&self, asked: &CvuRequest) -> Result<Vec<AccountFact>, Rejection> {
         match self.status {
             Status::Void => Err(Rejection::AccountNotFound),
             Status::Active | Status::Suspended => Ok(Vec::new()),
             Status::Registered | Status::Closed => {
                 self.nothing_pending()?;
                 let carried = self.cvu.as_ref().and_then(client_in);
-                let client_id = carried.unwrap_or(client_id);
-                Ok(vec![AccountFact::CvuRequested {
-                    client_id,
-                    name: name.cloned(),
-                    automatic_alias,
-                }])
+                Ok(vec![AccountFact::CvuRequested(CvuRequest {
+                    client_id: carried.unwrap_or(asked.client_id),
+                    ..asked.clone()
+                })])
             }
         }
     }

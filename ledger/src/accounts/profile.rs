@@ -1,7 +1,7 @@
 //! Applies the facts of a profile to its account. Nothing is refused here, and every fact is
 //! matched.
 
-use super::{Account, Identity, Pending, Status, Suspension, SuspensionCode};
+use super::{Account, CvuRequest, Identity, Pending, Status, Suspension, SuspensionCode};
 use crate::alias::Alias;
 use crate::bank::BankRefusal;
 use crate::cvu::Cvu;
@@ -18,9 +18,8 @@ impl Account {
         self.updated_at = at;
         match fact {
             AccountFact::Registered(registration) => *self = Self::registered(registration, at),
-            AccountFact::OpeningRequested { client_id, alias } => {
-                let (client_id, alias) = (*client_id, alias.clone());
-                self.pending = Some(Pending::Opening { client_id, alias });
+            AccountFact::OpeningRequested(asked) => {
+                self.pending = Some(Pending::Opening(asked.clone()));
             }
             AccountFact::Opened { cvu, alias } => self.opened(*cvu, alias.as_ref()),
             AccountFact::OpeningRefused(why) => {
@@ -44,11 +43,10 @@ impl Account {
             | AccountFact::IdentityRefused(_)
             | AccountFact::ParticularsRefused(_)
             | AccountFact::ClosingRefused(_) => self.pending = None,
-            AccountFact::CvuRequested {
-                client_id,
-                name,
-                automatic_alias,
-            } => self.asks_cvu(*client_id, name.as_ref(), *automatic_alias),
+            AccountFact::CvuRequested(asked) => {
+                self.refusal = None;
+                self.pending = Some(Pending::Cvu(asked.clone()));
+            }
             AccountFact::CvuRefused(why) => self.cvu_refused(why),
             AccountFact::ParticularsRequested(change) => {
                 self.pending = Some(Pending::Particulars(Box::new(change.clone())));
@@ -85,7 +83,7 @@ impl Account {
     }
 
     fn opened(&mut self, cvu: Cvu, alias: Option<&Alias>) {
-        if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
+        if let Some(Pending::Cvu(CvuRequest { name, .. })) = self.pending.take() {
             self.cvu_name = name;
         }
         self.refusal = None;
@@ -113,15 +111,6 @@ impl Account {
         self.phone.clone_from(phone);
     }
 
-    fn asks_cvu(&mut self, client_id: u64, name: Option<&String>, automatic_alias: bool) {
-        self.refusal = None;
-        self.pending = Some(Pending::Cvu {
-            client_id,
-            name: name.cloned(),
-            automatic_alias,
-        });
-    }
-
     fn cvu_refused(&mut self, why: &BankRefusal) {
         self.pending = None;
         self.refusal = Some(why.clone());
@@ -137,7 +126,7 @@ impl Account {
     /// Reopens the account: it is as before, except for its alias and, if another one was
     /// requested, its name.
     fn reopened(&mut self, alias: Option<&Alias>, at: Timestamp) {
-        if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
+        if let Some(Pending::Cvu(CvuRequest { name, .. })) = self.pending.take() {
             self.cvu_name = name.or_else(|| self.cvu_name.take());
         }
         self.refusal = None;

@@ -101,12 +101,7 @@ pub struct Suspension {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pending {
     /// To create the CVU and give it an alias.
-    Opening {
-        /// The id by which the bank knows the account.
-        client_id: u64,
-        /// The alias asked for.
-        alias: Option<Alias>,
-    },
+    Opening(CvuOpening),
     /// To set an alias.
     Alias(Alias),
     /// To take over an identity.
@@ -114,16 +109,29 @@ pub enum Pending {
     /// To close the CVU.
     Closing,
     /// To create the CVU of an account that existed before.
-    Cvu {
-        /// The id by which the bank knows the account.
-        client_id: u64,
-        /// What the tenant calls the CVU.
-        name: Option<String>,
-        /// Whether the bank assigns an alias.
-        automatic_alias: bool,
-    },
+    Cvu(CvuRequest),
     /// To take over the name that a change of particulars brings.
     Particulars(Box<Particulars>),
+}
+
+/// The order to open an account at the bank.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CvuOpening {
+    /// The numeric id by which the bank knows the account; in an order, see [`ProfileOrder::drawn`].
+    pub client_id: u64,
+    /// The alias that was asked for; without one, the bank assigns an alias.
+    pub alias: Option<Alias>,
+}
+
+/// The order to get a CVU for an account that existed before.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CvuRequest {
+    /// The numeric id by which the bank knows the account; in an order, see [`ProfileOrder::drawn`].
+    pub client_id: u64,
+    /// The tenant's name for the CVU.
+    pub name: Option<String>,
+    /// Whether the bank assigns an alias.
+    pub automatic_alias: bool,
 }
 
 /// The bank's answer to the pending request.
@@ -214,7 +222,7 @@ pub struct Account {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_movement_at: Option<Timestamp>,
     /// What counted towards limits.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub usage: Usage,
     /// The account's own fee entries; the others are inherited.
     #[serde(default)]
@@ -288,21 +296,9 @@ pub enum ProfileOrder {
     /// Change the particulars of the wallet account.
     ChangeParticulars(Particulars),
     /// Get a CVU for a wallet account that existed before and has none, or reopen a closed one.
-    GetCvu {
-        /// The id by which the bank will know the account: see [`ProfileOrder::drawn`].
-        client_id: u64,
-        /// What the tenant calls the CVU.
-        name: Option<String>,
-        /// Whether the bank assigns an alias.
-        automatic_alias: bool,
-    },
+    GetCvu(CvuRequest),
     /// Get a CVU for a new account.
-    Open {
-        /// The id by which the bank will know the account: see [`ProfileOrder::drawn`].
-        client_id: u64,
-        /// The alias asked for.
-        alias: Option<Alias>,
-    },
+    Open(CvuOpening),
 }
 
 impl ProfileOrder {
@@ -314,7 +310,9 @@ impl ProfileOrder {
     /// The same order with a client id that was drawn for it; an order that asks for no CVU stays as it is.
     #[must_use]
     pub fn drawn(mut self, drawn: u64) -> Self {
-        if let Self::GetCvu { client_id, .. } | Self::Open { client_id, .. } = &mut self {
+        if let Self::GetCvu(CvuRequest { client_id, .. })
+        | Self::Open(CvuOpening { client_id, .. }) = &mut self
+        {
             *client_id = drawn;
         }
         self

@@ -47,10 +47,10 @@ fn account() -> Account {
     let cvu = Cvu::compose(999, 1).unwrap();
     run(
         &mut account,
-        &ProfileOrder::Open {
+        &ProfileOrder::Open(CvuOpening {
             client_id: 1,
             alias: None,
-        },
+        }),
     );
     let answer = BankAnswer::Opened {
         cvu,

@@ -156,13 +156,8 @@ impl Account {
         };
         let mut drafts = self.draft(context)?;
         let reference = TransferId(drafts.next_id()).to_string();
-        drafts.add(Draft {
-            external_id: Some(order.external_id.clone()),
-            description: order.description.clone(),
-            reference_id: Some(reference.clone()),
-            counterparty: Some(transfer.counterparty()),
-            ..Draft::of(SystemType::Hold, order.amount, ReferenceType::Transfer)
-        })?;
+        let (hold, of) = (SystemType::Hold, ReferenceType::Transfer);
+        drafts.add(Draft::of_transfer(&transfer, hold, of, reference.clone()))?;
         drafts.move_charges(SystemType::Hold, charges, &reference)?;
         let movements = Movements::asking(&transfer, drafts.vouchers);
         Ok((transfer, movements))
@@ -258,15 +253,13 @@ impl Account {
         let mut drafts = self.draft(context)?;
         let reference = TransferId(drafts.next_id()).to_string();
         for system in [SystemType::Hold, SystemType::TransferOut] {
+            let of = ReferenceType::Transfer;
             drafts.add(Draft {
-                external_id: Some(order.external_id.clone()),
-                description: order.description.clone(),
-                reference_id: Some(reference.clone()),
                 counterparty: Some(Counterparty {
                     coelsa_id: left.coelsa_id.clone(),
                     ..transfer.counterparty()
                 }),
-                ..Draft::of(system, left.amount, ReferenceType::Transfer)
+                ..Draft::of_transfer(&transfer, system, of, reference.clone())
             })?;
         }
         let number = transfer.sequence;
@@ -321,16 +314,10 @@ impl Account {
         {
             counterparty.coelsa_id = Some(id.clone());
         }
+        let (out, of) = (SystemType::TransferOut, ReferenceType::Transfer);
         drafts.add(Draft {
             counterparty: Some(counterparty),
-            reference_id: Some(reference.clone()),
-            external_id: Some(transfer.external_id.clone()),
-            description: transfer.description.clone(),
-            ..Draft::of(
-                SystemType::TransferOut,
-                transfer.amount,
-                ReferenceType::Transfer,
-            )
+            ..Draft::of_transfer(transfer, out, of, reference.clone())
         })?;
         drafts.move_charges(SystemType::Release, transfer.charges, &reference)?;
         drafts.take(transfer.charges, &reference)?;

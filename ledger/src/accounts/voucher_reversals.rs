@@ -101,7 +101,7 @@ impl Account {
         };
         let left = original.amount.money().minus(so_far.amount);
         let left = left.ok_or(Rejection::AmountOverflow)?;
-        let Ok(remaining) = Amount::from_centavos(left.centavos()) else {
+        let Some(remaining) = left.amount() else {
             return Err(exceeds(Money::ZERO));
         };
         let amount = if reversal.rest {

@@ -45,11 +45,6 @@ pub struct TotalLimitsChange {
 }
 
 impl TotalLimits {
-    /// Whether no limit is set.
-    pub fn are_none(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// These limits with a change applied.
     #[must_use]
     pub fn changed(self, change: TotalLimitsChange) -> Self {

@@ -28,11 +28,6 @@ impl Usage {
         Self(PerKind::of(counter))
     }
 
-    /// Whether nothing counted in any period.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The counter of a kind; `None` before anything counted in its period, and for a kind that counts nothing.
     pub const fn counter(&self, kind: LimitKind) -> Option<Counter> {
         *self.0.get(kind)

@@ -124,10 +124,6 @@ impl AuditDetails {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The details with their texts and lists cut to their lengths.
     fn bounded(mut self) -> Self {
         while self.shown.len() > SHOWN_MAX {
@@ -172,15 +168,11 @@ pub struct AuditEntry {
     /// The result.
     pub outcome: AuditOutcome,
     /// How many checks and denials of the operator since the entry before this one have no entry of their own.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub omitted: u64,
     /// What was shown, what changed, and who approved it.
-    #[serde(default, skip_serializing_if = "AuditDetails::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::words::is_default")]
     pub details: AuditDetails,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl AuditEntry {

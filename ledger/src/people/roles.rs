@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ROOT;
-
 /// A power that a role may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Power {
@@ -21,21 +19,23 @@ pub enum Power {
     Administer,
 }
 
-/// The role of a person.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Role {
-    /// Reads.
-    Viewer,
-    /// Reads, including the audit log.
-    Auditor,
-    /// Reads and acts.
-    Operator,
-    /// Reads, acts, and decides about proposals of others.
-    Approver,
-    /// The configured admin key. It is not a person, so it approves nothing.
-    Root,
-    /// A key of a tenant, in entries of the audit log about what it read. It has no power here.
-    Key,
+words! {
+    /// The role of a person.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    pub enum Role {
+        /// Reads.
+        Viewer = "viewer",
+        /// Reads, including the audit log.
+        Auditor = "auditor",
+        /// Reads and acts.
+        Operator = "operator",
+        /// Reads, acts, and decides about proposals of others.
+        Approver = "approver",
+        /// The configured admin key. It is not a person, so it approves nothing.
+        Root = "root",
+        /// A key of a tenant, in entries of the audit log about what it read. It has no power here.
+        Key = "key",
+    }
 }
 
 impl Role {
@@ -46,18 +46,6 @@ impl Role {
         ("operator", Self::Operator),
         ("approver", Self::Approver),
     ];
-
-    /// Its word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Auditor => "auditor",
-            Self::Operator => "operator",
-            Self::Approver => "approver",
-            Self::Root => ROOT,
-            Self::Key => "key",
-        }
-    }
 
     /// The role of a person with this word.
     pub fn parse(word: &str) -> Option<Self> {

@@ -30,11 +30,6 @@ impl WebhookFormat {
         EventKind::AccountDisabled,
     ];
 
-    /// Whether it is the default format, which a webhook has if none is named.
-    pub const fn is_standard(&self) -> bool {
-        matches!(self, Self::Standard)
-    }
-
     /// The kinds of events that it can carry.
     pub fn kinds(self) -> EventKinds {
         match self {

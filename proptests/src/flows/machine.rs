@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use caudal_ledger::accounts::{
-    Account, BankAnswer, Context, Holder, Movements, ProfileOrder, SuspensionCode, Terms,
+    Account, BankAnswer, Context, CvuOpening, Holder, Movements, ProfileOrder, SuspensionCode,
+    Terms,
 };
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
@@ -202,10 +203,10 @@ impl FlowMachine {
     /// Gives an account its CVU, or refuses it, as the bank answers.
     pub(super) fn open(&mut self, index: usize, yes: bool) -> Answer {
         let slot = &self.slots[index];
-        let order = ProfileOrder::Open {
+        let order = ProfileOrder::Open(CvuOpening {
             client_id: slot.account.number.cvu_record(slot.realm),
             alias: None,
-        };
+        });
         let answer = if yes {
             BankAnswer::Opened {
                 cvu: cvu(index),

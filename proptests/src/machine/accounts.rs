@@ -1,7 +1,7 @@
 //! The life of an account through the real rules.
 
 use caudal_ledger::accounts::{
-    Account, BankAnswer, Holder, Pending, ProfileOrder, Status, SuspensionCode,
+    Account, BankAnswer, CvuOpening, Holder, Pending, ProfileOrder, Status, SuspensionCode,
 };
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::{Cuit, PersonType};
@@ -69,7 +69,7 @@ impl Machine {
                 status: 409,
                 body: r#"{"code":"VW010"}"#.to_owned(),
             }),
-            (true, Some(Pending::Opening { client_id, .. })) => BankAnswer::Opened {
+            (true, Some(Pending::Opening(CvuOpening { client_id, .. }))) => BankAnswer::Opened {
                 cvu: Cvu::compose(WORLD[index].2, *client_id).unwrap(),
                 alias: None,
             },
@@ -168,10 +168,10 @@ fn real_order(slot: &Slot, order: &Profile) -> ProfileOrder {
         Profile::SetEnabled(enabled) => ProfileOrder::SetEnabled(*enabled),
         Profile::Open => {
             let client_id = slot.account.number.cvu_record(slot.realm);
-            ProfileOrder::Open {
+            ProfileOrder::Open(CvuOpening {
                 client_id,
                 alias: None,
-            }
+            })
         }
         Profile::Identity(who) => ProfileOrder::SetIdentity {
             person_type: (*who == Who::WrongType).then_some(PersonType::Legal),

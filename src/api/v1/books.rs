@@ -45,11 +45,11 @@ pub(crate) async fn accounts(caller: Caller) -> HandlerResult {
     let mut adjustments = queries.book_accounts(realm).await?;
     let mut items = Vec::new();
     for account in BookAccount::ALL {
-        if *account == BookAccount::Adjustments {
+        if account == BookAccount::Adjustments {
             let named = std::mem::take(&mut adjustments).into_iter();
             items.extend(named.map(|name| (&BookRef::Adjustments(name)).into()));
         } else {
-            items.push((&BookRef::Fixed(*account)).into());
+            items.push((&BookRef::Fixed(account)).into());
         }
     }
     items.push(BookAccountBody::in_transit());

@@ -1,5 +1,7 @@
 //! Facts that only accounts of the wallet family have.
 
+use caudal_ledger::accounts::CvuRequest;
+
 use super::*;
 
 /// Facts that only accounts of the wallet family have.
@@ -40,11 +42,11 @@ pub(super) fn facts() -> Vec<AccountFact> {
             names,
             asks_cvu: false,
         }),
-        AccountFact::CvuRequested {
+        AccountFact::CvuRequested(CvuRequest {
             client_id: 10_000_002,
             name: Some("Cuenta de Ana".into()),
             automatic_alias: true,
-        },
+        }),
         AccountFact::CvuRefused(refusal.clone()),
         AccountFact::ParticularsRequested(change.clone()),
         AccountFact::ParticularsChanged(change),

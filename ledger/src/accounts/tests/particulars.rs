@@ -42,11 +42,11 @@ fn refusal() -> BankAnswer {
 }
 
 const fn get_cvu() -> ProfileOrder {
-    ProfileOrder::GetCvu {
+    ProfileOrder::GetCvu(CvuRequest {
         client_id: 2,
         name: None,
         automatic_alias: true,
-    }
+    })
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_closed_cvu_is_asked_for_under_its_own_client_id_and_comes_back_as_it_was() 
     // Whatever client id was drawn, the bank is asked with the one in the CVU.
     let drawn = get_cvu().drawn(8);
     let asked = own.decide(&drawn, &Policy::default()).unwrap();
-    let [AccountFact::CvuRequested { client_id: 7, .. }] = asked.as_slice() else {
+    let [AccountFact::CvuRequested(CvuRequest { client_id: 7, .. })] = asked.as_slice() else {
         panic!("{asked:?}");
     };
     run(&mut own, &drawn);
