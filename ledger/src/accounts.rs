@@ -195,7 +195,7 @@ impl Account {
         let phone = contact(phone, &self.phone, cleared.phone);
         let same = (&kyc, &email, &phone) == (&self.kyc, &self.email, &self.phone);
         let fact = AccountFact::KycChanged { kyc, email, phone };
-        Ok(if same { Vec::new() } else { vec![fact] })
+        Ok(unless(same, fact))
     }
 
     /// Decides a new alias. The account's own alias, in whatever case, changes nothing.

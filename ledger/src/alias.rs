@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,13 +49,6 @@ impl Eq for Alias {}
 impl Hash for Alias {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.folded().hash(state);
-    }
-}
-
-impl FromStr for Alias {
-    type Err = AliasError;
-    fn from_str(text: &str) -> Result<Self, AliasError> {
-        Self::parse(text)
     }
 }
 

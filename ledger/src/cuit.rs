@@ -1,7 +1,6 @@
 //! CUIT, CUIL and CDI: eleven digits with a check digit.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -114,13 +113,6 @@ impl Cuit {
     #[expect(clippy::expect_used, reason = "only digits ever get in")]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("digits are ASCII")
-    }
-}
-
-impl FromStr for Cuit {
-    type Err = CuitError;
-    fn from_str(text: &str) -> Result<Self, CuitError> {
-        Self::parse(text)
     }
 }
 

@@ -1,7 +1,6 @@
 //! CBU and CVU: 22 digits in two blocks, each with a check digit.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -226,12 +225,6 @@ impl From<Cvu> for Cbu {
 
 macro_rules! as_text {
     ($type:ident) => {
-        impl FromStr for $type {
-            type Err = KeyError;
-            fn from_str(text: &str) -> Result<Self, KeyError> {
-                Self::parse(text)
-            }
-        }
         impl TryFrom<String> for $type {
             type Error = KeyError;
             fn try_from(text: String) -> Result<Self, KeyError> {

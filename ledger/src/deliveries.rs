@@ -324,20 +324,21 @@ impl Progress {
         self.streak = 0;
         self.rest_until = None;
         self.wake(now);
-        for lane in self.cursors.iter_mut().flat_map(|cursor| &mut cursor.lanes) {
-            if let Some(head) = &mut lane.head {
-                head.since = head.since.max(now);
-            }
+        for head in self.heads() {
+            head.since = head.since.max(now);
         }
     }
 
     /// Makes everything that waits for its time due now.
     fn wake(&mut self, now: Timestamp) {
-        for lane in self.cursors.iter_mut().flat_map(|cursor| &mut cursor.lanes) {
-            if let Some(head) = &mut lane.head {
-                head.due = head.due.min(now);
-            }
+        for head in self.heads() {
+            head.due = head.due.min(now);
         }
+    }
+
+    fn heads(&mut self) -> impl Iterator<Item = &mut Head> {
+        let lanes = self.cursors.iter_mut().flat_map(|it| &mut it.lanes);
+        lanes.filter_map(|lane| lane.head.as_mut())
     }
 
     /// If the receiver got an event by one cursor, the others stop waiting for it, so that a redelivery lets the

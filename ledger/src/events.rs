@@ -347,13 +347,13 @@ impl EventKinds {
             Some(_) => false,
             None => kind.as_str() == word,
         };
-        let kinds = EventKind::ALL.iter().filter(|kind| named(kind));
-        Self(kinds.fold(0, |bits, kind| bits | kind.bit()))
+        Self::of(EventKind::ALL.iter().filter(|kind| named(kind)))
     }
 
     /// The set of these kinds alone.
-    pub fn of(kinds: &[EventKind]) -> Self {
-        Self(kinds.iter().fold(0, |bits, kind| bits | kind.bit()))
+    pub fn of<'a>(kinds: impl IntoIterator<Item = &'a EventKind>) -> Self {
+        let kinds = kinds.into_iter();
+        Self(kinds.fold(0, |bits, kind| bits | kind.bit()))
     }
 
     /// The kinds in both sets.

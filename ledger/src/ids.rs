@@ -103,9 +103,9 @@ impl VoucherId {
                 .map(|(place, tag)| (place, Some(tag)))?,
             _ => return None,
         };
-        let value = number(place)?;
+        let value = number(place, ALPHABET)?;
         let tag = match tag {
-            Some(tag) => Tag::of_number(number(tag)?)?,
+            Some(tag) => Tag::of_number(number(tag, ALPHABET)?)?,
             None => Tag::NONE,
         };
         let high = value.wrapping_shr(16);
@@ -139,11 +139,11 @@ impl VoucherId {
     }
 }
 
-/// The number written in these base-32 digits; `None` for other characters or too many digits.
-fn number(digits: &str) -> Option<u128> {
+/// The number written in these digits of an alphabet; `None` for other characters or too many digits.
+fn number(digits: &str, alphabet: &[u8; 32]) -> Option<u128> {
     let mut value: u128 = 0;
     for byte in digits.bytes() {
-        let digit = u128::try_from(ALPHABET.iter().position(|a| *a == byte)?).ok()?;
+        let digit = u128::try_from(alphabet.iter().position(|a| *a == byte)?).ok()?;
         if value.leading_zeros() < 5 {
             return None;
         }
@@ -304,12 +304,7 @@ impl OriginId {
         if text.len() != 15 {
             return None;
         }
-        let mut value: u128 = 0;
-        for byte in text.bytes() {
-            let digit = u128::try_from(ORIGIN.iter().position(|a| *a == byte)?).ok()?;
-            value = value.wrapping_shl(5) | digit;
-        }
-        Some(Self(value))
+        number(text, ORIGIN).map(Self)
     }
 }
 

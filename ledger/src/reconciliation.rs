@@ -119,10 +119,18 @@ pub fn judge(bank: &Listed<'_>, ours: &Ours<'_>) -> Option<Judged> {
             ParkedState::Returning(_) => Agreement::Pending,
             ParkedState::Credited { .. } | ParkedState::Returned(_) => Agreement::Decided,
         },
-        Ours::Return(parked, number) => return return_of(bank, parked, *number),
-        Ours::Transfer(transfer) => return transfer_of(bank, transfer),
+        Ours::Return(parked, number) => return_of(bank, parked, *number)?,
+        Ours::Transfer(transfer) => transfer_of(bank, transfer)?,
     };
-    Some(agreement.into())
+    let contradicted = match ours {
+        Ours::Nothing | Ours::Credit(..) | Ours::Parked(_) => false,
+        Ours::Return(parked, number) => parked.is_contradicted(*number, bank.word),
+        Ours::Transfer(transfer) => transfer.is_contradicted(bank.word),
+    };
+    Some(Judged {
+        agreement,
+        contradicted,
+    })
 }
 
 fn same(ours: Amount, banks: Amount, moving: bool) -> Agreement {
@@ -135,13 +143,9 @@ fn same(ours: Amount, banks: Amount, moving: bool) -> Agreement {
     }
 }
 
-fn transfer_of(bank: &Listed<'_>, transfer: &Transfer) -> Option<Judged> {
-    let contradicted = transfer.is_contradicted(bank.word);
+fn transfer_of(bank: &Listed<'_>, transfer: &Transfer) -> Option<Agreement> {
     if transfer.decision.is_some() {
-        return Some(Judged {
-            agreement: Agreement::Decided,
-            contradicted,
-        });
+        return Some(Agreement::Decided);
     }
     let failed = matches!(bank.word, BankWord::Failed { .. });
     let moving = matches!(bank.word, BankWord::InProgress | BankWord::Lost);
@@ -158,16 +162,12 @@ fn transfer_of(bank: &Listed<'_>, transfer: &Transfer) -> Option<Judged> {
         TransferStatus::Rejected if moving => Agreement::Pending,
         TransferStatus::Rejected => Agreement::MissingInLedger,
     };
-    Some(Judged {
-        agreement,
-        contradicted,
-    })
+    Some(agreement)
 }
 
-fn return_of(bank: &Listed<'_>, parked: &Parked, number: u64) -> Option<Judged> {
+fn return_of(bank: &Listed<'_>, parked: &Parked, number: u64) -> Option<Agreement> {
     let failed = matches!(bank.word, BankWord::Failed { .. });
     let moving = matches!(bank.word, BankWord::InProgress | BankWord::Lost);
-    let contradicted = parked.is_contradicted(number, bank.word);
     let amount = parked.suspense.cash_in.amount;
     let agreement = match &parked.state {
         ParkedState::Returning(it) if it.number == number => same(amount, bank.amount, true),
@@ -183,10 +183,7 @@ fn return_of(bank: &Listed<'_>, parked: &Parked, number: u64) -> Option<Judged> 
             BankWord::Completed => Agreement::MissingInLedger,
         },
     };
-    Some(Judged {
-        agreement,
-        contradicted,
-    })
+    Some(agreement)
 }
 
 /// The result for a movement of the ledger that the bank does not list.

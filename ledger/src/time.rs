@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, TimeZone, Utc};
+use chrono::{
+    DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, TimeZone, Utc,
+    Weekday,
+};
 use chrono_tz::America::Argentina::Buenos_Aires;
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +133,6 @@ impl BusinessDay {
     /// The first day of its calendar month.
     #[must_use]
     pub fn first_of_month(self) -> Self {
-        use chrono::Datelike;
         // Every month has a first day.
         self.0.with_day(1).map_or(self, Self)
     }
@@ -149,7 +151,6 @@ impl BusinessDay {
 
     /// The last instant (millisecond) of the calendar month.
     pub fn end_of_month(self) -> Timestamp {
-        use chrono::Datelike;
         let first = self.0.with_day(1);
         let next = first.and_then(|first| first.checked_add_months(chrono::Months::new(1)));
         match next.and_then(|next| next.pred_opt()) {
@@ -178,7 +179,6 @@ impl BusinessDay {
 
     /// Whether it is a Saturday or Sunday.
     pub fn is_weekend(self) -> bool {
-        use chrono::{Datelike, Weekday};
         matches!(self.0.weekday(), Weekday::Sat | Weekday::Sun)
     }
 
@@ -194,7 +194,6 @@ impl BusinessDay {
 
     /// Whether both days are in the same calendar month.
     pub fn same_month(self, other: Self) -> bool {
-        use chrono::Datelike;
         (self.0.year(), self.0.month()) == (other.0.year(), other.0.month())
     }
 }

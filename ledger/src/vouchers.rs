@@ -234,25 +234,16 @@ impl Voucher {
                 None => day.to_string(),
                 Some(sent) => format!("{day} {sent}"),
             });
-        // Fields that only vouchers of holds have make the second version of this canonical form; a tag makes the third
-        // and fourth, a counterparty the next four, details the next eight.
+        // Each part that not all vouchers have adds to the version of this canonical form, which begins with 1.
         let steps = self.expires_at.is_some() || self.gives_back.is_some();
-        let version: i64 = match (self.tag.is_none(), steps) {
-            (true, false) => 1,
-            (true, true) => 2,
-            (false, false) => 3,
-            (false, true) => 4,
-        };
-        let version = if self.counterparty.is_some() {
-            version.strict_add(4)
-        } else {
-            version
-        };
-        let version = if self.details.is_some() {
-            version.strict_add(8)
-        } else {
-            version
-        };
+        let parts = [
+            (steps, 1),
+            (!self.tag.is_none(), 2),
+            (self.counterparty.is_some(), 4),
+            (self.details.is_some(), 8),
+        ];
+        let parts = parts.into_iter().filter(|(has, _)| *has);
+        let version = parts.fold(1_i64, |version, (_, part)| version.strict_add(part));
         let mut form = Canonical::after(previous)
             .number(version)
             .text(self.cvu.as_str())
