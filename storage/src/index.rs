@@ -129,10 +129,19 @@ type ScanVisitor<'a> = &'a mut dyn FnMut(&[u8], Cow<'_, [u8]>) -> bool;
 /// What is known of a key: the outer `None` means nothing so far, the inner one that the key was removed.
 type FoundValue = Option<Option<Vec<u8>>>;
 
-/// A consistent view for one read.
+/// A consistent view for one read of what is not in the table that is being written.
 struct View {
     frozen: Vec<Arc<Frozen>>,
     runs: Arc<Vec<Arc<Run>>>,
+}
+
+impl IndexState {
+    fn view(&self) -> View {
+        View {
+            frozen: self.frozen.clone(),
+            runs: Arc::clone(&self.runs),
+        }
+    }
 }
 
 impl SortedRows {
@@ -154,10 +163,7 @@ impl SortedRows {
             if let Some(found) = state.active.get(key) {
                 return Ok(found.as_ref().map(|v| v.as_slice().to_vec()));
             }
-            View {
-                frozen: state.frozen.clone(),
-                runs: Arc::clone(&state.runs),
-            }
+            state.view()
         };
         for frozen in &view.frozen {
             if let Some(found) = frozen.rows.get(key) {
@@ -194,10 +200,7 @@ impl SortedRows {
         let view = {
             let state = read(&self.state);
             get_each_in_table(&state.active, &keys, &mut found);
-            View {
-                frozen: state.frozen.clone(),
-                runs: Arc::clone(&state.runs),
-            }
+            state.view()
         };
         for frozen in &view.frozen {
             get_each_in_table(&frozen.rows, &keys, &mut found);
@@ -289,37 +292,24 @@ impl SortedRows {
             if let Some(head) = in_table(&state.active) {
                 return Ok(Some(head));
             }
-            View {
-                frozen: state.frozen.clone(),
-                runs: Arc::clone(&state.runs),
-            }
+            state.view()
         };
         if let Some(head) = view.frozen.iter().find_map(|it| in_table(&it.rows)) {
             return Ok(Some(head));
         }
         let prefix = hash(name);
-        let mut head = None;
+        let way = ScanWay {
+            order: SortOrder::Descending,
+            ..ScanWay::default()
+        };
         for run in view.runs.iter().filter(|r| r.bloom.may_have(prefix)) {
             self.opened.fetch_add(1, Ordering::Relaxed);
-            let way = ScanWay {
-                order: SortOrder::Descending,
-                ..ScanWay::default()
-            };
             let cursor = RunCursor::new(&self.store, run, (&from, Some(&to)), way);
             let cursor = cursor.map_err(|e| self.broken(&e))?;
-            let walked = merge(
-                &mut [MergeSource::Run(Box::new(cursor))],
-                SortOrder::Descending,
-                &mut |key, value, _| {
-                    if let Stored::Here(bytes) = value {
-                        head = parse_head(key, bytes);
-                    }
-                    Ok(false)
-                },
-            );
-            walked.map_err(|e| self.broken(&e))?;
-            if head.is_some() {
-                return Ok(head);
+            if let (Some(key), Some(Stored::Here(value))) = (cursor.key(), cursor.value())
+                && let Some(head) = parse_head(key, value)
+            {
+                return Ok(Some(head));
             }
         }
         Ok(None)
@@ -422,13 +412,7 @@ impl SortedRows {
         let (copied, view) = {
             let state = read(&self.state);
             let copied = copy_rows(&state.active, from, to, order, copy);
-            (
-                copied,
-                View {
-                    frozen: state.frozen.clone(),
-                    runs: Arc::clone(&state.runs),
-                },
-            )
+            (copied, state.view())
         };
         let bound = (copied.len() == copy)
             .then(|| copied.last().map(|r| r.0.clone()))

@@ -119,8 +119,16 @@ pub(crate) fn seal(value: &mut [u8], run: u64, block: u32, kind: BlockKind) -> u
     crc
 }
 
-/// Checks a value; returns its kind, checksum and payload, or `None` if it is not intact.
-pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u8])> {
+/// The kind, the checksum and the payload of a block that is intact.
+pub(crate) type CheckedBlock<'a> = (u8, u32, &'a [u8]);
+
+/// The error for a block that is missing.
+pub(crate) fn missing(run: u64, block: u32) -> IndexError {
+    format!("run {run}, block {block} is missing").into()
+}
+
+/// Checks a value; `None` if it is not intact.
+pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<CheckedBlock<'_>> {
     let mut c = Cursor::new(value);
     let crc = c.u32()?;
     let good = crc32c::crc32c(c.rest()) == crc && c.u64()? == run && c.u32()? == block;
@@ -161,14 +169,10 @@ impl BlockStore {
         file_keys: u64,
         files: &Files,
     ) -> Result<Self, IndexError> {
-        let folder = files
-            .folder(store, INDEX)
-            .map_err(|e| IndexError::looking(&e))?;
+        let folder = files.folder(store, INDEX)?;
         let dir = store.steady_path().join(INDEX);
         let main = SledStore::open(&dir, &folder, (sled_cache, FLUSH), files)?;
-        files
-            .sync_folder(store)
-            .map_err(|e| IndexError::looking(&e))?;
+        files.sync_folder(store)?;
         Ok(Self {
             main,
             run_files: RwLock::default(),
@@ -238,7 +242,7 @@ impl BlockStore {
     /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong, or a file is cut short. The
     /// value itself is not checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, IndexError> {
-        self.files.look().map_err(|e| IndexError::looking(&e))?;
+        self.files.look()?;
         let parsed = parse_key(key);
         match parsed.and_then(|(run, block)| Some((self.run_files(run)?, block))) {
             Some((file, block)) => file.get(block),
@@ -264,11 +268,37 @@ impl BlockStore {
         blocks: std::ops::Range<u32>,
         visit: BlockVisitor<'_>,
     ) -> Result<(), IndexError> {
-        self.files.look().map_err(|e| IndexError::looking(&e))?;
+        self.files.look()?;
         match self.run_files(run).as_deref() {
             Some(file) => file.scan(blocks, visit),
             None => self.main.scan(run, blocks, visit),
         }
+    }
+
+    /// Visits these blocks of a run in order; returns the number after the last one visited, which is smaller than
+    /// `blocks.end` if the run lacks blocks at its end.
+    ///
+    /// # Errors
+    /// As [`Self::scan`]; `Damaged`, naming the block, when one before another is missing, or one fails its checksum.
+    pub(crate) fn scan_checked(
+        &self,
+        run: u64,
+        blocks: std::ops::Range<u32>,
+        visit: &mut dyn FnMut(u32, CheckedBlock<'_>) -> Result<(), IndexError>,
+    ) -> Result<u32, IndexError> {
+        let mut next = blocks.start;
+        self.scan(run, blocks, &mut |block, value| {
+            if block != next {
+                return Err(missing(run, next));
+            }
+            next += 1;
+            let found = unseal(value, run, block);
+            visit(
+                block,
+                found.ok_or_else(|| format!("run {run}, block {block} fails its checksum"))?,
+            )
+        })?;
+        Ok(next)
     }
 
     /// Bytes of the files.
@@ -300,13 +330,10 @@ fn index_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
 /// # Errors
 /// `Read` when the system refuses, so the bytes are not to blame; `Damaged` when the folder is missing.
 pub(crate) fn probe(store: &Folder) -> Result<(), IndexError> {
-    let look = || -> std::io::Result<()> {
-        for path in index_files(store)? {
-            std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
-        }
-        Ok(())
-    };
-    look().map_err(|e| IndexError::looking(&e))
+    for path in index_files(store)? {
+        std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
+    }
+    Ok(())
 }
 
 /// Bytes that the files of the index occupy on disk.

@@ -99,6 +99,17 @@ impl Bloom {
         words.flat_map(|word| word.to_be_bytes()).collect()
     }
 
+    /// Parses the bytes on disk; `None` when there are none, or they are cut short.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut words = Vec::with_capacity(bytes.len() / 8);
+        for chunk in bytes.chunks(8) {
+            words.push(u64::from_be_bytes(*chunk.first_chunk()?));
+        }
+        let (lines, rest) = words.as_chunks::<WORDS>();
+        let whole = !lines.is_empty() && rest.is_empty();
+        whole.then(|| Self(lines.iter().copied().map(BloomLine).collect()))
+    }
+
     /// The size in bytes, in memory and on disk.
     pub(crate) fn bytes(&self) -> u64 {
         u64_of(self.0.len()) * (LINE_BITS / 8)
@@ -129,34 +140,5 @@ impl Bloom {
         let line = usize_of(below(hash, u64_of(self.0.len())));
         let [(word, bit), ..] = in_line(hash);
         self.0[line].0[word] &= !bit;
-    }
-}
-
-/// A filter whose blocks are being read.
-#[derive(Debug, Default)]
-pub(crate) struct Filter {
-    bytes: Vec<u8>,
-}
-
-impl Filter {
-    /// Adds the next part.
-    pub(crate) fn add(&mut self, part: &[u8]) {
-        self.bytes.extend_from_slice(part);
-    }
-
-    /// How many bytes were added.
-    pub(crate) fn bytes(&self) -> u64 {
-        u64_of(self.bytes.len())
-    }
-
-    /// The filter; `None` when there are no parts, or they are cut short.
-    pub(crate) fn whole(&self) -> Option<Bloom> {
-        let mut words = Vec::with_capacity(self.bytes.len() / 8);
-        for chunk in self.bytes.chunks(8) {
-            words.push(u64::from_be_bytes(*chunk.first_chunk()?));
-        }
-        let (lines, rest) = words.as_chunks::<WORDS>();
-        let whole = !lines.is_empty() && rest.is_empty();
-        whole.then(|| Bloom(lines.iter().copied().map(BloomLine).collect()))
     }
 }

@@ -15,6 +15,7 @@ use crate::index::compression::RowCompressor;
 use crate::index::error::IndexError;
 use crate::index::run::{Fences, Run, RunInfo};
 use crate::index::scope::Scopes;
+use crate::journal::format::finished;
 use crate::num::{u16_of, u32_of};
 
 /// The largest value that is stored in its row block, in bytes.
@@ -207,13 +208,7 @@ impl<'a> RunBuilder<'a> {
         self.info.bloom_bytes = bloom.bytes();
         self.info.bloom_start = self.write_long(&bloom.to_bytes(), BlockKind::Filter)?;
         self.store.put(&mut self.batch)?;
-        let digest = self.digest.finish();
-        let from = digest.as_ref().iter();
-        self.info
-            .digest
-            .iter_mut()
-            .zip(from)
-            .for_each(|(d, s)| *d = *s);
+        self.info.digest = finished(self.digest);
         self.store.identify(self.info.id, &self.info.digest)?;
         Ok(Arc::new(Run {
             info: self.info,

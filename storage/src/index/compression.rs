@@ -57,7 +57,7 @@ pub(crate) fn decompress(frame: &[u8]) -> Result<Vec<u8>, IndexError> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let decompressor = match kept {
             Some(decompressor) => decompressor,
-            None => kept.insert(Decompressor::new().map_err(|e| IndexError::looking(&e))?),
+            None => kept.insert(Decompressor::new()?),
         };
         let rows = decompressor
             .decompress(frame, PAYLOAD_MAX)

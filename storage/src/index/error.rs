@@ -49,11 +49,6 @@ impl IndexError {
         Self::Write(format!("writing the index: {e:?}"))
     }
 
-    /// A failed access of ours to sled's files.
-    pub(crate) fn looking(e: &io::Error) -> Self {
-        Self::logged(format!("looking at the files of the index: {e:?}"))
-    }
-
     /// A panic in sled.
     pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -91,6 +86,13 @@ impl fmt::Display for IndexError {
         match self {
             Self::Read(why) | Self::Write(why) | Self::Damaged(why) => f.write_str(why),
         }
+    }
+}
+
+/// A failed access of ours to the files of the index, but for writing.
+impl From<io::Error> for IndexError {
+    fn from(e: io::Error) -> Self {
+        Self::logged(format!("looking at the files of the index: {e:?}"))
     }
 }
 

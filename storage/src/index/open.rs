@@ -50,8 +50,7 @@ impl SortedRows {
     /// version of the projection, or differs from what was written; `Read` or `Write` when the
     /// system refused an operation.
     pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, IndexError> {
-        let missing = |e: std::io::Error| IndexError::looking(&e);
-        if !fresh && wanted.store.id("index/db").map_err(missing)?.is_none() {
+        if !fresh && wanted.store.id("index/db")?.is_none() {
             return Err("it is missing".into());
         }
         let store = BlockStore::open(

@@ -93,18 +93,19 @@ impl SortedRows {
 
     /// Whether there may be a row under `key`, judging by the tables in memory and the filters.
     fn may_have(&self, key: &[u8]) -> bool {
-        let (frozen, runs) = {
+        let view = {
             let state = read(&self.state);
             if let Some(found) = state.active.get(key) {
                 return found.is_some();
             }
-            (state.frozen.clone(), Arc::clone(&state.runs))
+            state.view()
         };
-        if let Some(found) = frozen.iter().find_map(|frozen| frozen.rows.get(key)) {
+        let mut frozen = view.frozen.iter();
+        if let Some(found) = frozen.find_map(|frozen| frozen.rows.get(key)) {
             return found.is_some();
         }
         let hash = hash(key);
-        runs.iter().any(|run| run.bloom.may_have(hash))
+        view.runs.iter().any(|run| run.bloom.may_have(hash))
     }
 }
 

@@ -14,8 +14,8 @@ use sled::IVec;
 
 use crate::codec::Cursor;
 use crate::index::block::{Block, Stored};
-use crate::index::blocks::{BlockKind, BlockStore, OVERHEAD, block_key, unseal};
-use crate::index::bloom::{Bloom, Filter, hash};
+use crate::index::blocks::{BlockKind, BlockStore, OVERHEAD, block_key, missing, unseal};
+use crate::index::bloom::{Bloom, hash};
 use crate::index::compression::decompress;
 use crate::index::error::IndexError;
 use crate::index::scope::Scopes;
@@ -155,12 +155,11 @@ impl Run {
     /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing or fails its checksum.
     fn block(&self, store: &BlockStore, block: u32) -> Result<(u8, IVec), IndexError> {
         let id = self.info.id;
-        let place = || format!("run {id}, block {block}");
         let value = store.get(&block_key(id, block))?;
-        let value = value.ok_or_else(|| format!("{} is missing", place()))?;
+        let value = value.ok_or_else(|| missing(id, block))?;
         match unseal(&value, id, block) {
             Some((kind, ..)) => Ok((kind, value)),
-            None => Err(format!("{} fails its checksum", place()).into()),
+            None => Err(format!("run {id}, block {block} fails its checksum").into()),
         }
     }
 
@@ -247,22 +246,15 @@ impl Run {
         blocks: Range<u32>,
         ahead: &mut VecDeque<(u32, Arc<Block>)>,
     ) -> Result<(), IndexError> {
-        let id = self.info.id;
-        let missing = |block| format!("run {id}, block {block} is missing");
-        let mut next = blocks.start;
-        store.scan(id, blocks.clone(), &mut |block, value| {
-            if block != next {
-                return Err(missing(next).into());
-            }
-            next += 1;
-            let (kind, _, payload) = unseal(value, id, block)
-                .ok_or_else(|| format!("run {id}, block {block} fails its checksum"))?;
+        let (id, end) = (self.info.id, blocks.end);
+        let next = store.scan_checked(id, blocks, &mut |block, (kind, _, payload)| {
             ahead.extend(unpacked(kind, payload)?.map(|rows| (block, rows)));
             Ok(())
         })?;
-        match next == blocks.end {
-            true => Ok(()),
-            false => Err(missing(next).into()),
+        if next == end {
+            Ok(())
+        } else {
+            Err(missing(id, next))
         }
     }
 
@@ -315,22 +307,13 @@ fn unpacked(kind: u8, payload: &[u8]) -> Result<Option<Arc<Block>>, IndexError> 
 /// one in the manifest.
 pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, IndexError> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
-    let (mut fences, mut bloom) = (Vec::new(), Filter::default());
-    let mut scopes = Scopes::NONE;
-    let mut next = 0;
-    store.scan(info.id, 0..info.blocks, &mut |block, value| {
-        let place = || format!("run {}, block {block}", info.id);
-        if block != next {
-            return Err(format!("run {}, block {next} is missing", info.id).into());
-        }
-        next += 1;
-        let (kind, crc, payload) = unseal(value, info.id, block)
-            .ok_or_else(|| format!("{} fails its checksum", place()))?;
+    let (mut fences, mut bloom, mut scopes) = (Vec::new(), Vec::new(), Scopes::NONE);
+    let next = store.scan_checked(info.id, 0..info.blocks, &mut |_, (kind, crc, payload)| {
         digest.update(&crc.to_be_bytes());
         if kind == BlockKind::Fences.byte() {
             fences.extend_from_slice(payload);
         } else if kind == BlockKind::Filter.byte() {
-            bloom.add(payload);
+            bloom.extend_from_slice(payload);
         } else if kind == BlockKind::Scopes.byte() {
             scopes = Scopes::from_bytes(payload).ok_or("the kinds of a run are unreadable")?;
         }
@@ -340,7 +323,7 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, IndexError
         return Err(format!("run {} is not what its digest says", info.id).into());
     }
     let fences = Fences::from_bytes(&fences).ok_or("a fence is unreadable")?;
-    let bloom = bloom.whole().ok_or("a Bloom filter is unreadable")?;
+    let bloom = Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?;
     Ok(Run {
         info: info.clone(),
         fences,

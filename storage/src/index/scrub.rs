@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::index::SortedRows;
-use crate::index::blocks::{BlockKind, BlockStore, VALUE_MAX, unseal};
-use crate::index::bloom::Filter;
+use crate::index::blocks::{BlockKind, BlockStore, VALUE_MAX, missing};
+use crate::index::bloom::Bloom;
 use crate::index::error::IndexError;
 use crate::index::manifest::JournalMark;
 use crate::index::run::{Fences, Run, RunInfo};
@@ -53,33 +53,26 @@ pub(crate) fn first(info: &RunInfo) -> u32 {
 /// # Errors
 /// When one of those blocks is missing or broken, or cannot be read.
 pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, IndexError> {
-    let (mut fences, mut bloom) = (Vec::new(), Filter::default());
-    let mut next = info.fence_start;
-    store.scan(info.id, next..info.blocks, &mut |block, value| {
-        let place = || format!("run {}, block {block}", info.id);
-        if block != next {
-            return Err(format!("run {}, block {next} is missing", info.id).into());
-        }
-        next += 1;
-        let (kind, _, payload) = unseal(value, info.id, block)
-            .ok_or_else(|| format!("{} fails its checksum", place()))?;
+    let (mut fences, mut bloom) = (Vec::new(), Vec::new());
+    let (id, blocks) = (info.id, info.fence_start..info.blocks);
+    let next = store.scan_checked(id, blocks, &mut |block, (kind, _, payload)| {
         match (kind, block < info.bloom_start) {
             (k, true) if k == BlockKind::Fences.byte() => fences.extend_from_slice(payload),
-            (k, false) if k == BlockKind::Filter.byte() => bloom.add(payload),
-            _ => return Err(format!("{} is of another kind", place()).into()),
+            (k, false) if k == BlockKind::Filter.byte() => bloom.extend_from_slice(payload),
+            _ => return Err(format!("run {id}, block {block} is of another kind").into()),
         }
         Ok(())
     })?;
     let whole = next == info.blocks
         && fences.len() == usize_of32(info.fence_bytes)
-        && bloom.bytes() == info.bloom_bytes;
+        && u64_of(bloom.len()) == info.bloom_bytes;
     if !whole {
         return Err(format!("run {} lacks blocks at its end", info.id).into());
     }
     Ok(Run {
         info: info.clone(),
         fences: Fences::from_bytes(&fences).ok_or("a fence is unreadable")?,
-        bloom: bloom.whole().ok_or("a Bloom filter is unreadable")?,
+        bloom: Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?,
         scopes: Scopes::read(store, info.id, info.fence_start)?,
     })
 }
@@ -140,20 +133,18 @@ impl SortedRows {
     /// # Errors
     /// When a block is missing, broken or unreadable, or the digest of all blocks differs.
     pub(crate) fn scrub_step(&self, scrub: &mut RunScrub) -> Result<(u64, bool), IndexError> {
-        let info = scrub.run.info.clone();
+        let info = &scrub.run.info;
         let (from, to) = (scrub.next, info.blocks.min(scrub.next + STEP));
-        self.store.scan(info.id, from..to, &mut |block, value| {
-            if block != scrub.next {
-                return Err(format!("run {}, block {} is missing", info.id, scrub.next).into());
-            }
-            let (_, crc, _) = unseal(value, info.id, block)
-                .ok_or_else(|| format!("run {}, block {block} fails its checksum", info.id))?;
-            scrub.digest.update(&crc.to_be_bytes());
-            scrub.next += 1;
-            Ok(())
-        })?;
+        let digest = &mut scrub.digest;
+        let checked = self
+            .store
+            .scan_checked(info.id, from..to, &mut |_, (_, crc, _)| {
+                digest.update(&crc.to_be_bytes());
+                Ok(())
+            });
+        scrub.next = checked?;
         if scrub.next < to {
-            return Err(format!("run {}, block {} is missing", info.id, scrub.next).into());
+            return Err(missing(info.id, scrub.next));
         }
         let done = to == info.blocks;
         if done && scrub.digest.clone().finish().as_ref() != info.digest {

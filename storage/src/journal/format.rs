@@ -49,6 +49,11 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> Hash {
     for part in parts {
         context.update(part);
     }
+    finished(context)
+}
+
+/// The SHA-256 of everything that was added to the context.
+pub(crate) fn finished(context: Context) -> Hash {
     let mut out = [0; 32];
     out.iter_mut()
         .zip(context.finish().as_ref())

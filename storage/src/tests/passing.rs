@@ -56,9 +56,9 @@ fn errors_of_sled_are_classified() {
             matches!(IndexError::panicked(panic.as_ref()), IndexError::Read(_)),
             "{code}"
         );
-        assert_eq!(IndexError::looking(&os(code)).no_room(), code == 28);
+        assert_eq!(IndexError::from(os(code)).no_room(), code == 28);
         assert_eq!(
-            IndexError::looking(&os(code)).no_means(),
+            IndexError::from(os(code)).no_means(),
             [12, 23, 24].contains(&code)
         );
     }

@@ -119,12 +119,12 @@ impl RunFile {
     /// `Read` when the system refuses, `Damaged` when there is no table, or a broken one.
     pub(super) fn open(file: File) -> Result<Self, IndexError> {
         let unreadable = "the table of a run is unreadable";
-        let size = file.metadata().map_err(|e| IndexError::looking(&e))?.len();
-        let read = |bytes: u64| {
+        let size = file.metadata()?.len();
+        let read = |bytes: u64| -> Result<Vec<u8>, IndexError> {
             let at = size.checked_sub(bytes).ok_or(unreadable)?;
             let mut table = vec![0; usize_of(bytes)];
-            let read = file.read_exact_at(&mut table, at);
-            read.map_err(|e| IndexError::looking(&e)).map(|()| table)
+            file.read_exact_at(&mut table, at)?;
+            Ok(table)
         };
         let tail = read(u64_of(TAIL))?;
         let count = Cursor::new(&tail).u32().ok_or(unreadable)?;
@@ -208,8 +208,7 @@ impl RunFile {
         let mut room = [0; VALUE_MAX];
         let value = room.get_mut(..usize::from(length));
         let value = value.ok_or("a block of a run is too long")?;
-        let done = self.file.read_exact_at(value, at);
-        done.map_err(|e| IndexError::looking(&e))?;
+        self.file.read_exact_at(value, at)?;
         Ok(Some(IVec::from(&*value)))
     }
 
@@ -238,8 +237,7 @@ impl RunFile {
             };
             let lengths = lengths.ok_or("a run has no such blocks")?;
             piece.resize(lengths.iter().map(|length| usize::from(*length)).sum(), 0);
-            let done = self.file.read_exact_at(&mut piece, at);
-            done.map_err(|e| IndexError::looking(&e))?;
+            self.file.read_exact_at(&mut piece, at)?;
             let mut rest = Cursor::new(&piece);
             for length in lengths {
                 let value = rest.bytes(usize::from(length));

@@ -51,9 +51,7 @@ impl BlockStore {
     }
 
     fn index(&self) -> Result<Folder, IndexError> {
-        self.store
-            .folder(INDEX)
-            .map_err(|e| IndexError::looking(&e))
+        Ok(self.store.folder(INDEX)?)
     }
 
     fn keep(&self, run: u64, file: RunFile) {
@@ -62,17 +60,15 @@ impl BlockStore {
 
     fn create_file(&self, run: u64) -> Result<(), IndexError> {
         let index = self.index()?;
-        let created = self.files.create_unreserved(&index, &name(run));
-        let file = created.and_then(|file| self.files.sync_folder(&index).map(|()| file));
-        let file = file.map_err(|e| IndexError::looking(&e))?;
+        let file = self.files.create_unreserved(&index, &name(run))?;
+        self.files.sync_folder(&index)?;
         self.keep(run, RunFile::new(file));
         Ok(())
     }
 
     fn open_file(&self, index: &Folder, run: u64, named: &str) -> Result<(), IndexError> {
-        let file = self.files.open(index, named);
-        let file = RunFile::open(file.map_err(|e| IndexError::looking(&e))?)?;
-        self.keep(run, file);
+        let file = self.files.open(index, named)?;
+        self.keep(run, RunFile::open(file)?);
         Ok(())
     }
 
@@ -103,7 +99,7 @@ impl BlockStore {
     pub(crate) fn find_files(&self, named: impl Fn(u64) -> bool) -> Result<u64, IndexError> {
         let index = self.index()?;
         let mut seen = 0;
-        for name in index.names().map_err(|e| IndexError::looking(&e))? {
+        for name in index.names()? {
             let Some((name, run)) = name.to_str().and_then(|n| Some((n, number(n)?))) else {
                 continue;
             };
@@ -119,7 +115,7 @@ impl BlockStore {
 
     /// Whether sled has a run.
     fn is_in_main(&self, run: u64) -> Result<bool, IndexError> {
-        self.files.look().map_err(|e| IndexError::looking(&e))?;
+        self.files.look()?;
         Ok(self.main.get(&block_key(run, 0))?.is_some())
     }
 

@@ -40,26 +40,23 @@ impl SledStore {
         (cache, flush): (u64, Duration),
         files: &Files,
     ) -> Result<Self, IndexError> {
-        remove_unfinished_snapshots(dir).map_err(|e| IndexError::looking(&e))?;
+        remove_unfinished_snapshots(dir)?;
         let config = sled::Config::new().path(dir).cache_capacity(cache);
         let config = config.flush_every_ms(u64::try_from(flush.as_millis()).ok());
         let config = config.mode(sled::Mode::HighThroughput);
         // on a separate thread: a panic hook may abort the process on ours, but here a panic is expected
         let opened = std::thread::Builder::new()
             .name("sled-open".to_owned())
-            .spawn(move || catch_unwind(AssertUnwindSafe(|| open_patiently(&config))))
-            .map_err(|e| IndexError::looking(&e))?
+            .spawn(move || catch_unwind(AssertUnwindSafe(|| open_patiently(&config))))?
             .join();
         let db = match opened {
             Ok(Ok(Ok(db))) => db,
             Ok(Ok(Err(e))) => return Err(IndexError::reading(&e)),
             Ok(Err(panic)) | Err(panic) => return Err(IndexError::panicked(panic.as_ref())),
         };
-        let secured = secure(dir, files).and_then(|()| {
-            files.sync_folder(folder)?;
-            files.open(folder, "db")
-        });
-        let file = secured.map_err(|e| IndexError::looking(&e))?;
+        secure(dir, files)?;
+        files.sync_folder(folder)?;
+        let file = files.open(folder, "db")?;
         Ok(Self { db, file })
     }
 
