@@ -352,7 +352,7 @@ impl Service {
     pub fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
         let deposed = Arc::new(Notify::new());
         let tell = Arc::clone(&deposed);
-        options.storage.deposed = Some(Arc::new(move || tell.notify_one()));
+        options.storage.turned = Some(Arc::new(move |_| tell.notify_one()));
         let (send, started) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();

@@ -107,7 +107,6 @@ fn turns(options: &mut StoreOptions) -> RoleChanges {
     options.turned = Some(Arc::new(move |turn| {
         tell.send(turn).ok();
     }));
-    options.deposed = None;
     turns
 }
 

@@ -77,9 +77,7 @@ pub use held::exclusive;
 pub use member::Member;
 #[cfg(test)]
 pub(crate) use open::disk_log;
-pub use options::{
-    NodePart, OnDeposed, OnProgress, OnRoleChange, Progress, RoleChange, StoreOptions,
-};
+pub use options::{NodePart, OnProgress, OnRoleChange, Progress, RoleChange, StoreOptions};
 pub use records::{End, Records, Spot};
 pub use restore::Restore;
 

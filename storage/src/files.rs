@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use rustix::io::Errno;
 
 use crate::folder::Folder;
+use crate::num::{u64_of, usize_of};
 use crate::sync::lock;
 
 /// Makes the n-th change to files fail, for tests of the fail-stop rule.
@@ -80,6 +81,8 @@ impl Faults {
 #[derive(Debug, Default)]
 struct Spares(Mutex<Vec<File>>);
 
+/// The most zeros that are written at once, in bytes.
+const ZEROS: usize = 1 << 20;
 /// How many descriptors are reserved.
 const SPARES: usize = 8;
 
@@ -244,6 +247,18 @@ impl Files {
             return Err(e);
         }
         file.write_all_at(bytes, offset)
+    }
+
+    /// Writes zeros from one offset up to another, piece by piece.
+    pub(crate) fn write_zeros(&self, file: &File, from: u64, to: u64) -> io::Result<()> {
+        let zeros = vec![0; ZEROS];
+        let mut at = from;
+        while at < to {
+            let n = usize_of(to - at).min(ZEROS);
+            self.write_at(file, zeros.get(..n).unwrap_or_default(), at)?;
+            at += u64_of(n);
+        }
+        Ok(())
     }
 
     /// Makes the file's data durable (fdatasync).

@@ -41,8 +41,8 @@ pub mod times;
 pub use api::*;
 pub use background::{give_way, yield_to_requests};
 pub use durable::{
-    DurableStore, End, Member, NodePart, OnDeposed, OnProgress, OnRoleChange, Progress, Records,
-    Restore, RoleChange, Spot, StoreOptions, exclusive,
+    DurableStore, End, Member, NodePart, OnProgress, OnRoleChange, Progress, Records, Restore,
+    RoleChange, Spot, StoreOptions, exclusive,
 };
 pub use error::OpenError;
 #[cfg(any(test, feature = "testing"))]

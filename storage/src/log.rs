@@ -20,6 +20,7 @@ pub mod memory;
 pub mod nodes;
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,16 +36,6 @@ pub type LogId = [u8; 16];
 /// Numbers the owners of a cell, from 1; 0 is before the first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Epoch(pub u64);
-
-/// The right to append, until it expires or another owner has taken it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lease {
-    /// The epoch under which appends are made.
-    pub epoch: Epoch,
-    /// How long it lasts from the moment at which it was *requested*; `None` when it lasts as long as the handle (a
-    /// lock that the system releases when the process dies).
-    pub length: Option<Duration>,
-}
 
 /// The end of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -223,18 +214,25 @@ pub enum LogError {
     Read(StoreError),
 }
 
+/// A failed write or flush of this machine's own: what is on its disk is unknown.
+impl From<io::Error> for LogError {
+    fn from(why: io::Error) -> Self {
+        Self::Lost(Arc::from(why.to_string()))
+    }
+}
+
 /// The source of truth of one cell. All methods block; the committer calls them on its own thread.
 pub trait Log: Send + fmt::Debug + 'static {
     /// The id of the log.
     fn id(&self) -> LogId;
 
-    /// Takes the right to append for `length` (engines round up to what they can keep), under an epoch later than all
-    /// before, or fails with `Held`. Another handle's lease has ended when this handle has seen it unchanged for its
-    /// length, by the steady clock of this process.
+    /// Takes the right to append, the lease, under an epoch later than all before. It lasts for `length` from the moment
+    /// of this call; in a log that only this process can open, as long as the handle. Another handle's lease has ended
+    /// when this handle has seen it unchanged for its length, by the steady clock of this process.
     ///
     /// # Errors
     /// [`LogError::Held`] while another handle's lease lasts.
-    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError>;
+    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Epoch, LogError>;
 
     /// Takes the right to append permanently, under an epoch later than all before: until it is released
     /// ([`Self::release`]), only a call that reserves it under the same name gets it, however much time passes. It
@@ -244,7 +242,7 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// [`LogError::Held`] while another handle's lease or reservation lasts.
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError>;
 
-    /// Extends the lease of an epoch, and tells followers that the owner has acknowledged the records up to
+    /// Extends the lease of an epoch to `length` from now, and tells followers that the owner has acknowledged the records up to
     /// `acknowledged`.
     ///
     /// # Errors
@@ -254,7 +252,7 @@ pub trait Log: Send + fmt::Debug + 'static {
         epoch: Epoch,
         length: Duration,
         acknowledged: CommitNo,
-    ) -> Result<Lease, LogError>;
+    ) -> Result<(), LogError>;
 
     /// Releases the right to append, so that nobody has to wait until it expires. Does nothing for an epoch that is
     /// over.

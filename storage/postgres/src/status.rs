@@ -1,21 +1,13 @@
 //! Figures of the log for operators, which live as long as a handle to them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Shared by a log and the code that shows its figures.
 #[derive(Debug, Default)]
-pub struct Status {
-    pub(crate) appends: AtomicU64,
-    pub(crate) unknown: AtomicU64,
-    pub(crate) retries: AtomicU64,
-    pub(crate) connections: AtomicU64,
-    pub(crate) standbys: AtomicU64,
-    pub(crate) bytes: AtomicU64,
-    pub(crate) packed: AtomicU64,
-}
+pub struct Status(pub(crate) Mutex<Figures>);
 
 /// Figures since the handle was opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
     /// Records that the server acknowledged.
     pub appends: u64,
@@ -43,15 +35,6 @@ impl Figures {
 impl Status {
     /// The figures as of now.
     pub fn figures(&self) -> Figures {
-        let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
-        Figures {
-            appends: of(&self.appends),
-            unknown: of(&self.unknown),
-            retries: of(&self.retries),
-            connections: of(&self.connections),
-            standbys: of(&self.standbys),
-            bytes: of(&self.bytes),
-            packed: of(&self.packed),
-        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -86,7 +86,7 @@ fn chain(logs: &dyn Logs) {
     let begin = log.tail().expect("reachable");
     assert_eq!(begin.commit, CommitNo(0));
     assert!(read(log.as_ref(), 1).is_empty());
-    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
+    let epoch = log.acquire("one", LONG).expect("nobody has it");
     assert!(epoch > Epoch(0));
     let all = fill(log.as_mut(), epoch, 20);
     let mut tail = begin;
@@ -128,7 +128,7 @@ fn conditions(logs: &dyn Logs) {
     };
     let none = append(log.as_mut(), Epoch(0), &one);
     assert_eq!(refused(none), "deposed", "nobody owns it");
-    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
+    let epoch = log.acquire("one", LONG).expect("nobody has it");
     let later = append(log.as_mut(), Epoch(epoch.0 + 1), &one);
     assert_eq!(refused(later), "deposed", "an epoch that never began");
     assert_eq!(log.tail().expect("reachable"), begin, "nothing was done");
@@ -160,7 +160,7 @@ fn conditions(logs: &dyn Logs) {
 
 fn owners(logs: &dyn Logs) {
     let (mut first, kept) = logs.open().expect("opens");
-    let epoch = first.acquire("one", LONG).expect("nobody has it").epoch;
+    let epoch = first.acquire("one", LONG).expect("nobody has it");
     fill(first.as_mut(), epoch, 3);
     let second = logs.open();
     let held = match second {
@@ -177,14 +177,13 @@ fn owners(logs: &dyn Logs) {
     };
     assert!(held, "there is an owner");
     let end = first.tail().expect("reachable").commit;
-    let renewed = first.renew(epoch, LONG, end).expect("still the owner");
-    assert_eq!(renewed.epoch, epoch);
+    first.renew(epoch, LONG, end).expect("still the owner");
     let never = first.renew(Epoch(epoch.0 + 1), LONG, end);
     assert!(matches!(never, Err(LogError::Deposed { .. })));
     first.release(epoch).expect("reachable");
     match logs.open() {
         Ok((mut second, _kept)) => {
-            let next = second.acquire("two", LONG).expect("it was released").epoch;
+            let next = second.acquire("two", LONG).expect("it was released");
             assert!(next > epoch, "each owner has an epoch of its own");
             let tail = first.tail().expect("reachable");
             let late = sealed(&tail, &[commit(vec![entry(stream(9), 1, b"late")])]);
@@ -199,7 +198,7 @@ fn owners(logs: &dyn Logs) {
         Err(_) => {
             drop((first, kept));
             let (mut second, _kept) = logs.open().expect("the first is gone");
-            let next = second.acquire("two", LONG).expect("nobody has it").epoch;
+            let next = second.acquire("two", LONG).expect("nobody has it");
             fill(second.as_mut(), next, 3);
         }
     }
@@ -207,7 +206,7 @@ fn owners(logs: &dyn Logs) {
 
 fn acknowledging(logs: &dyn Logs) {
     let (mut log, _kept) = logs.open().expect("opens");
-    let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
+    let epoch = log.acquire("one", LONG).expect("nobody has it");
     let acknowledged = |log: &dyn Log| log.cluster_view().expect("reachable").acknowledged;
     assert_eq!(acknowledged(log.as_ref()), CommitNo(0), "nothing came");
     fill(log.as_mut(), epoch, 4);
@@ -234,7 +233,7 @@ fn acknowledging(logs: &dyn Logs) {
 
 fn offers(logs: &dyn Logs) {
     let (mut first, _kept) = logs.open().expect("opens");
-    let epoch = first.acquire("one", LONG).expect("nobody has it").epoch;
+    let epoch = first.acquire("one", LONG).expect("nobody has it");
     fill(first.as_mut(), epoch, 3);
     let tail = first.tail().expect("reachable");
     assert_eq!(first.cluster_view().expect("reachable").tail, tail);
@@ -280,7 +279,7 @@ fn offers(logs: &dyn Logs) {
     assert!(cluster_view.is_free_for("two") && !cluster_view.is_free_for("three"));
     let other = first.acquire("three", LONG);
     assert!(matches!(other, Err(LogError::Held { .. })), "{other:?}");
-    let next = second.acquire("two", LONG).expect("kept for it").epoch;
+    let next = second.acquire("two", LONG).expect("kept for it");
     assert!(next > epoch);
     first.offer(epoch, "one").expect("does nothing");
     let again = first.acquire("one", LONG);
@@ -305,7 +304,7 @@ fn reservations(logs: &dyn Logs) {
     assert_eq!(cluster_view.offered.as_deref(), Some("a name"));
     assert!(cluster_view.left.is_some() && !cluster_view.is_free_for("two"));
     let held = |done: Result<Epoch, LogError>| matches!(done, Err(LogError::Held { .. }));
-    assert!(held(second.acquire("two", LONG).map(|lease| lease.epoch)));
+    assert!(held(second.acquire("two", LONG)));
     assert!(held(second.reserve("another name")));
     // A call under the same name gets it at once, and the cell stays reserved.
     let next = second.reserve("a name").expect("it has the name");
@@ -315,11 +314,11 @@ fn reservations(logs: &dyn Logs) {
     let deposed = append(first.as_mut(), epoch, &late);
     assert!(matches!(deposed, Err(LogError::Deposed { .. })));
     first.release(epoch).expect("does nothing");
-    assert!(held(first.acquire("one", LONG).map(|lease| lease.epoch)));
+    assert!(held(first.acquire("one", LONG)));
     fill(second.as_mut(), next, 1);
     second.release(next).expect("reachable");
-    let lease = first.acquire("one", LONG).expect("it was given back");
-    assert!(lease.epoch > next);
-    fill(first.as_mut(), lease.epoch, 1);
+    let last = first.acquire("one", LONG).expect("it was given back");
+    assert!(last > next);
+    fill(first.as_mut(), last, 1);
     assert!(held(second.reserve("a name")), "there is an owner");
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use crate::api::{CommitNo, Projection, StoreError};
 use crate::durable::watch::Watch;
-use crate::journal::writer::{AppendError, AppendedAt, JournalWriter};
-use crate::log::{Epoch, Lease, Log, LogError, Sealed, Tail};
+use crate::journal::writer::{AppendedAt, JournalWriter};
+use crate::log::{Epoch, Log, LogError, Sealed, Tail};
 use crate::rows::no_entry;
 use crate::sync::lock;
 
@@ -63,7 +63,7 @@ pub(crate) struct Cell {
     lease: Option<HeldLease>,
     /// The last commit of which followers were told that it was acknowledged.
     told: CommitNo,
-    /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines.
+    /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines, and its lease ends.
     elsewhere: bool,
     local: Arc<Mutex<JournalWriter>>,
 }
@@ -96,18 +96,14 @@ impl Cell {
     /// As [`Log::acquire`].
     pub(crate) fn own(&mut self, name: &str, length: Duration) -> Result<(), LogError> {
         let asked = Instant::now();
-        let lease = self.log.acquire(name, length)?;
-        self.epoch = lease.epoch;
-        self.holds(&lease, asked);
-        Ok(())
-    }
-
-    fn holds(&mut self, lease: &Lease, asked: Instant) {
-        self.lease = lease.length.map(|length| HeldLease {
+        self.epoch = self.log.acquire(name, length)?;
+        let lease = HeldLease {
             length,
             asked,
             tried: None,
-        });
+        };
+        self.lease = self.elsewhere.then_some(lease);
+        Ok(())
     }
 
     /// How long the lease can go without renewal; `None` when it never needs one.
@@ -131,7 +127,8 @@ impl Cell {
             let renewed = self.log.renew(self.epoch, held.length, own);
             // The pause begins at the log's refusal.
             held.tried = Some(Instant::now());
-            self.holds(&renewed?, asked);
+            renewed?;
+            (held.asked, held.tried) = (asked, None);
             self.told = own;
         }
         Ok(())
@@ -218,11 +215,11 @@ impl Cell {
         let mut local = lock(&self.local);
         // The record is already in the log: a refusal here does not undo it there.
         let put = local.put(sealed).map_err(|why| match why {
-            AppendError::Yet(e) => LogError::Lost(Arc::from(e.to_string())),
-            why => LogError::from(why),
+            LogError::Yet(e) => LogError::Lost(Arc::from(e.to_string())),
+            why => why,
         });
         let placed = put?;
-        local.sync().map_err(AppendError::from)?;
+        local.sync()?;
         local.show(&placed);
         Ok(placed)
     }

@@ -168,7 +168,7 @@ fn prepare(
         counters: Counters::default(),
         watch: Watch::new(),
         witness,
-        role: Role::new(owns, options.deposed.clone(), options.turned.clone()),
+        role: Role::new(owns, options.turned.clone()),
         held,
         files: files.clone(),
         index_rebuilt,

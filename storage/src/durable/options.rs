@@ -66,10 +66,7 @@ pub enum RoleChange {
 /// Called while a store opens, on the thread that opens it.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Called once, on a thread of the store, when another node has taken the cell.
-pub type OnDeposed = Arc<dyn Fn() + Send + Sync>;
-
-/// Called on a thread of the store whenever a [`NodePart::Node`] begins or ceases to own its cell.
+/// Called on a thread of the store whenever the node begins or ceases to own its cell; not when it opens.
 pub type OnRoleChange = Arc<dyn Fn(RoleChange) + Send + Sync>;
 
 /// The limits of a durable store. The defaults suit production; tests make them small.
@@ -122,8 +119,6 @@ pub struct StoreOptions {
     pub check_all: bool,
     /// Called while the store opens.
     pub progress: Option<OnProgress>,
-    /// Called when another node has taken the cell: the store appends nothing more.
-    pub deposed: Option<OnDeposed>,
     /// Called when a node begins or ceases to own the cell.
     pub turned: Option<OnRoleChange>,
     /// Where the durations of commits and flushes are recorded.
@@ -157,7 +152,6 @@ impl Default for StoreOptions {
             check_every: Duration::from_secs(24 * 60 * 60),
             check_all: false,
             progress: None,
-            deposed: None,
             turned: None,
             times: Times::default(),
             faults: None,

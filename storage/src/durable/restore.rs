@@ -25,7 +25,6 @@ use crate::files::Files;
 use crate::folder::Folder;
 use crate::journal::format::{RecordBuilder, SEGMENT_HEADER, SegmentHeader};
 use crate::journal::names::segment_name;
-use crate::journal::prepare::fill_with_zeros;
 use crate::log::{LogId, Sealed, Tail};
 use crate::num::{u64_of, usize_of32};
 use crate::rows::check_commit;
@@ -48,7 +47,7 @@ impl SegmentFill {
         }
         let file = files.create(journal, &segment_name(self.number))?;
         files.write_at(&file, &self.bytes, 0)?;
-        fill_with_zeros(files, &file, u64_of(self.bytes.len()), self.size)?;
+        files.write_zeros(&file, u64_of(self.bytes.len()), u64::from(self.size))?;
         files.sync_all(&file)
     }
 }

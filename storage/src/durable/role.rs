@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
-use crate::durable::options::{OnDeposed, OnRoleChange, RoleChange};
+use crate::durable::options::{OnRoleChange, RoleChange};
 use crate::log::{ClusterView, Epoch};
 use crate::sync::lock;
 
@@ -13,7 +13,6 @@ use crate::sync::lock;
 /// was told that it may: by then everything that acted for the owner has ended.
 pub(crate) struct Role {
     owns: AtomicBool,
-    deposed: Option<OnDeposed>,
     turned: Option<OnRoleChange>,
     /// Whether the node may take the cell.
     willing: AtomicBool,
@@ -24,15 +23,10 @@ pub(crate) struct Role {
 }
 
 impl Role {
-    /// The role of an owner or a follower; `deposed` is called when the node is deposed, `turned` at each change.
-    pub(crate) fn new(
-        owns: bool,
-        deposed: Option<OnDeposed>,
-        turned: Option<OnRoleChange>,
-    ) -> Self {
+    /// The role of an owner or a follower; `turned` is called at each change.
+    pub(crate) fn new(owns: bool, turned: Option<OnRoleChange>) -> Self {
         Self {
             owns: AtomicBool::new(owns),
-            deposed,
             turned,
             willing: AtomicBool::new(false),
             cluster_view: Mutex::new(None),
@@ -50,9 +44,6 @@ impl Role {
         if self.owns.load(Ordering::Acquire) {
             tracing::error!("another node took over the log: this node appends nothing more");
             self.follow();
-            if let Some(tell) = &self.deposed {
-                tell();
-            }
         }
     }
 

@@ -14,12 +14,9 @@ use crate::files::Files;
 use crate::folder::Folder;
 use crate::index::blocks::taken;
 use crate::journal::check::Checked;
-use crate::num::{u64_of, usize_of};
 
 /// The file that is removed to make room.
 const RESERVE: &str = "RESERVE";
-/// Bytes written in one go.
-const PIECE: usize = 1 << 20;
 /// Bytes that even the smallest index takes.
 const INDEX_LEAST: u64 = 2 << 20;
 
@@ -44,13 +41,7 @@ pub(crate) fn keep(folder: &Folder, files: &Files, options: &StoreOptions) {
             return Ok(());
         }
         let file = files.create(folder, RESERVE)?;
-        let zeros = vec![0; PIECE];
-        let mut done = 0;
-        while done < size {
-            let n = usize_of(size - done).min(PIECE);
-            files.write_at(&file, zeros.get(..n).unwrap_or_default(), done)?;
-            done += u64_of(n);
-        }
+        files.write_zeros(&file, 0, size)?;
         files.sync_all(&file)
     };
     if let Err(e) = make() {

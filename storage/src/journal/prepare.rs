@@ -24,10 +24,10 @@ use crate::folder::Folder;
 use crate::health::Health;
 use crate::journal::format::{SegmentHeader, StoreId};
 use crate::journal::names::segment_name;
-use crate::num::{u64_of, usize_of};
+use crate::log::LogError;
+use crate::num::u64_of;
 use crate::sync::lock;
 
-const ZEROS: usize = 1 << 20;
 /// The pause after the first failure; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause between two tries.
@@ -111,29 +111,10 @@ fn fill(
     }
     .encode();
     files.write_at(&file, &header, 0)?;
-    fill_with_zeros(files, &file, u64_of(header.len()), size)?;
+    files.write_zeros(&file, u64_of(header.len()), u64::from(size))?;
     files.sync_all(&file)?;
     files.rename(folder, unfinished, &segment_name(number))?;
     Ok(Segment { number, size, file })
-}
-
-/// Writes zeros from an offset on up to the end of a segment of `size` bytes.
-///
-/// # Errors
-/// The system's error.
-pub(crate) fn fill_with_zeros(
-    files: &Files,
-    file: &File,
-    mut offset: u64,
-    size: u32,
-) -> io::Result<()> {
-    let zeros = vec![0; ZEROS];
-    while offset < u64::from(size) {
-        let n = usize_of(u64::from(size) - offset).min(ZEROS);
-        files.write_at(file, zeros.get(..n).unwrap_or_default(), offset)?;
-        offset += u64_of(n);
-    }
-    Ok(())
 }
 
 /// The state that the thread and the writer share.
@@ -142,15 +123,6 @@ struct Trying {
     /// Since when the machine has lacked something for a segment, and its last error.
     failing: Mutex<Option<(Instant, io::Error)>>,
     stop: AtomicBool,
-}
-
-/// Why there is no next segment.
-#[derive(Debug)]
-pub(crate) enum NoSegment {
-    /// The machine lacks something; the thread keeps trying.
-    Yet(io::Error),
-    /// The segment cannot be made.
-    Ever(io::Error),
 }
 
 /// The thread that prepares the next segment while the current one fills.
@@ -212,10 +184,9 @@ impl Preparer {
     /// Waits for the segment that was ordered; `None` when none was.
     ///
     /// # Errors
-    /// [`NoSegment::Yet`] when the machine has lacked something for longer than [`PATIENCE`]: the store refuses commits
-    /// until the segment is made, and this may be called again. [`NoSegment::Ever`] when the segment cannot be made, or
-    /// the thread has ended.
-    pub(crate) fn take(&mut self) -> Result<Option<Segment>, NoSegment> {
+    /// `Yet` when the machine has lacked something for longer than [`PATIENCE`]: the store refuses commits until the
+    /// segment is made, and this may be called again. `Lost` when the segment cannot be made, or the thread has ended.
+    pub(crate) fn take(&mut self) -> Result<Option<Segment>, LogError> {
         if !self.waiting {
             return Ok(None);
         }
@@ -223,23 +194,23 @@ impl Preparer {
             match self.ready.recv_timeout(POLL) {
                 Ok(made) => {
                     self.waiting = false;
-                    return made.map(Some).map_err(NoSegment::Ever);
+                    return Ok(Some(made?));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let failing = lock(&self.trying.failing);
                     if let Some((since, e)) = &*failing
                         && since.elapsed() > PATIENCE
                     {
-                        let e = copy(e);
+                        let why = stalled(e);
                         // under the lock, because the thread ends the stall under the same lock
-                        self.health.stall(stalled(&e));
-                        return Err(NoSegment::Yet(e));
+                        self.health.stall(why.clone());
+                        return Err(LogError::Yet(why));
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     self.waiting = false;
                     let ended = "the thread that prepares segments has ended";
-                    return Err(NoSegment::Ever(io::Error::other(ended)));
+                    return Err(LogError::Lost(Arc::from(ended)));
                 }
             }
         }
@@ -252,13 +223,6 @@ pub(crate) fn stalled(e: &io::Error) -> StoreError {
         StoreError::Full(format!("the next segment of the journal does not fit: {e}"))
     } else {
         StoreError::Overloaded
-    }
-}
-
-fn copy(e: &io::Error) -> io::Error {
-    match e.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => io::Error::other(e.to_string()),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::api::{CommitNo, Position, StoreError};
+use crate::api::{CommitNo, Position};
 use crate::durable::held::HeldFolder;
 use crate::durable::seals::Seals;
 use crate::files::Files;
@@ -15,10 +15,10 @@ use crate::health::Health;
 use crate::journal::check::{Checked, Torn};
 use crate::journal::format::{SEGMENT_HEADER, StoreId};
 use crate::journal::names::segment_name;
-use crate::journal::prepare::{NoSegment, Preparer, Segment, exhausted, prepare, stalled};
+use crate::journal::prepare::{Preparer, Segment, exhausted, prepare, stalled};
 use crate::journal::seal::Seal;
 use crate::journal::{Journal, SegmentInfo, position};
-use crate::log::{Sealed, Tail};
+use crate::log::{LogError, Sealed, Tail};
 use crate::num::u32_of;
 
 /// How full a segment is when the next one is prepared: late enough that a store with few writes does not have two of
@@ -59,28 +59,6 @@ pub(crate) struct AppendedAt {
     pub(crate) offset: u32,
     /// The place after the record.
     pub(crate) end: Position,
-}
-
-/// Why a record was not appended.
-#[derive(Debug)]
-pub(crate) enum AppendError {
-    /// Nothing of it was written, and it may be tried again.
-    Yet(StoreError),
-    /// The record is not the next one; nothing of it was written.
-    Gap {
-        /// The end of the journal.
-        tail: Tail,
-        /// The first commit that was offered.
-        offered: CommitNo,
-    },
-    /// What is on disk is unknown.
-    Lost(io::Error),
-}
-
-impl From<io::Error> for AppendError {
-    fn from(e: io::Error) -> Self {
-        Self::Lost(e)
-    }
 }
 
 /// The parts of a writer besides the journal that was checked.
@@ -194,15 +172,16 @@ impl JournalWriter {
     /// [`Self::show`]. If it is the last record written, its place is returned again.
     ///
     /// # Errors
-    /// [`AppendError`] says whether nothing of it was written, or that is unknown.
-    pub(crate) fn put(&mut self, record: &Sealed<'_>) -> Result<AppendedAt, AppendError> {
+    /// `Gap` when it is not the next record, `Yet` when there is no next segment: nothing of it was written then. `Lost`
+    /// when that is unknown.
+    pub(crate) fn put(&mut self, record: &Sealed<'_>) -> Result<AppendedAt, LogError> {
         if let Some(last) = self.last
             && record.tail() == self.tail
         {
             return Ok(last);
         }
         if !record.follows(&self.tail) {
-            return Err(AppendError::Gap {
+            return Err(LogError::Gap {
                 tail: self.tail,
                 offered: record.first_commit(),
             });
@@ -253,7 +232,7 @@ impl JournalWriter {
     }
 
     /// Switches to the next segment, which has room for `length` bytes.
-    fn roll(&mut self, length: u32) -> Result<(), AppendError> {
+    fn roll(&mut self, length: u32) -> Result<(), LogError> {
         self.sync()?;
         let number = self.active.number + 1;
         let room = u64::from(SEGMENT_HEADER) + u64::from(length);
@@ -261,10 +240,7 @@ impl JournalWriter {
             Some(spare) => Some(spare),
             None => {
                 self.order_next();
-                self.preparer.take().map_err(|why| match why {
-                    NoSegment::Yet(e) => AppendError::Yet(stalled(&e)),
-                    NoSegment::Ever(e) => AppendError::Lost(e),
-                })?
+                self.preparer.take()?
             }
         };
         let next = match next {
@@ -307,7 +283,7 @@ impl JournalWriter {
     }
 
     /// Makes the next segment larger than the prepared one, which it removes if there is one.
-    fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, AppendError> {
+    fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, LogError> {
         let number = self.active.number + 1;
         let size = u32::try_from(room).map_err(io::Error::other)?;
         if let Some(small) = small {
@@ -320,9 +296,9 @@ impl JournalWriter {
         prepare(&self.files, &self.folder, &self.id, number, size).map_err(|e| {
             if exhausted(&e) {
                 self.preparer.order(number);
-                AppendError::Yet(stalled(&e))
+                LogError::Yet(stalled(&e))
             } else {
-                AppendError::Lost(e)
+                LogError::from(e)
             }
         })
     }
@@ -336,13 +312,7 @@ fn cut(files: &Files, folder: &Folder, torn: Torn) -> io::Result<()> {
         "cut an unfinished record at the end of the journal; it was never acknowledged"
     );
     let file = files.open(folder, &name)?;
-    let zeros = vec![0; 1 << 20];
-    let mut done = 0u32;
-    while done < torn.length {
-        let n = (torn.length - done).min(1 << 20);
-        let part = zeros.get(..crate::num::usize_of32(n)).unwrap_or_default();
-        files.write_at(&file, part, u64::from(torn.offset + done))?;
-        done += n;
-    }
+    let from = u64::from(torn.offset);
+    files.write_zeros(&file, from, from + u64::from(torn.length))?;
     files.sync_all(&file)
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::api::CommitNo;
 use crate::journal::Journal;
-use crate::journal::writer::{AppendError, JournalWriter};
-use crate::log::{ClusterView, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Tail};
+use crate::journal::writer::JournalWriter;
+use crate::log::{ClusterView, Epoch, Log, LogError, LogId, Presence, Sealed, Tail};
 use crate::sync::lock;
 
 /// The only epoch.
@@ -33,13 +33,12 @@ impl DiskLog {
     }
 }
 
-impl From<AppendError> for LogError {
-    fn from(why: AppendError) -> Self {
-        match why {
-            AppendError::Yet(e) => Self::Yet(e),
-            AppendError::Gap { tail, offered } => Self::Gap { tail, offered },
-            AppendError::Lost(e) => Self::Lost(Arc::from(e.to_string())),
-        }
+/// Refuses every epoch but the only one.
+fn own(epoch: Epoch) -> Result<(), LogError> {
+    if epoch == EPOCH {
+        Ok(())
+    } else {
+        Err(LogError::Deposed { epoch: EPOCH })
     }
 }
 
@@ -48,11 +47,8 @@ impl Log for DiskLog {
         self.id
     }
 
-    fn acquire(&mut self, _owner: &str, _length: Duration) -> Result<Lease, LogError> {
-        Ok(Lease {
-            epoch: EPOCH,
-            length: None,
-        })
+    fn acquire(&mut self, _owner: &str, _length: Duration) -> Result<Epoch, LogError> {
+        Ok(EPOCH)
     }
 
     /// No other process can take the cell, so it need not be reserved.
@@ -65,15 +61,8 @@ impl Log for DiskLog {
         epoch: Epoch,
         _length: Duration,
         _acknowledged: CommitNo,
-    ) -> Result<Lease, LogError> {
-        if epoch == EPOCH {
-            Ok(Lease {
-                epoch,
-                length: None,
-            })
-        } else {
-            Err(LogError::Deposed { epoch: EPOCH })
-        }
+    ) -> Result<(), LogError> {
+        own(epoch)
     }
 
     fn release(&mut self, _epoch: Epoch) -> Result<(), LogError> {
@@ -100,9 +89,7 @@ impl Log for DiskLog {
     }
 
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
-        if epoch != EPOCH {
-            return Err(LogError::Deposed { epoch: EPOCH });
-        }
+        own(epoch)?;
         let mut local = lock(&self.local);
         let tail = local.tail();
         if !record.follows(&tail) {
@@ -110,7 +97,7 @@ impl Log for DiskLog {
             return Err(LogError::Gap { tail, offered });
         }
         let placed = local.put(record)?;
-        local.sync().map_err(AppendError::from)?;
+        local.sync()?;
         local.show(&placed);
         Ok(())
     }

@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use crate::api::{CommitNo, StoreError};
 use crate::log::nodes::{NAME_KEPT, NODES_MAX, OFFER, RESERVED};
-use crate::log::{
-    ClusterView, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, SeenNode, Tail,
-};
+use crate::log::{ClusterView, Epoch, Log, LogError, LogId, Presence, Sealed, SeenNode, Tail};
 use crate::sync::lock;
 
 #[derive(Debug, Default)]
@@ -158,16 +156,13 @@ impl Log for MemoryLog {
         self.0.id
     }
 
-    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
+    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Epoch, LogError> {
         let mut state = lock(&self.0.state);
         Self::free(&state, owner)?;
         state.epoch = Epoch(state.epoch.0 + 1);
         state.until = Some(state.now + length);
         (state.owner, state.offered) = (Some(Arc::from(owner)), None);
-        Ok(Lease {
-            epoch: state.epoch,
-            length: Some(length),
-        })
+        Ok(state.epoch)
     }
 
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
@@ -184,7 +179,7 @@ impl Log for MemoryLog {
         epoch: Epoch,
         length: Duration,
         acknowledged: CommitNo,
-    ) -> Result<Lease, LogError> {
+    ) -> Result<(), LogError> {
         let mut state = lock(&self.0.state);
         Self::current(&state, epoch)?;
         if state.offered.is_some() {
@@ -192,10 +187,7 @@ impl Log for MemoryLog {
         }
         state.until = Some(state.now + length);
         state.acknowledged = acknowledged;
-        Ok(Lease {
-            epoch,
-            length: Some(length),
-        })
+        Ok(())
     }
 
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {

@@ -122,7 +122,7 @@ fn a_node_that_follows_takes_in_only_what_the_owner_has_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let log = MemoryLog::new([4; 16]);
     let mut owns = log.handle();
-    let epoch = owns.acquire("one", LEASE).unwrap().epoch;
+    let epoch = owns.acquire("one", LEASE).unwrap();
     let mut append = |n: u64| {
         let bytes = sealed(
             &owns.tail().unwrap(),
@@ -167,7 +167,7 @@ fn a_record_with_an_entry_that_cannot_be_read_gets_into_no_journal() {
     submit(first.as_ref(), one).unwrap();
     end(first);
     let mut newer = log.handle();
-    let epoch = newer.acquire("newer", LEASE).unwrap().epoch;
+    let epoch = newer.acquire("newer", LEASE).unwrap();
     let tail = newer.tail().unwrap();
     let bytes = unreadable(&tail);
     newer
@@ -444,16 +444,16 @@ fn records_read_the_same_in_every_log() {
     end(store);
     let (disk, _kept) = disk_log(dir.path(), StoreOptions::small(), Arc::new(Words)).unwrap();
     let mut moved = MemoryLog::new(disk.id());
-    let lease = moved.acquire("one", LEASE).unwrap();
+    let epoch = moved.acquire("one", LEASE).unwrap();
     disk.read(CommitNo(1), &mut |record| {
         let again = Sealed::parse(record.bytes()).unwrap();
-        moved.append(lease.epoch, &again).unwrap();
+        moved.append(epoch, &again).unwrap();
         true
     })
     .unwrap();
     let tail = moved.tail().unwrap();
     assert_eq!(tail, disk.tail().unwrap());
-    moved.renew(lease.epoch, LEASE, tail.commit).unwrap();
+    moved.renew(epoch, LEASE, tail.commit).unwrap();
     let place = tempfile::tempdir().unwrap();
     history.check(join(place.path(), &moved, &a_follower()).unwrap().as_ref());
 }

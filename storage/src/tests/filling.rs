@@ -138,13 +138,13 @@ fn a_log_with_other_records_is_not_changed() {
 fn a_superseded_log_has_no_owner_and_says_by_what() {
     let (_dir, _store, records) = store(30);
     let mut log = MemoryLog::new(records.log());
-    let lease = log.acquire("one", LEASE).unwrap();
+    let epoch = log.acquire("one", LEASE).unwrap();
     let owned = supersede(&mut log.handle(), "elsewhere", log.tail().unwrap()).unwrap_err();
     assert!(
         matches!(owned, FillError::Log(LogError::Held { .. })),
         "{owned}"
     );
-    log.release(lease.epoch).unwrap();
+    log.release(epoch).unwrap();
     let tail = Tail {
         commit: CommitNo(7),
         ..Tail::default()

@@ -7,22 +7,18 @@
 //! server takes writes then.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use caudal_storage::log::nodes::RESERVED;
-use caudal_storage::log::{
-    ClusterView, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Tail,
-};
+use caudal_storage::log::nodes::{NAME_KEPT, NODES_MAX, OFFER, RESERVED};
+use caudal_storage::log::{ClusterView, Epoch, Log, LogError, LogId, Presence, Sealed, Tail};
 use caudal_storage::{CommitNo, StoreError};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
 
 use crate::client::body;
 use crate::client::nodes;
-use crate::client::session::Params;
+use crate::client::session::{Answer, Param};
 use crate::client::settings::Settings;
 use crate::client::shared::{Core, Head, column, count, damaged};
 use crate::client::sql;
@@ -118,8 +114,8 @@ impl PostgresLog {
         }
     }
 
-    fn cell(&self) -> i64 {
-        i64::from(self.core.settings.cell)
+    fn cell(&self) -> Param {
+        Param::Int(self.core.settings.cell.into())
     }
 
     /// Runs `work` on the log's thread and waits for it.
@@ -136,63 +132,40 @@ impl PostgresLog {
         done.unwrap_or_else(|| Err(LogError::Lost(Arc::from("the log's thread is gone"))))
     }
 
+    /// Runs a statement that may be repeated ([`Core::ask`]).
+    fn ask(&self, sql: &'static str, params: Vec<Param>) -> Result<Answer, LogError> {
+        self.wait(move |core| async move { core.ask(true, sql, &params).await })
+    }
+
     fn head(&self) -> Result<Head, LogError> {
-        let cell = self.cell();
-        self.wait(move |core| async move { core.head(cell).await })
+        self.core.head(&self.ask(sql::HEAD, vec![self.cell()])?)
     }
 
     /// A page of records, from the first one that begins at or after `from`.
     fn page(&self, from: i64) -> Result<Vec<PageRecord>, LogError> {
-        let cell = self.cell();
-        let found = self.wait(move |core| async move {
-            let params: Params<'_> = &[
-                (&cell, Type::INT8),
-                (&from, Type::INT8),
-                (&PAGE, Type::INT8),
-            ];
-            core.ask(true, sql::PAGE, params).await
-        })?;
+        let params = vec![self.cell(), Param::Int(from), Param::Int(PAGE)];
+        let found = self.ask(sql::PAGE, params)?;
         found.rows.iter().map(kept).collect()
     }
 
     /// The first commit of the record with which reading from `from` begins.
     fn begins(&self, from: CommitNo) -> Result<i64, LogError> {
-        let (cell, from) = (self.cell(), number(from.0)?);
-        let found = self.wait(move |core| async move {
-            let params: Params<'_> = &[(&cell, Type::INT8), (&from, Type::INT8)];
-            core.ask(true, sql::BEGINS, params).await
-        })?;
+        let params = vec![self.cell(), number(from.0)?];
+        let found = self.ask(sql::BEGINS, params)?;
         found.rows.first().map_or(Ok(0), |row| column(row, 0))
-    }
-
-    /// Runs a repeatable statement about the cell with further numbers; returns how many rows it touched.
-    fn touch(&self, sql: &'static str, second: i64, more: &[i64]) -> Result<Option<u64>, LogError> {
-        let numbers: Vec<i64> = [self.cell(), second].iter().chain(more).copied().collect();
-        let done = self.wait(move |core| async move {
-            let mut params: Vec<(&(dyn ToSql + Sync), Type)> = Vec::with_capacity(numbers.len());
-            for number in &numbers {
-                params.push((number, Type::INT8));
-            }
-            core.ask(true, sql, &params).await
-        });
-        Ok(done?.touched)
     }
 
     /// Takes the cell for an owner if nobody holds it, or if it is kept under `kept`.
     fn take(&self, owner: String, kept: String, length: Duration) -> Result<Epoch, LogError> {
-        let (cell, id, lasts) = (self.cell(), self.id, millis(length)?);
-        let found = self.wait(move |core| async move {
-            let ran_out = core.ran_out();
-            let params: Params<'_> = &[
-                (&cell, Type::INT8),
-                (&owner, Type::TEXT),
-                (&lasts, Type::INT8),
-                (&kept, Type::TEXT),
-                (&id.as_slice(), Type::BYTEA),
-                (&ran_out, Type::INT8),
-            ];
-            core.ask(true, sql::ACQUIRE, params).await
-        })?;
+        let params = vec![
+            self.cell(),
+            Param::Text(owner),
+            millis(length)?,
+            Param::Text(kept),
+            Param::Bytes(self.id.to_vec()),
+            Param::Int(self.core.ran_out()),
+        ];
+        let found = self.ask(sql::ACQUIRE, params)?;
         match found.rows.first() {
             Some(row) => Ok(Epoch(count(row, 0)?)),
             None => Err(LogError::Held {
@@ -220,16 +193,13 @@ impl Log for PostgresLog {
         self.id
     }
 
-    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
+    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Epoch, LogError> {
         let asked = Instant::now();
         self.core.holds(None);
         // If the answer to the first try is lost, its lease has to expire first.
         let epoch = self.take(owner.to_owned(), nodes::kept_for(owner), length)?;
         self.core.holds(asked.checked_add(length));
-        Ok(Lease {
-            epoch,
-            length: Some(length),
-        })
+        Ok(epoch)
     }
 
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
@@ -243,44 +213,57 @@ impl Log for PostgresLog {
         epoch: Epoch,
         length: Duration,
         acknowledged: CommitNo,
-    ) -> Result<Lease, LogError> {
-        let more = [millis(length)?, number(acknowledged.0)?];
+    ) -> Result<(), LogError> {
+        let (under, acknowledged) = (number(epoch.0)?, number(acknowledged.0)?);
+        let params = vec![self.cell(), under, millis(length)?, acknowledged];
         let asked = Instant::now();
-        if epoch == Epoch(0) || self.touch(sql::RENEW, number(epoch.0)?, &more)? != Some(1) {
+        if epoch == Epoch(0) || self.ask(sql::RENEW, params)?.touched != Some(1) {
             self.core.holds(None);
             let epoch = self.head()?.epoch;
             return Err(LogError::Deposed { epoch });
         }
         self.wait(move |core| async move { core.check().await })?;
         self.core.holds(asked.checked_add(length));
-        Ok(Lease {
-            epoch,
-            length: Some(length),
-        })
+        Ok(())
     }
 
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
-        let released = self.touch(sql::RELEASE, number(epoch.0)?, &[]).map(drop);
+        let params = vec![self.cell(), number(epoch.0)?];
+        let released = self.ask(sql::RELEASE, params);
         self.core.holds(None);
-        released
+        released.map(drop)
     }
 
     fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError> {
-        let (cell, epoch, to) = (self.cell(), number(epoch.0)?, to.to_owned());
-        let offered =
-            self.wait(move |core| async move { nodes::offer(&core, cell, epoch, &to).await });
+        let kept = Param::Text(nodes::kept_for(to));
+        let params = vec![self.cell(), number(epoch.0)?, kept, millis(OFFER)?];
+        let offered = self.ask(sql::OFFER, params);
         self.core.holds(None);
-        offered
+        offered.map(drop)
     }
 
     fn report(&mut self, node: &Presence) -> Result<(), LogError> {
-        let (cell, node) = (self.cell(), node.clone());
-        self.wait(move |core| async move { nodes::report(&core, cell, &node).await })
+        let params = vec![
+            self.cell(),
+            Param::Text(node.name.to_string()),
+            Param::Text(node.url.to_string()),
+            number(node.applied.0)?,
+            Param::Int(node.process.cast_signed()),
+            millis(NAME_KEPT)?,
+        ];
+        match self.ask(sql::REPORT, params)?.touched {
+            Some(0) => Err(LogError::NameTaken {
+                name: Arc::clone(&node.name),
+            }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn cluster_view(&self) -> Result<ClusterView, LogError> {
-        let cell = self.cell();
-        self.wait(move |core| async move { nodes::cluster_view(&core, cell).await })
+        let most = number(u64_of(NODES_MAX))?;
+        let params = vec![self.cell(), millis(nodes::KNOWN)?, most];
+        let found = self.ask(sql::STANDING, params)?;
+        nodes::cluster_view(&self.core, &found.rows)
     }
 
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
@@ -288,42 +271,31 @@ impl Log for PostgresLog {
             return Err(self.condition(epoch, record)?);
         }
         let body = body::pack(record).map_err(LogError::Yet)?;
-        let (length, packed) = (record.bytes().len(), body.len());
-        let (cell, under) = (self.cell(), number(epoch.0)?);
-        let (first, commits) = (
+        let (length, packed) = (u64_of(record.bytes().len()), u64_of(body.len()));
+        let params = [
+            self.cell(),
+            number(epoch.0)?,
+            Param::Bytes(record.previous().to_vec()),
             number(record.first_commit().0)?,
-            i64::from(record.commits()),
-        );
-        let size = i64::try_from(length).map_err(|_| too_large())?;
-        let (previous, hash) = (record.previous(), record.hash());
-        let done = self.wait(move |core| async move {
-            let params: Params<'_> = &[
-                (&cell, Type::INT8),
-                (&under, Type::INT8),
-                (&previous.as_slice(), Type::BYTEA),
-                (&first, Type::INT8),
-                (&commits, Type::INT8),
-                (&hash.as_slice(), Type::BYTEA),
-                (&size, Type::INT8),
-                (&body, Type::BYTEA),
-            ];
-            core.ask(false, sql::APPEND, params).await
-        });
+            Param::Int(record.commits().into()),
+            Param::Bytes(record.hash().to_vec()),
+            number(length)?,
+            Param::Bytes(body),
+        ];
+        let done =
+            self.wait(move |core| async move { core.ask(false, sql::APPEND, &params).await });
         let status = &self.core.status;
         if matches!(done, Err(LogError::Unknown(_))) {
-            Status::count(&status.unknown);
+            status.add(|figures| figures.unknown += 1);
         }
         if done?.touched != Some(1) {
             return Err(self.condition(epoch, record)?);
         }
-        Status::count(&status.appends);
-        let sum = |figure: &AtomicU64, bytes: usize| {
-            if let Ok(bytes) = u64::try_from(bytes) {
-                figure.fetch_add(bytes, Ordering::Relaxed);
-            }
-        };
-        sum(&status.bytes, length);
-        sum(&status.packed, packed);
+        status.add(|figures| {
+            figures.appends += 1;
+            figures.bytes += length;
+            figures.packed += packed;
+        });
         Ok(())
     }
 
@@ -347,7 +319,7 @@ impl Log for PostgresLog {
                     return Err(damaged(record.first_commit().0));
                 }
                 before = Some(record.tail());
-                next = number(*last)?.checked_add(1).ok_or_else(too_large)?;
+                next = whole(*last)?.checked_add(1).ok_or_else(too_large)?;
                 if *last >= from.0 && !visit(&record) {
                     return Ok(());
                 }
@@ -398,12 +370,20 @@ fn too_large() -> LogError {
     ))
 }
 
-pub(crate) fn number(n: u64) -> Result<i64, LogError> {
-    i64::try_from(n).map_err(|_| too_large())
+fn whole(n: impl TryInto<i64>) -> Result<i64, LogError> {
+    n.try_into().map_err(|_| too_large())
 }
 
-pub(crate) fn millis(length: Duration) -> Result<i64, LogError> {
-    i64::try_from(length.as_millis()).map_err(|_| too_large())
+fn number(n: u64) -> Result<Param, LogError> {
+    whole(n).map(Param::Int)
+}
+
+fn millis(length: Duration) -> Result<Param, LogError> {
+    whole(length.as_millis()).map(Param::Int)
+}
+
+fn u64_of(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 fn kept(row: &Row) -> Result<PageRecord, LogError> {

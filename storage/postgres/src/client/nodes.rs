@@ -6,20 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_storage::CommitNo;
-use caudal_storage::log::nodes::{NAME_KEPT, NODES_MAX, OFFER};
 use caudal_storage::log::{ClusterView, Epoch, Hash, LogError, Presence, SeenNode, Tail};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-use crate::client::log::{millis, number};
-use crate::client::session::Params;
 use crate::client::shared::{Core, column, count, damaged};
-use crate::client::sql;
 
 /// The mark; names have no control characters.
 const KEPT_FOR: char = '\t';
 /// How long a node is listed after it was last seen.
-const KNOWN: Duration = Duration::from_secs(600);
+pub(crate) const KNOWN: Duration = Duration::from_secs(600);
 
 /// The owner value of a cell that is kept for a node.
 pub(crate) fn kept_for(node: &str) -> String {
@@ -34,50 +29,9 @@ pub(crate) fn named(owner: &str) -> (Arc<str>, bool) {
     }
 }
 
-/// Releases a lease and keeps the cell for one node.
-pub(crate) async fn offer(core: &Core, cell: i64, epoch: i64, to: &str) -> Result<(), LogError> {
-    let (kept, lasts) = (kept_for(to), millis(OFFER)?);
-    let params: Params<'_> = &[
-        (&cell, Type::INT8),
-        (&epoch, Type::INT8),
-        (&kept, Type::TEXT),
-        (&lasts, Type::INT8),
-    ];
-    core.ask(true, sql::OFFER, params).await.map(drop)
-}
-
-/// Reports that a node is present.
-pub(crate) async fn report(core: &Core, cell: i64, node: &Presence) -> Result<(), LogError> {
-    let applied = number(node.applied.0)?;
-    let (name, url) = (&*node.name, &*node.url);
-    let (process, kept) = (node.process.cast_signed(), millis(NAME_KEPT)?);
-    let params: Params<'_> = &[
-        (&cell, Type::INT8),
-        (&name, Type::TEXT),
-        (&url, Type::TEXT),
-        (&applied, Type::INT8),
-        (&process, Type::INT8),
-        (&kept, Type::INT8),
-    ];
-    match core.ask(true, sql::REPORT, params).await?.touched {
-        Some(0) => Err(LogError::NameTaken {
-            name: Arc::clone(&node.name),
-        }),
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// The owner of the cell and the nodes that are present.
-pub(crate) async fn cluster_view(core: &Core, cell: i64) -> Result<ClusterView, LogError> {
-    let known = millis(KNOWN)?;
-    let most = i64::try_from(NODES_MAX).map_err(|_| damaged(0))?;
-    let params: Params<'_> = &[
-        (&cell, Type::INT8),
-        (&known, Type::INT8),
-        (&most, Type::INT8),
-    ];
-    let found = core.ask(true, sql::STANDING, params).await?;
-    let row = found.rows.first().ok_or_else(|| damaged(0))?;
+/// The owner of the cell and the nodes that are present, from the rows that were read; notes the cell's lease.
+pub(crate) fn cluster_view(core: &Core, rows: &[Row]) -> Result<ClusterView, LogError> {
+    let row = rows.first().ok_or_else(|| damaged(0))?;
     let left = core.saw(column(row, 2)?, column(row, 3)?);
     let hash: Vec<u8> = column(row, 5)?;
     let owner: Option<String> = column(row, 1)?;
@@ -86,7 +40,7 @@ pub(crate) async fn cluster_view(core: &Core, cell: i64) -> Result<ClusterView, 
         Some((name, false)) => (Some(name), None),
         None => (None, None),
     };
-    let nodes = found.rows.iter().map(seen);
+    let nodes = rows.iter().map(seen);
     Ok(ClusterView {
         epoch: Epoch(count(row, 0)?),
         owner,

@@ -58,8 +58,27 @@ pub(crate) struct Answer {
     pub(crate) touched: Option<u64>,
 }
 
-/// A statement's parameters with their types.
-pub(crate) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+/// A statement's parameter.
+#[derive(Clone, Debug)]
+pub(crate) enum Param {
+    /// A number.
+    Int(i64),
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Param {
+    /// The value with its type.
+    fn typed(&self) -> (&(dyn ToSql + Sync), Type) {
+        match self {
+            Self::Int(number) => (number, Type::INT8),
+            Self::Text(text) => (text, Type::TEXT),
+            Self::Bytes(bytes) => (bytes, Type::BYTEA),
+        }
+    }
+}
 
 /// A connection. Dropping it closes it at once, whatever is under way.
 pub(crate) struct Session {
@@ -84,7 +103,7 @@ impl Session {
     ) -> Result<Self, NoSession> {
         let session = any::of_any(settings, &tls).await;
         let session = session.map_err(NoSession::Unreachable)?;
-        Status::count(&status.connections);
+        status.add(|figures| figures.connections += 1);
         // Warnings that the server sends on connecting have come before its answer to this.
         session
             .ask(sql::HELLO, &[], settings.limits.answer)
@@ -104,7 +123,7 @@ impl Session {
     pub(crate) async fn ask(
         &self,
         sql: &str,
-        params: Params<'_>,
+        params: &[Param],
         most: Duration,
     ) -> Result<Answer, Fault> {
         let asked = tokio::time::timeout(most, self.send(sql, params)).await;
@@ -119,8 +138,8 @@ impl Session {
         Ok(asked)
     }
 
-    async fn send(&self, sql: &str, params: Params<'_>) -> Result<Answer, tokio_postgres::Error> {
-        let params = params.iter().map(|(value, kind)| (*value, kind.clone()));
+    async fn send(&self, sql: &str, params: &[Param]) -> Result<Answer, tokio_postgres::Error> {
+        let params = params.iter().map(Param::typed);
         let mut stream = pin!(self.client.query_typed_raw(sql, params).await?);
         let mut rows = Vec::new();
         // The stream ends when the server is ready again, which is after the commit.
@@ -150,7 +169,7 @@ impl Session {
             )));
         }
         let standbys = setting(2).map_or(0, |names| standbys(&names));
-        status.standbys.store(standbys, Ordering::Relaxed);
+        status.add(|figures| figures.standbys = standbys);
         Ok(())
     }
 
@@ -163,23 +182,20 @@ impl Session {
     ) -> Result<(), NoSession> {
         let most = settings.limits.answer;
         self.tables(most).await?;
-        let (cell, empty) = (i64::from(settings.cell), Tail::none(id).hash);
-        let empty = empty.as_slice();
-        let params: Params<'_> = &[
-            (&cell, Type::INT8),
-            (&id.as_slice(), Type::BYTEA),
-            (&empty, Type::BYTEA),
+        let params = [
+            Param::Int(settings.cell.into()),
+            Param::Bytes(id.to_vec()),
+            Param::Bytes(Tail::none(id).hash.to_vec()),
         ];
-        self.ask(begin, params, most).await.map_err(lost)?;
+        self.ask(begin, &params, most).await.map_err(lost)?;
         Ok(())
     }
 
     /// The identity of the cell's log, which must exist.
     pub(crate) async fn identity(&self, settings: &Settings) -> Result<LogId, NoSession> {
-        let (cell, most) = (i64::from(settings.cell), settings.limits.answer);
-        let params: Params<'_> = &[(&cell, Type::INT8)];
+        let (cell, most) = (Param::Int(settings.cell.into()), settings.limits.answer);
         let none = || NoSession::Absent;
-        let head = self.ask(sql::HEAD, params, most).await;
+        let head = self.ask(sql::HEAD, &[cell], most).await;
         let head = head.map_err(|why| match why {
             Fault::Refused(why) if *why.code() == SqlState::UNDEFINED_TABLE => none(),
             why => lost(why),

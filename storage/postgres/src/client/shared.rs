@@ -7,22 +7,21 @@
 //! **Failure.** Only the server's own `ERROR` proves that nothing was done. After anything else this module does not
 //! send an append again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use caudal_storage::log::{Epoch, Hash, LogError, LogId, Tail};
 use caudal_storage::{CommitNo, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::types::FromSql;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::client::nodes;
-use crate::client::session::{Answer, Fault, Params, Session, refusal};
+use crate::client::session::{Answer, Fault, Param, Session, refusal};
 use crate::client::settings::Settings;
 use crate::client::sql;
 use crate::opening::{Begin, NoSession};
-use crate::status::Status;
+use crate::status::{Figures, Status};
 
 /// The first pause before another try; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -197,8 +196,8 @@ impl Core {
         })
     }
 
-    pub(crate) async fn head(&self, cell: i64) -> Result<Head, LogError> {
-        let found = self.ask(true, sql::HEAD, &[(&cell, Type::INT8)]).await?;
+    /// The head in the cell's row; notes its lease.
+    pub(crate) fn head(&self, found: &Answer) -> Result<Head, LogError> {
         let row = found.rows.first().ok_or_else(|| {
             let why = "the cell is gone from caudal_cell: the database is another, or was put back";
             LogError::Read(StoreError::Corrupt(Arc::from(why)))
@@ -226,7 +225,7 @@ impl Core {
         &self,
         repeats: bool,
         sql: &str,
-        params: Params<'_>,
+        params: &[Param],
     ) -> Result<Answer, LogError> {
         let most = self.settings.limits.answer;
         let mut patience = self.settings.limits.patience;
@@ -260,7 +259,7 @@ impl Core {
                     }
                 },
             };
-            Status::count(&self.status.retries);
+            self.status.add(|figures| figures.retries += 1);
             if began.elapsed() + pause > patience {
                 return Err(why);
             }
@@ -271,9 +270,9 @@ impl Core {
 }
 
 impl Status {
-    /// Adds one to a figure.
-    pub(crate) fn count(figure: &AtomicU64) {
-        figure.fetch_add(1, Ordering::Relaxed);
+    /// Adds to the figures.
+    pub(crate) fn add(&self, add: impl FnOnce(&mut Figures)) {
+        add(&mut lock(&self.0));
     }
 }
 

@@ -150,10 +150,7 @@ fn an_append_that_comes_late_does_nothing_under_a_later_epoch() {
     let (proxy, cell) = (Proxy::new(server.port), cell());
     let mut first = PostgresLog::open(server.settings(proxy.port, cell)).unwrap();
     let mut second = server.open(cell);
-    let epoch = first
-        .acquire("first", Duration::from_millis(100))
-        .unwrap()
-        .epoch;
+    let epoch = first.acquire("first", Duration::from_millis(100)).unwrap();
     let bytes = next(&first, b"late");
     let record = Sealed::parse(&bytes).unwrap();
     proxy.lose(Lost::Late);
@@ -161,8 +158,8 @@ fn an_append_that_comes_late_does_nothing_under_a_later_epoch() {
     assert!(matches!(unknown, Err(LogError::Unknown(_))), "{unknown:?}");
     let begin = second.tail().unwrap();
     let later = loop {
-        if let Ok(lease) = second.acquire("second", LONG) {
-            break lease.epoch;
+        if let Ok(epoch) = second.acquire("second", LONG) {
+            break epoch;
         }
     };
     assert_eq!(proxy.deliver(), 1);
@@ -193,7 +190,7 @@ fn a_commit_whose_standby_is_not_waited_for_is_not_acknowledged() {
     let Some(server) = own() else { return };
     let cell = cell();
     let mut log = server.open(cell);
-    let epoch = log.acquire("one", LONG).unwrap().epoch;
+    let epoch = log.acquire("one", LONG).unwrap();
     let bytes = next(&log, b"x");
     assert_eq!(log.status().figures().copies(), 1);
     // From now on the server waits for a standby that never comes.
@@ -313,7 +310,7 @@ fn a_server_that_is_short_of_something_is_asked_again() {
     let Some(server) = shared() else { return };
     let cell = cell();
     let mut log = server.open(cell);
-    let epoch = log.acquire("one", LONG).unwrap().epoch;
+    let epoch = log.acquire("one", LONG).unwrap();
     for code in ["53100", "53200", "53300", "53400"] {
         let short = Refusing::new(&server, cell, APPENDED, code, 2);
         let bytes = next(&log, code.as_bytes());
@@ -321,7 +318,7 @@ fn a_server_that_is_short_of_something_is_asked_again() {
         assert_eq!(short.end(), 3, "{code}");
     }
     let short = Refusing::new(&server, cell, OWNED, "53200", 2);
-    assert_eq!(log.renew(epoch, LONG, CommitNo(4)).unwrap().epoch, epoch);
+    log.renew(epoch, LONG, CommitNo(4)).unwrap();
     assert_eq!(short.end(), 3);
     assert_eq!(log.tail().unwrap().commit, CommitNo(4));
     // Beginning a log is tried again, too.
@@ -338,7 +335,7 @@ fn a_server_that_stays_short_is_not_asked_beyond_the_lease_and_nothing_was_done(
     let mut settings = server.settings(server.port, cell);
     (settings.limits.patience, settings.limits.short) = (PATIENT, PATIENT);
     let mut log = PostgresLog::open(settings).unwrap();
-    let epoch = log.acquire("one", Duration::from_secs(2)).unwrap().epoch;
+    let epoch = log.acquire("one", Duration::from_secs(2)).unwrap();
     let bytes = next(&log, b"x");
     let record = Sealed::parse(&bytes).unwrap();
     let (begin, short) = (

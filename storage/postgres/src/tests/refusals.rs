@@ -66,7 +66,7 @@ fn a_handle_does_not_go_on_with_a_server_that_became_unsafe() {
     settings.limits.patience = Duration::from_secs(2);
     let mut log = PostgresLog::open(settings).unwrap();
     let lease = Duration::from_secs(3600);
-    let epoch = log.acquire("one", lease).unwrap().epoch;
+    let epoch = log.acquire("one", lease).unwrap();
     log.renew(epoch, lease, CommitNo(0)).unwrap();
     let file = server.data().join("postgresql.auto.conf");
     fs::write(&file, "fsync = off\n").unwrap();

@@ -47,7 +47,7 @@ fn one_of_many_contenders_owns_the_cell() {
                 let mut log = server.open(cell);
                 begin.wait();
                 let taken = log.acquire(&format!("node {n}"), LONG);
-                taken.map(|lease| (log, lease.epoch))
+                taken.map(|epoch| (log, epoch))
             })
         };
         let wanting: Vec<_> = (0..4).map(wants).collect();
@@ -75,11 +75,11 @@ fn a_lease_ends_by_the_steady_clock_of_whoever_wants_it() {
     let cell = cell();
     let (mut first, mut second) = (server.open(cell), server.open(cell));
     let short = Duration::from_millis(300);
-    let epoch = first.acquire("first", short).unwrap().epoch;
+    let epoch = first.acquire("first", short).unwrap();
     let began = Instant::now();
     let next_epoch = loop {
         match second.acquire("second", LONG) {
-            Ok(lease) => break lease.epoch,
+            Ok(epoch) => break epoch,
             Err(LogError::Held { address }) => assert_eq!(address.as_deref(), Some("first")),
             Err(e) => panic!("{e}"),
         }
@@ -116,7 +116,7 @@ fn what_was_changed_in_the_database_is_not_believed() {
     for change in changes {
         let cell = cell();
         let mut log = server.open(cell);
-        let epoch = log.acquire("one", LONG).unwrap().epoch;
+        let epoch = log.acquire("one", LONG).unwrap();
         for n in 0..3_u8 {
             let bytes = next(&log, &[n; 500]);
             log.append(epoch, &Sealed::parse(&bytes).unwrap()).unwrap();
@@ -136,7 +136,7 @@ fn what_was_changed_in_the_database_is_not_believed() {
 fn records_of_every_size_come_back_as_they_were() {
     let Some(server) = shared() else { return };
     let mut log = server.open(cell());
-    let epoch = log.acquire("one", LONG).unwrap().epoch;
+    let epoch = log.acquire("one", LONG).unwrap();
     let mut all = Vec::new();
     for size in [0, 1, 1000, 1 << 20] {
         // Bytes that do not compress.
