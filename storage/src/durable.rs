@@ -19,7 +19,6 @@ pub(crate) mod checkpoint;
 mod committer;
 mod counters;
 mod examine;
-mod follower;
 mod heads;
 mod heartbeat;
 pub(crate) mod held;
@@ -42,7 +41,6 @@ mod watch;
 pub(crate) mod witness;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -61,16 +59,14 @@ use crate::durable::queue::{CommitQueue, QueueItem};
 use crate::durable::role::Role;
 use crate::durable::watch::Watch;
 use crate::durable::witness::Witness;
-use crate::error::OpenError;
-use crate::files::Files;
 use crate::health::Health;
 use crate::index::SortedRows;
 use crate::index::manifest::JournalMark;
 use crate::journal::Journal;
 use crate::journal::format::commit_bytes;
-use crate::log::Log;
 use crate::num::u64_of;
 use crate::rows::{FIRST_KEY, check_commit, check_row, parse_stream_value, stream_key};
+use crate::site::Site;
 use crate::sync::lock;
 
 pub use held::exclusive;
@@ -96,7 +92,7 @@ struct Shared {
     role: Role,
     /// Held as long as anything of the store lives.
     held: Arc<HeldFolder>,
-    files: Files,
+    site: Arc<Site>,
     index_rebuilt: bool,
 }
 
@@ -135,22 +131,30 @@ impl Shared {
     /// Answers every waiting item with the same error and closes the queue.
     fn fail_waiting(&self, error: &StoreError) {
         for item in self.queue.shut() {
-            match item {
-                QueueItem::Commit(_, done, _) | QueueItem::Barrier(done) => {
-                    committer::finish(done, Err(error.clone()));
-                }
-                QueueItem::Close(reply) | QueueItem::Yield(_, reply) => {
-                    committer::tell(&reply, Err(error.clone()));
-                }
-            }
+            committer::refuse(item, error);
         }
+    }
+
+    /// Queues an item; answers it at once when the queue does not take it.
+    fn enqueue(&self, item: QueueItem) {
+        if let Err(refused) = self.queue.push(item) {
+            let (item, e) = *refused;
+            committer::refuse(item, &self.health.poisoned().unwrap_or(e));
+        }
+    }
+
+    /// The error for writers while commits cannot be accepted.
+    fn accepts(&self) -> Result<(), StoreError> {
+        let refused = self.role.refusing().or_else(|| self.health.damaged());
+        refused
+            .or_else(|| self.health.refusing())
+            .map_or(Ok(()), Err)
     }
 }
 
 /// A store: journal and index in one folder.
 pub struct DurableStore {
     shared: Arc<Shared>,
-    path: PathBuf,
     identity: Identity,
     closed: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -160,42 +164,12 @@ pub struct DurableStore {
 impl fmt::Debug for DurableStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DurableStore")
-            .field("path", &self.path)
+            .field("path", &self.shared.site.path)
             .finish_non_exhaustive()
     }
 }
 
 impl DurableStore {
-    /// Opens the store in `path`, or creates it when the folder is empty or missing. First checks every byte of journal
-    /// and index that the checkpoint does not attest, and rebuilds the index when in doubt.
-    ///
-    /// # Errors
-    /// When another process has the store open, the folder holds something else, the journal is damaged or shorter than
-    /// its witness or index proves, or the system refuses an operation. Nothing on disk has been changed then.
-    pub fn open(
-        path: impl Into<PathBuf>,
-        options: StoreOptions,
-        projection: Arc<dyn Projection>,
-    ) -> Result<Arc<Self>, OpenError> {
-        open::open(path.into(), options, projection)
-    }
-
-    /// Opens this node's copy of a cell whose log is elsewhere, in `path`; creates the copy when the folder is empty or
-    /// missing. When this returns, an owner has applied the log to its end; a follower keeps following it.
-    ///
-    /// # Errors
-    /// `HeldFolder` when `part` is to become the owner and there already is one; refused when this node's journal belongs to
-    /// another log, or holds records that the log does not.
-    pub fn join(
-        path: impl Into<PathBuf>,
-        options: StoreOptions,
-        projection: Arc<dyn Projection>,
-        log: Box<dyn Log>,
-        part: &NodePart,
-    ) -> Result<Arc<Self>, OpenError> {
-        open::join(path.into(), options, projection, log, part)
-    }
-
     /// The id of this store as text, unique among stores. It never changes and is the same in copies, except in a copy
     /// that was made a history of its own.
     pub fn id(&self) -> String {
@@ -399,29 +373,12 @@ impl Index for DurableStore {
 
 impl Store for DurableStore {
     fn submit(&self, commit: Commit, done: Done) {
-        let health = &self.shared.health;
-        let refused = self
-            .gate()
-            .and_then(|()| {
-                let role = &self.shared.role;
-                let refused = role.refusing().or_else(|| health.damaged());
-                refused.or_else(|| health.refusing()).map_or(Ok(()), Err)
-            })
-            .and_then(|()| check_commit(&commit));
-        if let Err(e) = refused {
+        let accepted = self.gate().and_then(|()| self.shared.accepts());
+        if let Err(e) = accepted.and_then(|()| check_commit(&commit)) {
             return committer::finish(done, Err(e));
         }
         let bytes = commit_bytes(&commit);
-        let pushed = self
-            .shared
-            .queue
-            .push(QueueItem::Commit(commit, done, bytes));
-        if let Err(refused) = pushed
-            && let (QueueItem::Commit(_, done, _), e) = *refused
-        {
-            let e = self.shared.health.poisoned().unwrap_or(e);
-            committer::finish(done, Err(e));
-        }
+        self.shared.enqueue(QueueItem::Commit(commit, done, bytes));
     }
 
     fn barrier(&self, done: Done) {
@@ -430,12 +387,7 @@ impl Store for DurableStore {
         if let Err(e) = refused {
             return committer::finish(done, Err(e));
         }
-        if let Err(refused) = self.shared.queue.push(QueueItem::Barrier(done))
-            && let (QueueItem::Barrier(done), e) = *refused
-        {
-            let e = self.shared.health.poisoned().unwrap_or(e);
-            committer::finish(done, Err(e));
-        }
+        self.shared.enqueue(QueueItem::Barrier(done));
     }
 
     fn note(&self, hints: Vec<Row>) {
@@ -480,13 +432,10 @@ impl Store for DurableStore {
 
     fn ready(&self) -> Result<(), StoreError> {
         self.gate()?;
-        let health = &self.shared.health;
-        let role = &self.shared.role;
-        let refused = role.refusing().or_else(|| health.damaged());
-        refused
-            .or_else(|| health.refusing())
-            .or_else(|| health.reads_fail())
-            .or_else(|| role.lapsed())
+        self.shared.accepts()?;
+        let unsure = self.shared.health.reads_fail();
+        unsure
+            .or_else(|| self.shared.role.lapsed())
             .map_or(Ok(()), Err)
     }
 

@@ -26,7 +26,6 @@ pub(crate) mod cache;
 pub(crate) mod compaction_picker;
 pub(crate) mod compression;
 pub(crate) mod error;
-pub(crate) mod freeze;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
@@ -36,7 +35,6 @@ pub(crate) mod run;
 pub(crate) mod scope;
 pub(crate) mod scrub;
 pub(crate) mod table;
-mod yielding;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

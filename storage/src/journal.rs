@@ -15,7 +15,6 @@
 
 pub(crate) mod check;
 pub(crate) mod format;
-pub(crate) mod names;
 pub(crate) mod prepare;
 pub(crate) mod reread;
 pub(crate) mod seal;
@@ -31,16 +30,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crate::api::{CommitNo, Entry, Position, StoreError};
-use crate::files::Files;
-use crate::folder::Folder;
-use crate::health::{Health, Suspect};
+use crate::health::Suspect;
 use crate::journal::check::Checked;
 use crate::journal::format::{
-    EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
+    EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER, segment_name,
+    segment_path,
 };
-use crate::journal::names::{segment_name, segment_path};
 use crate::journal::seal::{SegmentError, damaged};
 use crate::num::{low32, u64_of};
+use crate::site::Site;
 use crate::sync::{lock, read, write};
 
 /// The most segments kept open for reading.
@@ -95,9 +93,7 @@ type RecordVisitor<'a> = &'a mut dyn FnMut(Position, &Record<'_>) -> Result<bool
 /// The journal for readers.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    files: Files,
-    folder: Arc<Folder>,
-    health: Arc<Health>,
+    site: Arc<Site>,
     segments: RwLock<Vec<SegmentInfo>>,
     /// Where the durable records end.
     end: AtomicU64,
@@ -105,17 +101,10 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal in `folder`, as the check found it.
-    pub(crate) fn new(
-        files: &Files,
-        folder: Arc<Folder>,
-        health: Arc<Health>,
-        checked: &Checked,
-    ) -> Self {
+    /// The journal in a store's folder, as the check found it.
+    pub(crate) fn new(site: &Arc<Site>, checked: &Checked) -> Self {
         Self {
-            health,
-            files: files.clone(),
-            folder,
+            site: Arc::clone(site),
             segments: RwLock::new(checked.segments.clone()),
             end: AtomicU64::new(position(checked.segment, checked.offset).0),
             handles: Mutex::new(HashMap::new()),
@@ -163,7 +152,8 @@ impl Journal {
         if let Some(file) = handles.get(&segment) {
             return Ok(Arc::clone(file));
         }
-        let file = match self.files.read(&self.folder, &segment_name(segment)) {
+        let site = &self.site;
+        let file = match site.files.read(&site.journal, &segment_name(segment)) {
             Ok(file) => Arc::new(file),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Err(self.wrong(segment, 0, damaged(0, "the segment is missing")));
@@ -208,7 +198,7 @@ impl Journal {
                     why,
                     by_index: true,
                 };
-                self.health.suspect(segment, suspect);
+                self.site.health.suspect(segment, suspect);
                 Err(StoreError::Corrupt(Arc::from(format!(
                     "{text}, or the index leads to a wrong place; the check finds out which"
                 ))))
@@ -231,13 +221,13 @@ impl Journal {
 
     /// The path of a segment's file, for messages.
     fn path(&self, segment: u32) -> PathBuf {
-        segment_path(self.folder.path(), segment)
+        segment_path(self.site.journal.path(), segment)
     }
 
     fn refused(&self, what: &str, at: Position, e: &io::Error) -> StoreError {
         let path = self.path(split(at).0);
         let why = format!("{what} {}: {e}", path.display());
-        self.health.unreadable(&why, Some(at))
+        self.site.health.unreadable(&why, Some(at))
     }
 
     /// Repeats the last read that was refused, to find out whether reads work again.
@@ -256,7 +246,7 @@ impl Journal {
             why: why.to_owned(),
             by_index: false,
         };
-        self.health.suspect(segment, suspect);
+        self.site.health.suspect(segment, suspect);
         self.damaged(segment, offset, why)
     }
 

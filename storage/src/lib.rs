@@ -32,6 +32,7 @@ mod journal;
 pub mod log;
 mod num;
 mod rows;
+mod site;
 mod sync;
 pub mod tally;
 #[cfg(test)]

@@ -83,6 +83,7 @@ const STORAGE: &[&str] = &[
     "times",
     "rows",
     "health",
+    "site",
     "log",
     "error",
     "durable/options",

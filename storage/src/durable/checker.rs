@@ -19,33 +19,34 @@
 //! store; a checkpoint that cannot be written does not. When a read meets damage in a segment, the whole segment is
 //! read at once, regardless of the rate; the result is a finding like any other.
 
-mod report;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::api::Checks;
+use crate::api::{Checks, Finding};
 use crate::durable::checkpoint::{
     Checkpoint, CheckpointSlot, KnownIndex, KnownRun, Rounds, TrustedCheckpoint,
 };
 use crate::durable::seals::{Fresh, Seals};
-use crate::files::Files;
-use crate::folder::{Folder, Stamp};
-use crate::health::{Health, Suspect};
+use crate::folder::Stamp;
+use crate::health::Suspect;
 use crate::index::SortedRows;
 use crate::index::error::IndexError;
 use crate::index::manifest::JournalMark;
 use crate::index::run::RunInfo;
-use crate::index::scrub::RunScrub;
-use crate::journal::Journal;
+use crate::index::scrub::{RunScrub, bytes_of};
 use crate::journal::check::Checked;
-use crate::journal::format::StoreId;
-use crate::journal::names::segment_name;
+use crate::journal::format::segment_name;
+use crate::journal::prepare::exhausted;
 use crate::journal::reread::Reread;
-use crate::journal::seal::{Attested, Seal};
+use crate::journal::seal::{Attested, Seal, SegmentError};
+use crate::journal::{Journal, position};
+use crate::num::low32;
+use crate::site::Site;
 use crate::sync::{lock, wait_for};
 
+/// The most findings that are kept; all of them are counted.
+const FINDINGS_MAX: usize = 100;
 /// The longest sleep of the thread.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -84,12 +85,8 @@ pub(crate) struct Checker {
 /// The parts of a checker; `rate` is in bytes per second, and `every` is the pause between two rounds.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    pub(crate) files: Files,
-    pub(crate) folder: Arc<Folder>,
-    pub(crate) journal: Arc<Folder>,
-    pub(crate) id: StoreId,
+    pub(crate) site: Arc<Site>,
     pub(crate) index: Arc<SortedRows>,
-    pub(crate) health: Arc<Health>,
     pub(crate) seals: Arc<Seals>,
     pub(crate) rate: u64,
     pub(crate) every: Duration,
@@ -130,7 +127,7 @@ impl Checker {
         let noted =
             noted.filter(|a| a.seal.number < checked.segment && !read.contains_key(&a.seal.number));
         let mut work = Work {
-            checkpoint: Checkpoint::new(Arc::clone(&parts.folder), &parts.files, parts.id, found),
+            checkpoint: Checkpoint::new(&parts.site, found),
             attested: noted.map(|a| (a.seal.number, *a)).collect(),
             runs: BTreeMap::new(),
             rounds: found
@@ -193,7 +190,7 @@ impl Checker {
                 }
             }
             let waiting = lock(&self.parts.seals.waiting);
-            if waiting.1 || self.parts.health.poisoned().is_some() {
+            if waiting.1 || self.parts.site.health.poisoned().is_some() {
                 return;
             }
             if waiting.0.is_empty() {
@@ -216,7 +213,7 @@ impl Checker {
         let on_disk = self.parts.index.on_disk();
         let fresh = std::mem::take(&mut lock(&self.parts.seals.waiting).0);
         for (seal, before) in fresh {
-            if self.parts.health.poisoned().is_some() {
+            if self.parts.site.health.poisoned().is_some() {
                 return;
             }
             match self.attest(&work, seal, before) {
@@ -228,12 +225,13 @@ impl Checker {
                 Ok(None) => work.checkpoint.row(seal.number, None),
                 Err(e) => {
                     let why = format!("flushing {}: {e}", segment_name(seal.number));
-                    return self.parts.health.poison(&why);
+                    return self.parts.site.health.poison(&why);
                 }
             }
         }
         self.look_at_suspects(&mut work);
-        if self.parts.health.poisoned().is_none() && self.parts.health.damaged().is_none() {
+        if self.parts.site.health.poisoned().is_none() && self.parts.site.health.damaged().is_none()
+        {
             self.note_index(&mut work, on_disk);
         }
         self.show(&work);
@@ -242,7 +240,7 @@ impl Checker {
     /// Reads the whole of each segment in which a read met damage: of one that still takes records, those that are
     /// durable. If the segment is sound, and no entry begins where the index led, the index is damaged.
     fn look_at_suspects(&self, work: &mut Work) {
-        while let Some((number, suspect)) = self.parts.health.next_suspect() {
+        while let Some((number, suspect)) = self.parts.site.health.next_suspect() {
             let Suspect {
                 offset,
                 why,
@@ -251,22 +249,19 @@ impl Checker {
             let name = segment_name(number);
             let known = lock(&self.shown).findings.iter().any(|it| it.place == name);
             // a wrong row is met again and again until the index is rebuilt
-            if known || by_index && self.parts.health.index_damaged().is_some() {
+            if known || by_index && self.parts.site.health.index_damaged().is_some() {
                 continue;
             }
             let read = match work.attested.get(&number).map(|row| row.seal) {
                 None => Ok(()),
-                Some(seal) => {
-                    Reread::open(&self.parts.files, &self.parts.journal, &self.parts.id, seal)
-                        .and_then(Reread::whole)
-                }
+                Some(seal) => Reread::open(&self.parts.site, seal).and_then(Reread::whole),
             };
             let begins = read.and_then(|()| self.parts.reader.read_through(number, offset));
             match begins {
                 Ok(false) if by_index => {
                     let why = format!("a row leads to offset {offset} of {name}, to no entry");
                     self.keep("index", None, why.clone());
-                    self.parts.health.damage(&why);
+                    self.parts.site.health.damage(&why);
                 }
                 Ok(_) => tracing::warn!(
                     segment = name,
@@ -288,14 +283,11 @@ impl Checker {
         before: Option<Stamp>,
     ) -> std::io::Result<Option<Attested>> {
         // the watch reports files that are gone
-        let Ok(file) = self
-            .parts
-            .files
-            .read(&self.parts.journal, &segment_name(seal.number))
-        else {
+        let site = &self.parts.site;
+        let Ok(file) = site.files.read(&site.journal, &segment_name(seal.number)) else {
             return Ok(None);
         };
-        self.parts.files.sync_all(&file)?;
+        site.files.sync_all(&file)?;
         let stamp = Stamp::of(&file)?;
         let round = if before.is_some() {
             work.rounds.of_opening()
@@ -321,7 +313,7 @@ impl Checker {
         let slot = CheckpointSlot {
             rounds: work.rounds,
             index: KnownIndex {
-                file: self.parts.folder.birth("index/db"),
+                file: self.parts.site.folder.birth("index/db"),
                 mark,
                 runs,
             },
@@ -334,7 +326,7 @@ impl Checker {
 
     /// Reads and checks the next piece; returns its bytes, 0 when there is nothing to read now.
     pub(crate) fn step(&self) -> u64 {
-        if self.parts.health.poisoned().is_some() {
+        if self.parts.site.health.poisoned().is_some() {
             return 0;
         }
         let mut work = lock(&self.work);
@@ -369,7 +361,7 @@ impl Checker {
             work.index_done = false;
         }
         while let Some(seal) = work.next_segment() {
-            match Reread::open(&self.parts.files, &self.parts.journal, &self.parts.id, seal) {
+            match Reread::open(&self.parts.site, seal) {
                 Ok(reread) => return Some(Current::Segment(reread)),
                 Err(wrong) => {
                     if !self.found(work, seal.number, wrong) {
@@ -379,7 +371,7 @@ impl Checker {
             }
         }
         let begun = work.rounds.begun;
-        while !work.index_done && self.parts.health.damaged().is_none() {
+        while !work.index_done && self.parts.site.health.damaged().is_none() {
             let (_, runs) = self.parts.index.on_disk();
             let due = |id: u64| work.runs.get(&id).is_some_and(|round| *round < begun);
             match runs.iter().find(|run| due(run.id)) {
@@ -430,15 +422,84 @@ impl Checker {
             Err(IndexError::Read(why)) => {
                 // a run that cannot be read now is read in the next round
                 work.runs.insert(scrub.run(), work.rounds.begun);
-                self.parts.health.unreadable(&why, None);
+                self.parts.site.health.unreadable(&why, None);
                 self.keep("index", None, why);
                 1
             }
             Err(IndexError::Damaged(why) | IndexError::Write(why)) => {
-                self.parts.health.damage(&why);
+                self.parts.site.health.damage(&why);
                 self.keep("index", None, why);
                 1
             }
         }
+    }
+
+    /// Reports what is wrong with a segment; false when it is to be tried again shortly.
+    fn found(&self, work: &mut Work, number: u32, wrong: SegmentError) -> bool {
+        let name = segment_name(number);
+        match wrong {
+            SegmentError::Refused(_, e) if exhausted(&e) => {
+                tracing::warn!(segment = name, error = %e, "the check of the journal waits");
+                return false;
+            }
+            SegmentError::Refused(offset, e) => {
+                let why = format!("reading {name} at offset {offset}: {e}");
+                let at = position(number, low32(offset));
+                self.parts.site.health.unreadable(&why, Some(at));
+                work.refused.insert(number);
+                self.keep(&name, Some(offset), format!("it cannot be read: {e}"));
+            }
+            SegmentError::Damaged { offset, why } => {
+                let place = self.parts.site.journal.path().join(&name);
+                self.parts.site.health.rot(&place, offset, &why);
+                // the next start reads this segment
+                work.attested.remove(&number);
+                work.checkpoint.row(number, None);
+                self.keep(&name, Some(offset), why);
+            }
+        }
+        true
+    }
+
+    fn keep(&self, place: &str, offset: Option<u64>, why: String) {
+        let mut shown = lock(&self.shown);
+        shown.found += 1;
+        if shown.findings.len() < FINDINGS_MAX {
+            shown.findings.push(Finding {
+                place: place.to_owned(),
+                offset,
+                why,
+                at: now_ms(),
+            });
+        }
+    }
+
+    fn show(&self, work: &Work) {
+        let Rounds {
+            begun,
+            ended,
+            ended_at,
+        } = work.rounds;
+        let (mut done, mut total) = (0, 0);
+        for row in work.attested.values() {
+            let bytes = u64::from(row.seal.size);
+            total += bytes;
+            done += if row.round >= begun { bytes } else { 0 };
+        }
+        for run in self.parts.index.on_disk().1 {
+            let bytes = bytes_of(run.blocks);
+            total += bytes;
+            let read = work.runs.get(&run.id).is_none_or(|round| *round >= begun);
+            done += if read { bytes } else { 0 };
+        }
+        done += match &work.current {
+            Some(Current::Segment(reread)) => reread.offset(),
+            Some(Current::Run(scrub)) => scrub.bytes(),
+            None => 0,
+        };
+        let mut shown = lock(&self.shown);
+        (shown.round, shown.rounds, shown.ended_at) = (begun, ended, ended_at);
+        shown.done_bytes = done.min(total);
+        shown.total_bytes = total;
     }
 }

@@ -33,7 +33,6 @@ use std::sync::Arc;
 
 use crate::api::Position;
 use crate::codec::{Cursor, all_zero};
-use crate::files::Files;
 use crate::folder::{Birth, Folder};
 use crate::index::manifest::JournalMark;
 use crate::index::scrub::AttestedRuns;
@@ -42,6 +41,7 @@ use crate::journal::format::{Hash, StoreId};
 use crate::journal::seal::{Attested, ROW};
 use crate::journal::split;
 use crate::num::{u32_of, u64_of, usize_of32};
+use crate::site::Site;
 
 /// The name of the file.
 pub(crate) const CHECKPOINT: &str = "CHECKPOINT";
@@ -294,9 +294,7 @@ pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> TrustedCheckpo
 /// The checkpoint file as it is written.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
-    folder: Arc<Folder>,
-    files: Files,
-    id: StoreId,
+    site: Arc<Site>,
     serial: u64,
     /// Whether the content on disk is trusted; if not, the file is begun anew.
     whole: bool,
@@ -306,16 +304,9 @@ pub(crate) struct Checkpoint {
 
 impl Checkpoint {
     /// Continues from what was found on disk; writes nothing yet.
-    pub(crate) fn new(
-        folder: Arc<Folder>,
-        files: &Files,
-        id: StoreId,
-        found: &TrustedCheckpoint,
-    ) -> Self {
+    pub(crate) fn new(site: &Arc<Site>, found: &TrustedCheckpoint) -> Self {
         Self {
-            folder,
-            files: files.clone(),
-            id,
+            site: Arc::clone(site),
             serial: found.serial,
             whole: found.slot.is_some(),
             file: None,
@@ -325,7 +316,7 @@ impl Checkpoint {
 
     /// Writes the row of a segment; `None` withdraws what was attested.
     pub(crate) fn row(&mut self, number: u32, row: Option<&Attested>) {
-        let bytes = row.map_or_else(|| vec![0; ROW], |row| row.encode(&self.id));
+        let bytes = row.map_or_else(|| vec![0; ROW], |row| row.encode(&self.site.id));
         let nth = u64::from(number) - u64::from(number > 0);
         self.put(&bytes, u64_of(ROWS) + nth * u64_of(ROW));
     }
@@ -333,7 +324,7 @@ impl Checkpoint {
     /// Writes the next slot.
     pub(crate) fn slot(&mut self, slot: &CheckpointSlot) {
         self.serial += 1;
-        let bytes = slot.encode(&self.id, self.serial);
+        let bytes = slot.encode(&self.site.id, self.serial);
         self.put(&bytes, self.serial % 2 * u64_of(SLOT));
     }
 
@@ -345,7 +336,7 @@ impl Checkpoint {
             self.given_up = true;
             // the file on disk may by now claim more than is true
             tracing::warn!(error = %e, "the checkpoint cannot be written: the next start checks more");
-            if let Err(e) = self.files.remove(&self.folder, CHECKPOINT) {
+            if let Err(e) = self.site.files.remove(&self.site.folder, CHECKPOINT) {
                 tracing::error!(
                     error = %e,
                     "a checkpoint that may be ahead of the store cannot be removed: remove it before the next start"
@@ -362,18 +353,19 @@ impl Checkpoint {
                 self.file.insert(file)
             }
         };
-        self.files.write_at(file, bytes, at)?;
-        self.files.sync_data(file)
+        self.site.files.write_at(file, bytes, at)?;
+        self.site.files.sync_data(file)
     }
 
     fn open(&self) -> io::Result<File> {
+        let (files, folder) = (&self.site.files, &self.site.folder);
         if self.whole {
-            return self.files.open(&self.folder, CHECKPOINT);
+            return files.open(folder, CHECKPOINT);
         }
         // the old content proves nothing
-        self.folder.remove(CHECKPOINT)?;
-        let file = self.files.create(&self.folder, CHECKPOINT)?;
-        self.files.sync_folder(&self.folder)?;
+        folder.remove(CHECKPOINT)?;
+        let file = files.create(folder, CHECKPOINT)?;
+        files.sync_folder(folder)?;
         Ok(file)
     }
 }

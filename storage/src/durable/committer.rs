@@ -268,6 +268,16 @@ pub(crate) fn tell(reply: &Reply, outcome: Result<(), StoreError>) {
     }
 }
 
+/// Answers a request with an error.
+pub(crate) fn refuse(item: QueueItem, error: &StoreError) {
+    match item {
+        QueueItem::Commit(_, done, _) | QueueItem::Barrier(done) => {
+            finish(done, Err(error.clone()));
+        }
+        QueueItem::Close(reply) | QueueItem::Yield(_, reply) => tell(&reply, Err(error.clone())),
+    }
+}
+
 /// Calls a `done`; a panic in it does not take the store down.
 pub(crate) fn finish(done: Done, result: Result<CommitNo, StoreError>) {
     if catch_unwind(AssertUnwindSafe(|| done(result))).is_err() {

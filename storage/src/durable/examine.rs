@@ -7,21 +7,17 @@
 //! checkpoint attests leads to reading those bytes first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::api::Projection;
-use crate::durable::checker::Parts;
 use crate::durable::checkpoint;
-use crate::durable::held::HeldFolder;
-use crate::durable::options::{SEGMENT_MIN, StoreOptions};
-use crate::durable::seals::Seals;
+use crate::durable::options::StoreOptions;
 use crate::durable::space;
 use crate::durable::witness::{self, WITNESS};
 use crate::error::OpenError;
-use crate::files::Files;
-use crate::folder::{Birth, Folder};
-use crate::health::{Health, MARKER};
+use crate::folder::Birth;
+use crate::health::MARKER;
 use crate::index::blocks::{INDEX, probe};
 use crate::index::error::IndexError;
 use crate::index::manifest::JournalMark;
@@ -30,91 +26,28 @@ use crate::index::scope::Scopes;
 use crate::index::scrub::AttestedRuns;
 use crate::index::{SortedRows, Tuning};
 use crate::journal::check::{Checked, Trust, check, segment_numbers};
-use crate::journal::format::{SEGMENT_HEADER, StoreId, genesis};
-use crate::journal::names::segment_path;
-use crate::journal::writer::WriterParts;
+use crate::journal::format::{SEGMENT_HEADER, genesis, segment_path};
 use crate::journal::{Journal, position, split};
-
-/// A store's folder, locked.
-pub(super) struct Site {
-    pub(super) path: PathBuf,
-    pub(super) folder: Arc<Folder>,
-    pub(super) journal: Arc<Folder>,
-    pub(super) files: Files,
-    pub(super) id: StoreId,
-    pub(super) health: Arc<Health>,
-}
+use crate::site::Site;
 
 /// The findings in a folder; nothing in it has been changed except what sled does when it opens.
-pub(super) struct Examined<'a> {
+pub(super) struct Examined {
     pub(super) found: checkpoint::TrustedCheckpoint,
     pub(super) checked: Checked,
     pub(super) journal: Arc<Journal>,
     pub(super) testimony: Option<(u64, JournalMark)>,
-    pub(super) index: Result<SortedRows, Wanted<'a>>,
+    pub(super) index: Result<SortedRows, Wanted>,
 }
 
-impl Site {
-    /// Checks the journal, except for what `trust` attests.
-    fn check(
-        &self,
-        options: &StoreOptions,
-        trust: &Trust<'_>,
-    ) -> Result<(Checked, Arc<Journal>), OpenError> {
-        let checked = check(&self.journal, &self.id, trust, &|p| options.report(p))?;
-        let (folder, health) = (Arc::clone(&self.journal), Arc::clone(&self.health));
-        let journal = Journal::new(&self.files, folder, health, &checked);
-        Ok((checked, Arc::new(journal)))
+/// The checkpoint, as far as it can be trusted before anything is read.
+fn found(site: &Site, options: &StoreOptions) -> Result<checkpoint::TrustedCheckpoint, OpenError> {
+    if options.check_all {
+        return Ok(checkpoint::TrustedCheckpoint::default());
     }
-
-    /// The checkpoint, as far as it can be trusted before anything is read.
-    fn found(&self, options: &StoreOptions) -> Result<checkpoint::TrustedCheckpoint, OpenError> {
-        if options.check_all {
-            return Ok(checkpoint::TrustedCheckpoint::default());
-        }
-        let numbers = segment_numbers(&self.journal);
-        let numbers = numbers.map_err(|e| OpenError::io("listing", self.journal.path(), e))?;
-        let last = numbers.last().map_or(0, |number| *number);
-        Ok(checkpoint::read(&self.folder, &self.id, last))
-    }
-
-    pub(super) fn writer(
-        &self,
-        held: &Arc<HeldFolder>,
-        seals: &Arc<Seals>,
-        options: &StoreOptions,
-    ) -> WriterParts {
-        WriterParts {
-            files: self.files.clone(),
-            folder: Arc::clone(&self.journal),
-            held: Arc::clone(held),
-            health: Arc::clone(&self.health),
-            id: self.id,
-            segment_bytes: options.segment_bytes.max(SEGMENT_MIN),
-            seals: Arc::clone(seals),
-        }
-    }
-
-    pub(super) fn checker(
-        &self,
-        index: &Arc<SortedRows>,
-        reader: &Arc<Journal>,
-        options: &StoreOptions,
-        seals: Arc<Seals>,
-    ) -> Parts {
-        Parts {
-            files: self.files.clone(),
-            folder: Arc::clone(&self.folder),
-            journal: Arc::clone(&self.journal),
-            id: self.id,
-            index: Arc::clone(index),
-            health: Arc::clone(&self.health),
-            seals,
-            rate: options.check_bytes_per_second,
-            every: options.check_every,
-            reader: Arc::clone(reader),
-        }
-    }
+    let numbers = segment_numbers(&site.journal);
+    let numbers = numbers.map_err(|e| OpenError::io("listing", site.journal.path(), e))?;
+    let last = numbers.last().map_or(0, |number| *number);
+    Ok(checkpoint::read(&site.folder, &site.id, last))
 }
 
 /// Examines the store: checks the journal as far as the checkpoint does not attest it, then opens the index. The
@@ -124,19 +57,20 @@ impl Site {
 /// `Corrupt` when the journal is damaged, or lacks a commit that the witness or the index names, or has another one in
 /// its place. `Io` when the system refuses to read, including the index. An index that is damaged or of another version
 /// is no error: `index` then has the parts for making a new one.
-pub(super) fn examine<'a>(
-    site: &'a Site,
+pub(super) fn examine(
+    site: &Arc<Site>,
     options: &StoreOptions,
     projection: &dyn Projection,
-) -> Result<Examined<'a>, OpenError> {
-    let mut found = site.found(options)?;
+) -> Result<Examined, OpenError> {
+    let mut found = found(site, options)?;
     let trust = Trust {
         attested: &found.attested,
         before: found.tail(),
     };
     let testimony = witness::read(&site.folder, &site.id)?;
     let read = |trust: &Trust<'_>| -> Result<(Checked, Arc<Journal>), OpenError> {
-        let (checked, journal) = site.check(options, trust)?;
+        let checked = check(&site.journal, &site.id, trust, &|p| options.report(p))?;
+        let journal = Arc::new(Journal::new(site, &checked));
         testify(&site.path, options, &checked, &journal, testimony)?;
         Ok((checked, journal))
     };
@@ -253,21 +187,19 @@ fn agree(
 }
 
 /// Opens the index, or returns the parts for making a new one.
-fn open_index<'a>(
-    site: &'a Site,
+fn open_index(
+    site: &Arc<Site>,
     options: &StoreOptions,
     projection: &dyn Projection,
     known: Option<(Birth, AttestedRuns)>,
-) -> Result<Result<SortedRows, Wanted<'a>>, OpenError> {
-    let (folder, id) = (&site.folder, site.id);
+) -> Result<Result<SortedRows, Wanted>, OpenError> {
+    let folder = &site.folder;
     let start = position(1, SEGMENT_HEADER);
     let same = known.filter(|(file, _)| folder.birth("index/db") == Some(*file));
     let wanted = Wanted {
-        store: Arc::clone(folder),
-        files: &site.files,
+        site: Arc::clone(site),
         known: same.map(|(_, known)| known),
         cache: options.index_cache_bytes,
-        id,
         projection: projection.version(),
         tuning: Tuning {
             table_bytes: options.table_bytes,
@@ -278,10 +210,9 @@ fn open_index<'a>(
             scopes: Scopes::of(projection.scoped()),
             single: Scopes::of(projection.single()),
         },
-        health: Arc::clone(&site.health),
         nothing: JournalMark {
             commit: 0,
-            chain: genesis(&id),
+            chain: genesis(&site.id),
             end: start,
         },
     };
@@ -334,7 +265,7 @@ fn open_index<'a>(
 /// # Errors
 /// `Damaged` when the index has to be rebuilt, `Read` or `Write` when the system refused an operation, which says
 /// nothing about the bytes on disk.
-pub(super) fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<SortedRows, IndexError> {
+pub(super) fn try_index(wanted: &Wanted, fresh: bool) -> Result<SortedRows, IndexError> {
     let open = AssertUnwindSafe(|| SortedRows::open(wanted, fresh));
     catch_unwind(open).unwrap_or_else(|panic| Err(IndexError::panicked(panic.as_ref())))
 }

@@ -25,7 +25,8 @@ use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
 use crate::journal::check::segment_numbers;
-use crate::journal::names::segment_name;
+use crate::journal::format::segment_name;
+use crate::site::Site;
 use crate::sync::lock;
 
 /// The file that exists only to be locked.
@@ -118,9 +119,9 @@ fn is_folder(file: &File) -> bool {
 /// The files and folders that must stay where they are.
 #[derive(Debug)]
 pub(crate) struct HeldFolder {
-    path: PathBuf,
-    folder: Arc<Folder>,
-    journal: Arc<Folder>,
+    site: Arc<Site>,
+    /// The full path of the folder of segments.
+    journal: PathBuf,
     /// Full names, and the file that each led to.
     names: Vec<(PathBuf, Id)>,
     active: Mutex<(PathBuf, Option<Id>)>,
@@ -131,31 +132,26 @@ pub(crate) struct HeldFolder {
 }
 
 impl HeldFolder {
-    /// Watches an open store: `path` is the name under which it was opened; all names are kept as full paths.
+    /// Watches an open store; all names are kept as full paths.
     ///
     /// # Errors
     /// The system's error when it cannot tell what a name leads to.
-    pub(crate) fn new(
-        path: &Path,
-        folder: &Arc<Folder>,
-        journal: &Arc<Folder>,
-        locks: Locks,
-    ) -> io::Result<Self> {
-        let path = std::path::absolute(path)?;
+    pub(crate) fn new(site: &Arc<Site>, locks: Locks) -> io::Result<Self> {
+        let path = std::path::absolute(&site.path)?;
+        let journal = path.join(JOURNAL);
         let mut names = vec![
-            (path.clone(), Id::of(folder.file())?),
-            (path.join(JOURNAL), Id::of(journal.file())?),
+            (path.clone(), Id::of(site.folder.file())?),
+            (journal.clone(), Id::of(site.journal.file())?),
         ];
         for (name, file) in &locks.files {
             names.push((path.join(name), Id::of(file)?));
         }
-        if let Some(id) = folder.id(WITNESS)? {
+        if let Some(id) = site.folder.id(WITNESS)? {
             names.push((path.join(WITNESS), id));
         }
         Ok(Self {
-            path,
-            folder: Arc::clone(folder),
-            journal: Arc::clone(journal),
+            site: Arc::clone(site),
+            journal,
             names,
             active: Mutex::new((PathBuf::new(), None)),
             seen: Mutex::new(None),
@@ -164,17 +160,12 @@ impl HeldFolder {
         })
     }
 
-    /// The folder of the store, by its descriptor.
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.folder
-    }
-
     /// Makes the segment of this number the active one; `file` is the open file of that name.
     ///
     /// # Errors
     /// The system's error when it cannot identify the file. The previous segment then stays the one that is looked up.
     pub(crate) fn set_active(&self, number: u32, file: &File) -> io::Result<()> {
-        let path = self.path.join(JOURNAL).join(segment_name(number));
+        let path = self.journal.join(segment_name(number));
         *lock(&self.active) = (path, Some(Id::of(file)?));
         Ok(())
     }
@@ -201,25 +192,24 @@ impl HeldFolder {
             self.check_name(path, id)?;
         }
         self.check_active()?;
-        let (Ok(changed), mut seen) = (self.journal.changed(), lock(&self.seen)) else {
+        let journal = &self.site.journal;
+        let (Ok(changed), mut seen) = (journal.changed(), lock(&self.seen)) else {
             return Ok(());
         };
         if *seen == Some(changed) {
             return Ok(());
         }
-        let Ok(numbers) = segment_numbers(&self.journal) else {
+        let Ok(numbers) = segment_numbers(journal) else {
             return Ok(());
         };
         // a directory listing is not atomic: a segment that was just made may be missing from it
         let there = |n: u32| {
-            let named = || !matches!(self.journal.id(&segment_name(n)), Ok(None));
+            let named = || !matches!(journal.id(&segment_name(n)), Ok(None));
             numbers.binary_search(&n).is_ok() || named()
         };
         if let Some(gone) = (1..=segments).find(|n| !there(*n)) {
-            return Err(gone_from(
-                &self.path.join(JOURNAL).join(segment_name(gone)),
-                "removed",
-            ));
+            let path = self.journal.join(segment_name(gone));
+            return Err(gone_from(&path, "removed"));
         }
         *seen = Some(changed);
         Ok(())

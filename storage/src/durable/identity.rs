@@ -18,8 +18,7 @@ use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::journal::check::{Trust, check, segment_numbers};
-use crate::journal::format::{DISK_FORMAT, StoreId};
-use crate::journal::names::segment_name;
+use crate::journal::format::{DISK_FORMAT, StoreId, segment_name};
 use crate::journal::prepare::prepare;
 use crate::log::LogId;
 

@@ -5,6 +5,10 @@
 //! the owner and accept commits. An owner that steps down first stops accepting commits; the node takes the
 //! cell again only after everything that acted for it has ended ([`super::Member::willing`]).
 //!
+//! The projection is asked about each entry of a record before the record gets into this node's journal. It is there,
+//! flushed, before its rows are visible. A node that does not own the log takes in no record that no owner is known to
+//! have acknowledged: a server that fails may lose it, and a journal that has it would refuse the log.
+//!
 //! **Bounds.** A follower looks at the log every [`LOOK_EVERY`].
 //!
 //! **Failure.** While the log cannot be reached no cell is taken, and the view of the other nodes becomes stale.
@@ -12,14 +16,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::api::StoreError;
+use crate::api::{CommitNo, StoreError};
 use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
-use crate::durable::committer::{Committer, finish, tell};
-use crate::durable::follower::{catch_up, to_the_end};
+use crate::durable::committer::{Committer, refuse, tell};
 use crate::durable::heartbeat::{Heartbeat, look};
 use crate::durable::queue::QueueItem;
+use crate::journal::position;
 use crate::log::LogError;
 
 /// How long a follower waits between two looks at the log.
@@ -45,7 +49,7 @@ fn follow(
         // rows of notes in the group are dropped: a follower takes none
         let group = shared.queue.take(usize::MAX, u64::MAX, Some(LOOK_EVERY))?;
         let items = group.items.into_iter().map(|(_, item)| item);
-        if refuse(shared, items, &applier) {
+        if refuse_all(shared, items, &applier) {
             return None;
         }
         heartbeat.show(shared, &mut cell, applier.mark());
@@ -82,21 +86,17 @@ fn may_take(shared: &Shared) -> bool {
     fit && shared.role.is_willing()
 }
 
-/// Refuses requests to a follower; returns whether one of them was to close.
-fn refuse(shared: &Shared, items: impl Iterator<Item = QueueItem>, applier: &Applier) -> bool {
+/// Refuses requests to a follower, or closes; returns whether one of them was to close.
+fn refuse_all(shared: &Shared, items: impl Iterator<Item = QueueItem>, applier: &Applier) -> bool {
     let mut closes = false;
     for item in items {
-        match item {
-            QueueItem::Commit(_, done, _) | QueueItem::Barrier(done) => {
-                finish(done, Err(StoreError::NotOwner { address: None }));
-            }
-            QueueItem::Yield(_, reply) => tell(&reply, Err(StoreError::NotOwner { address: None })),
-            QueueItem::Close(reply) => {
-                let written = shared.write_out(applier.mark());
-                shared.fail_waiting(&StoreError::Closed);
-                tell(&reply, written);
-                closes = true;
-            }
+        if let QueueItem::Close(reply) = item {
+            let written = shared.write_out(applier.mark());
+            shared.fail_waiting(&StoreError::Closed);
+            tell(&reply, written);
+            closes = true;
+        } else {
+            refuse(item, &StoreError::NotOwner { address: None });
         }
     }
     closes
@@ -154,4 +154,45 @@ fn take(
     );
     shared.role.own(epoch, cell.sure_until());
     Ok(true)
+}
+
+/// Brings a node's copy of a cell up to this commit of its log.
+///
+/// # Errors
+/// When a record cannot be read, or added to the journal or the index.
+pub(crate) fn catch_up(
+    shared: &Shared,
+    cell: &Cell,
+    applier: &mut Applier,
+    end: CommitNo,
+) -> Result<(), LogError> {
+    let mut failed = None;
+    let rows = shared.projection.as_ref();
+    cell.follow(end, rows, &mut |placed, sealed| {
+        let at = position(placed.segment.number, placed.offset);
+        let applied = applier.record(at, sealed);
+        let applied = applied.and_then(|()| applier.settle());
+        failed = applied.err();
+        shared.reached(applier.mark());
+        failed.is_none()
+    })?;
+    failed.map_or(Ok(()), |e| Err(LogError::Read(e)))
+}
+
+/// Brings a node's copy of a cell up to where it reaches now ([`Cell::reaches`]).
+///
+/// # Errors
+/// As [`catch_up`]; when the log cannot be reached.
+pub(crate) fn to_the_end(
+    shared: &Shared,
+    cell: &Cell,
+    applier: &mut Applier,
+) -> Result<(), LogError> {
+    loop {
+        let end = cell.reaches()?;
+        if cell.tail().commit >= end {
+            return Ok(());
+        }
+        catch_up(shared, cell, applier, end)?;
+    }
 }

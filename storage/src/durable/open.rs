@@ -19,8 +19,8 @@ use std::time::Duration;
 use crate::api::Projection;
 use crate::codec::hex;
 use crate::durable::cell::Cell;
-use crate::durable::checker::Checker;
-use crate::durable::examine::{Examined, Site, examine, try_index};
+use crate::durable::checker::{Checker, Parts};
+use crate::durable::examine::{Examined, examine, try_index};
 use crate::durable::held::{HeldFolder, JOURNAL, Locks};
 use crate::durable::identity::Identity;
 use crate::durable::obsolete_indexes::{OBSOLETE_PREFIX, drop_old};
@@ -46,24 +46,47 @@ use crate::journal::position;
 use crate::journal::writer::JournalWriter;
 use crate::log::Log;
 use crate::log::disk::DiskLog;
+use crate::site::Site;
 
-/// Opens or creates the store in `path`, whose journal is the log of its cell.
-///
-/// # Errors
-/// As [`DurableStore::open`].
-pub(super) fn open(
-    path: PathBuf,
-    options: StoreOptions,
-    projection: Arc<dyn Projection>,
-) -> Result<Arc<DurableStore>, OpenError> {
-    let (opened, local) = prepare(path, options, projection, None, true)?;
-    let log = Box::new(log_of(&opened, &local));
-    let part = NodePart::Owner {
-        name: String::new(),
-        lease: Duration::ZERO,
-        patience: Duration::ZERO,
-    };
-    start(opened, Cell::new(log, local, false), &part)
+impl DurableStore {
+    /// Opens the store in `path`, or creates it when the folder is empty or missing. First checks every byte of journal
+    /// and index that the checkpoint does not attest, and rebuilds the index when in doubt.
+    ///
+    /// # Errors
+    /// When another process has the store open, the folder holds something else, the journal is damaged or shorter than
+    /// its witness or index proves, or the system refuses an operation. Nothing on disk has been changed then.
+    pub fn open(
+        path: impl Into<PathBuf>,
+        options: StoreOptions,
+        projection: Arc<dyn Projection>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let (opened, local) = prepare(path.into(), options, projection, None, true)?;
+        let log = Box::new(log_of(&opened, &local));
+        let part = NodePart::Owner {
+            name: String::new(),
+            lease: Duration::ZERO,
+            patience: Duration::ZERO,
+        };
+        start(opened, Cell::new(log, local, false), &part)
+    }
+
+    /// Opens this node's copy of a cell whose log is elsewhere, in `path`; creates the copy when the folder is empty or
+    /// missing. When this returns, an owner has applied the log to its end; a follower keeps following it.
+    ///
+    /// # Errors
+    /// `Log` with `Held` when `part` is to become the owner and there already is one; refused when this node's journal belongs to
+    /// another log, or holds records that the log does not.
+    pub fn join(
+        path: impl Into<PathBuf>,
+        options: StoreOptions,
+        projection: Arc<dyn Projection>,
+        log: Box<dyn Log>,
+        part: &NodePart,
+    ) -> Result<Arc<Self>, OpenError> {
+        let owns = matches!(part, NodePart::Owner { .. });
+        let (opened, local) = prepare(path.into(), options, projection, Some(log.id()), owns)?;
+        start(opened, Cell::new(log, local, true), part)
+    }
 }
 
 /// Makes the journal of a store the log of its cell.
@@ -87,22 +110,6 @@ pub(crate) fn disk_log(
     Ok((log_of(&opened, &local), opened))
 }
 
-/// Opens or creates this node's copy of a cell whose log is elsewhere.
-///
-/// # Errors
-/// As [`DurableStore::join`].
-pub(super) fn join(
-    path: PathBuf,
-    options: StoreOptions,
-    projection: Arc<dyn Projection>,
-    log: Box<dyn Log>,
-    part: &NodePart,
-) -> Result<Arc<DurableStore>, OpenError> {
-    let owns = matches!(part, NodePart::Owner { .. });
-    let (opened, local) = prepare(path, options, projection, Some(log.id()), owns)?;
-    start(opened, Cell::new(log, local, true), part)
-}
-
 /// Examines and checks the folder, then prepares journal and index for writing.
 fn prepare(
     path: PathBuf,
@@ -114,14 +121,14 @@ fn prepare(
     let files = Files::with(options.faults.clone());
     let (folder, locks, identity) = enter(&path, &files, &options, of)?;
     let health = Health::new(Arc::clone(&folder), &files, options.abort_on_poison);
-    let site = Site {
+    let site = Arc::new(Site {
         journal: journal_in(&folder, &path.join(JOURNAL))?,
         folder,
         files,
         id: identity.log,
         health: Arc::new(health),
         path,
-    };
+    });
     let Examined {
         found,
         checked,
@@ -129,67 +136,69 @@ fn prepare(
         testimony,
         index,
     } = examine(&site, &options, projection.as_ref())?;
-    let Site {
-        folder,
-        files,
-        health,
-        path,
-        ..
-    } = &site;
     // checked before anything is changed
-    let short_of_space = index.is_err() && space::for_rebuild(folder, &checked, &options)?;
+    let short_of_space = index.is_err() && space::for_rebuild(&site.folder, &checked, &options)?;
     let end = JournalMark {
         commit: checked.last_commit,
         chain: checked.chain,
         end: position(checked.segment, checked.offset),
     };
-    let fail = |e| OpenError::io("opening", path, e);
-    let witness = Witness::open(folder, files, &site.id, testimony, end).map_err(fail)?;
-    let held = HeldFolder::new(path, folder, &site.journal, locks).map_err(fail)?;
-    let held = Arc::new(held);
+    let fail = |e| OpenError::io("opening", &site.path, e);
+    let witness = Witness::open(&site, testimony, end).map_err(fail)?;
+    let held = Arc::new(HeldFolder::new(&site, locks).map_err(fail)?);
     let seals = Arc::new(Seals::default());
-    let parts = site.writer(&held, &seals, &options);
-    let writer = JournalWriter::open(parts, &checked, Arc::clone(&journal)).map_err(fail)?;
+    let writer = JournalWriter::open(
+        &site,
+        options.segment_bytes.max(SEGMENT_MIN),
+        &checked,
+        Arc::clone(&journal),
+        Arc::clone(&held),
+        Arc::clone(&seals),
+    );
+    let writer = writer.map_err(fail)?;
     let index_rebuilt = index.is_err() && checked.last_commit > 0;
     let index = match index {
         Ok(index) => index,
-        Err(wanted) => anew(path, &wanted, &checked, short_of_space)?,
+        Err(wanted) => anew(&wanted, &checked, short_of_space)?,
     };
-    space::keep(folder, files, &options);
+    space::keep(&site.folder, &site.files, &options);
     let index = Arc::new(index);
-    let checker = site.checker(&index, &journal, &options, seals);
+    let parts = Parts {
+        site: Arc::clone(&site),
+        index: Arc::clone(&index),
+        seals,
+        rate: options.check_bytes_per_second,
+        every: options.check_every,
+        reader: Arc::clone(&journal),
+    };
     let shared = Arc::new(Shared {
         queue: CommitQueue::new(options.queue_commits, options.queue_bytes),
-        checker: Checker::new(checker, &found, &checked),
+        checker: Checker::new(parts, &found, &checked),
         journal,
         index,
         projection,
-        health: Arc::clone(health),
+        health: Arc::clone(&site.health),
         counters: Counters::default(),
         watch: Watch::new(),
         witness,
         role: Role::new(owns, options.turned.clone()),
         held,
-        files: files.clone(),
+        site,
         index_rebuilt,
         options,
     });
     watch::look_at_space(&shared);
-    let opened = Opened {
-        path: path.clone(),
-        identity,
-        shared,
-    };
+    let opened = Opened { identity, shared };
     Ok((opened, Arc::new(Mutex::new(writer))))
 }
 
 /// Opens the folder of segments; without it there is no store.
-fn journal_in(folder: &Folder, dir: &Path) -> Result<Arc<Folder>, OpenError> {
+fn journal_in(folder: &Folder, dir: &Path) -> Result<Folder, OpenError> {
     let fail = |e| OpenError::io("opening", dir, e);
     if !folder.has_folder(JOURNAL).map_err(fail)? {
         return Err(OpenError::damaged(dir, 0, "the folder is missing"));
     }
-    Ok(Arc::new(folder.folder(JOURNAL).map_err(fail)?))
+    folder.folder(JOURNAL).map_err(fail)
 }
 
 /// Opens and locks the folder; returns the identity of its store, and creates one if there is none:
@@ -237,19 +246,17 @@ fn enter(
 }
 
 /// Moves an existing index aside, or removes it if space is short, and begins an empty one.
-fn anew(
-    path: &Path,
-    wanted: &Wanted<'_>,
-    checked: &Checked,
-    short_of_space: bool,
-) -> Result<SortedRows, OpenError> {
-    let store = &wanted.store;
+fn anew(wanted: &Wanted, checked: &Checked, short_of_space: bool) -> Result<SortedRows, OpenError> {
+    let Site {
+        folder: store,
+        files,
+        path,
+        ..
+    } = wanted.site.as_ref();
     let fail = |e| OpenError::io("moving aside the index in", path, e);
     if store.has_folder(INDEX).map_err(fail)? {
         drop_old(store).map_err(fail)?;
-        let moved = wanted
-            .files
-            .rename(store, INDEX, &format!("{OBSOLETE_PREFIX}1"));
+        let moved = files.rename(store, INDEX, &format!("{OBSOLETE_PREFIX}1"));
         moved.map_err(fail)?;
         if short_of_space {
             drop_old(store).map_err(fail)?;

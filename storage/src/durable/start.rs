@@ -8,7 +8,6 @@
 //! **Failure.** A journal that is longer than the log is refused: nothing of it is overwritten.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -23,7 +22,7 @@ use crate::durable::heartbeat::Heartbeat;
 use crate::durable::identity::Identity;
 use crate::durable::obsolete_indexes::drop_old;
 use crate::durable::options::{NodePart, Progress};
-use crate::durable::{DurableStore, Shared, follower, node, watch};
+use crate::durable::{DurableStore, Shared, node, watch};
 use crate::error::OpenError;
 use crate::index::SortedRows;
 use crate::log::{LogError, Sealed, Tail};
@@ -34,8 +33,6 @@ const HELD_PAUSE: Duration = Duration::from_millis(50);
 
 /// A store that was checked and whose threads have not started.
 pub(crate) struct Opened {
-    /// The path under which it was opened.
-    pub(super) path: PathBuf,
     /// Which store it is, and which log it keeps.
     pub(super) identity: Identity,
     /// What all its threads share.
@@ -54,11 +51,7 @@ pub(super) fn start(
     mut cell: Cell,
     part: &NodePart,
 ) -> Result<Arc<DurableStore>, OpenError> {
-    let Opened {
-        path,
-        identity,
-        shared,
-    } = opened;
+    let Opened { identity, shared } = opened;
     let heartbeat = announced(&mut cell, part)?;
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<(), OpenError> {
@@ -72,7 +65,9 @@ pub(super) fn start(
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(guarded);
-        threads.push(thread.map_err(|e| OpenError::io("starting the threads of", &path, e))?);
+        threads.push(
+            thread.map_err(|e| OpenError::io("starting the threads of", &shared.site.path, e))?,
+        );
         Ok(())
     };
     let flush = behind(&shared.index, SortedRows::flush_loop);
@@ -88,7 +83,7 @@ pub(super) fn start(
         }
     };
     // the index that was moved aside is useless once the new one holds the journal's rows
-    if let Err(e) = drop_old(shared.held.folder()) {
+    if let Err(e) = drop_old(&shared.site.folder) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
     let run = work(Arc::clone(&shared), cell, applier, heartbeat);
@@ -111,7 +106,6 @@ pub(super) fn start(
     let closed = std::sync::atomic::AtomicBool::new(false);
     Ok(Arc::new(DurableStore {
         shared,
-        path,
         identity,
         closed,
         threads: Mutex::new(threads),
@@ -193,7 +187,7 @@ fn apply(shared: &Arc<Shared>, cell: &mut Cell, part: &NodePart) -> Result<Appli
         }
         shared.role.sure_until(cell.sure_until());
     }
-    follower::to_the_end(shared, cell, &mut applier).map_err(OpenError::Log)?;
+    node::to_the_end(shared, cell, &mut applier).map_err(OpenError::Log)?;
     let last = &shared.counters.last_commit;
     last.store(applier.mark().commit, Ordering::Release);
     Ok(applier)

@@ -11,24 +11,23 @@
 //! removed unnoticed, and only after a crash.
 //! **Failure.** If one slot is torn or rotten, the other one remains. A failed write poisons the store: a disk that
 //! lost one flush is not trusted with another.
-//! store: a disk that loses one flush is not asked for another.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use crate::api::Position;
 use crate::codec::{Cursor, hex};
 use crate::error::OpenError;
-use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
 use crate::index::manifest::JournalMark;
 use crate::journal::format::StoreId;
 use crate::journal::split;
+use crate::site::Site;
 use crate::sync::{lock, wait_for};
 
 /// The name of the file.
@@ -59,9 +58,8 @@ struct WitnessState {
 /// The witness of an open store.
 #[derive(Debug)]
 pub(crate) struct Witness {
+    site: Arc<Site>,
     file: File,
-    files: Files,
-    id: StoreId,
     state: Mutex<WitnessState>,
     /// Held while a slot is written.
     writing: Mutex<()>,
@@ -138,7 +136,7 @@ pub(crate) fn read(folder: &Folder, id: &StoreId) -> Result<Option<(u64, Journal
 
 /// The error for a store that contradicts its witness, with the ways out.
 pub(crate) fn refused(path: &Path, why: &str) -> OpenError {
-    OpenError::Corrupt(std::sync::Arc::from(format!(
+    OpenError::Corrupt(Arc::from(format!(
         "{}: {why}. Nothing was changed. Bring the whole store folder back as it was, all of its \
          files from the same moment. If this is a copy that was made while the store was in use, \
          and you accept that it lacks its newest commits, remove this file (and store.id beside \
@@ -154,18 +152,17 @@ impl Witness {
     /// # Errors
     /// The system's error when the file cannot be created or opened.
     pub(crate) fn open(
-        folder: &Folder,
-        files: &Files,
-        id: &StoreId,
+        site: &Arc<Site>,
         found: Option<(u64, JournalMark)>,
         mark: JournalMark,
     ) -> io::Result<Self> {
+        let (folder, files) = (&site.folder, &site.files);
         let (serial, written) = match found {
             Some(found) => found,
             None => {
                 folder.remove(UNFINISHED)?;
                 let file = files.create(folder, UNFINISHED)?;
-                let mut bytes = encode(id, 1, &mark);
+                let mut bytes = encode(&site.id, 1, &mark);
                 bytes.resize(FILE_BYTES, 0);
                 files.write_at(&file, &bytes, 0)?;
                 files.sync_all(&file)?;
@@ -174,9 +171,8 @@ impl Witness {
             }
         };
         Ok(Self {
+            site: Arc::clone(site),
             file: files.open(folder, WITNESS)?,
-            files: files.clone(),
-            id: *id,
             state: Mutex::new(WitnessState {
                 mark,
                 written,
@@ -219,10 +215,10 @@ impl Witness {
             state.serial += 1;
             (state.mark, state.serial)
         };
-        let slot = encode(&self.id, serial, &mark);
-        self.files
-            .write_at(&self.file, &slot, serial % 2 * SLOT_STRIDE)?;
-        self.files.sync_data(&self.file)?;
+        let files = &self.site.files;
+        let slot = encode(&self.site.id, serial, &mark);
+        files.write_at(&self.file, &slot, serial % 2 * SLOT_STRIDE)?;
+        files.sync_data(&self.file)?;
         lock(&self.state).written = mark;
         Ok(())
     }

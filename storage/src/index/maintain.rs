@@ -1,13 +1,17 @@
-//! Keeps the index small and on disk by flushing and merging.
+//! Keeps the index small and on disk by freezing tables, flushing and merging.
 //!
 //! **Shape.** A flush makes a run of level 0; [`StoreOptions::merge_fan_in`](crate::StoreOptions) neighbours of one
 //! level are merged into one run of the next, the lowest level first. A long merge lets merges of lower levels go
 //! first, so that small runs do not pile up behind it.
 //!
-//! **Bounds.** At most [`RUNS_REST`](crate::index::neighbours::RUNS_REST) runs once nothing is written, whatever their
+//! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) tables that accept no more rows: freezing another
+//! one waits. At most [`RUNS_REST`](crate::index::compaction_picker::RUNS_REST) runs once nothing is written, whatever their
 //! age and the fan-in: while there are more, fewer neighbours than the fan-in are merged, too. Never more than
 //! [`RUNS_WAIT`]: at that number the flusher waits for the merger, and commits wait for the flusher. At most as many
 //! merges are under way at once as there are levels.
+//!
+//! Every [`LOOK_EVERY`] rows, flusher and merger let the threads that serve have the processor, unless they are behind:
+//! commits would soon wait for them, and reads look into every run.
 //!
 //! **Order.** A flush: blocks, sync, manifest, sync, then the table leaves memory. A merge: the same, then the merged
 //! runs leave the list, and their blocks are removed when the last reader has released them, as are those of a merge
@@ -21,7 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::api::SortOrder;
+use crate::api::{SortOrder, StoreError};
+use crate::background::yield_to_requests;
 use crate::index::SortedRows;
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
@@ -38,14 +43,18 @@ use crate::sync::{lock, read, wait_for, write};
 pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
 /// After this many rows, a fraction of a millisecond, flusher and merger check whether they must stop or let others go
 /// first.
-pub(super) const LOOK_EVERY: u64 = 256;
+const LOOK_EVERY: u64 = 256;
 /// After so many reads that the disk refused, each of another try to merge the same runs, the index counts as damaged as
 /// soon as commits wait for that merge: they would wait for ever.
 const REFUSED_MAX: u32 = 5;
 /// How long the merger rests after the disk has refused it a read.
 const REFUSED_REST: Duration = Duration::from_secs(2);
 /// How long a thread sleeps before it looks again, unless it is woken.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// With this many tables, the one that is being written included, or with as many as may wait, the flusher is behind.
+const TABLES_BEHIND: usize = 2;
+/// With this many runs of level 0 more than are merged at once, the merger is behind.
+const RUNS_BEHIND: usize = 2;
 
 impl SortedRows {
     /// Makes the threads end at the next opportunity.
@@ -60,7 +69,7 @@ impl SortedRows {
     }
 
     /// Whether the flusher waits for the merger.
-    pub(super) fn too_many_runs(&self) -> bool {
+    fn too_many_runs(&self) -> bool {
         self.runs() >= RUNS_WAIT
     }
 
@@ -72,6 +81,68 @@ impl SortedRows {
 
     fn stopped(&self) -> bool {
         lock(&self.signals).stop || self.health.poisoned().is_some()
+    }
+
+    /// Freezes the table when it is full; `mark` is the end of the journal part that it covers. Waits while too many
+    /// tables wait for the flusher. While the disk is nearly full nothing is frozen: no commits are accepted then, and
+    /// the rows in memory can be derived from the journal.
+    ///
+    /// # Errors
+    /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits, `Corrupt` when this would wait
+    /// for a merge of an index that counts as damaged. The table is unchanged then.
+    pub(crate) fn freeze_if_full(&self, mark: JournalMark) -> Result<(), StoreError> {
+        let small = read(&self.state).active_bytes < self.tuning.table_bytes;
+        if small || self.health.full().is_some() {
+            return Ok(());
+        }
+        self.freeze(mark)
+    }
+
+    /// Freezes the table even if it is not full; `mark` is the end of the journal part that it covers.
+    ///
+    /// # Errors
+    /// As [`Self::freeze_if_full`].
+    pub(crate) fn freeze(&self, mark: JournalMark) -> Result<(), StoreError> {
+        self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
+        let mut state = write(&self.state);
+        let rows = std::mem::take(&mut state.active);
+        state.active_bytes = 0;
+        state.frozen.insert(0, Arc::new(Frozen { rows, mark }));
+        drop(state);
+        drop(lock(&self.signals));
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits until all frozen tables are on disk, or the disk is nearly full.
+    ///
+    /// # Errors
+    /// As [`Self::freeze_if_full`].
+    pub(crate) fn wait_flushed(&self) -> Result<(), StoreError> {
+        self.wait_until(|frozen| frozen == 0)
+    }
+
+    fn wait_until(&self, good: impl Fn(usize) -> bool) -> Result<(), StoreError> {
+        loop {
+            if let Some(e) = self.health.poisoned() {
+                return Err(e);
+            }
+            let signals = lock(&self.signals);
+            // the flusher waits for disk space then, so nothing must wait for the flusher
+            if good(read(&self.state).frozen.len()) || self.health.full().is_some() {
+                return Ok(());
+            }
+            if signals.stop {
+                return Err(StoreError::Closed);
+            }
+            // the merger may have given up, and then the flusher waits for ever
+            if self.too_many_runs()
+                && let Some(e) = self.health.index_damaged()
+            {
+                return Err(e);
+            }
+            drop(wait_for(&self.changed, signals, LOOK_AGAIN));
+        }
     }
 
     /// The loop of the flusher's thread.
@@ -346,6 +417,35 @@ impl SortedRows {
         }
         Ok(())
     }
+
+    /// Lets others have the processor when the flusher is at this row.
+    fn flusher_yield(&self, row: usize) {
+        let look = u64_of(row).is_multiple_of(LOOK_EVERY);
+        let behind = TABLES_BEHIND.min(self.tuning.frozen_max);
+        if look && read(&self.state).frozen.len() < behind {
+            yield_to_requests();
+        }
+    }
+
+    /// Lets others have the processor; the merger calls this every [`LOOK_EVERY`] rows.
+    fn merger_yield(&self) {
+        let runs = Arc::clone(&read(&self.state).runs);
+        let flushed = runs.iter().take_while(|run| run.info.level == 0).count();
+        if flushed < self.tuning.fan_in + RUNS_BEHIND {
+            yield_to_requests();
+        }
+    }
+
+    /// Frees the memory of a table that was written, which takes milliseconds, unless somebody still reads it.
+    fn free(&self, written: Arc<Frozen>) {
+        let Some(Frozen { rows: table, .. }) = Arc::into_inner(written) else {
+            return;
+        };
+        for (n, row) in table.into_iter().enumerate() {
+            drop(row);
+            self.flusher_yield(n);
+        }
+    }
 }
 
 /// The number of the oldest of these runs, 0 when there are none. Runs are numbered from 1.
@@ -367,6 +467,7 @@ mod tests {
     use crate::index::bytes::Bytes;
     use crate::index::open::Wanted;
     use crate::index::scope::Scopes;
+    use crate::site::Site;
 
     fn mark(commit: u64) -> JournalMark {
         JournalMark {
@@ -378,11 +479,17 @@ mod tests {
 
     /// An empty index without threads, all of whose runs are in sled.
     fn index(dir: &Path, faults: &Arc<Faults>) -> SortedRows {
-        let wanted = Wanted {
-            store: Arc::new(Folder::open(dir).unwrap()),
-            files: &Files::with(Some(Arc::clone(faults))),
-            cache: 4 << 20,
+        let site = Site {
+            path: dir.to_owned(),
+            folder: Arc::new(Folder::open(dir).unwrap()),
+            journal: Folder::open(dir).unwrap(),
+            files: Files::with(Some(Arc::clone(faults))),
             id: [1; 16],
+            health: Arc::default(),
+        };
+        let wanted = Wanted {
+            site: Arc::new(site),
+            cache: 4 << 20,
             projection: 1,
             tuning: Tuning {
                 table_bytes: 64 << 10,
@@ -393,7 +500,6 @@ mod tests {
                 scopes: Scopes::NONE,
                 single: Scopes::NONE,
             },
-            health: Arc::default(),
             known: None,
             nothing: mark(0),
         };

@@ -7,34 +7,25 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
-use crate::files::Files;
-use crate::folder::Folder;
-use crate::health::Health;
 use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
 use crate::index::error::IndexError;
 use crate::index::manifest::{JournalMark, Manifest};
 use crate::index::run::load;
 use crate::index::scrub::{self, AttestedRuns, BlocksRead, by_fences, bytes_of};
 use crate::index::{IndexState, Signals, SortedRows, Tuning};
-use crate::journal::format::StoreId;
+use crate::site::Site;
 
 /// The properties that an index must have to belong to this store, and the parts to open it.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a> {
-    /// The folder of the store.
-    pub(crate) store: Arc<Folder>,
-    /// The layer for access to its files.
-    pub(crate) files: &'a Files,
+pub(crate) struct Wanted {
+    /// The store; an index of another one is refused. Damage and refused reads are noted there.
+    pub(crate) site: Arc<Site>,
     /// Bytes of sled's own caches.
     pub(crate) cache: u64,
-    /// The identity of the store; an index of another one is refused.
-    pub(crate) id: StoreId,
     /// The version of the projection; rows of another one are refused.
     pub(crate) projection: u32,
     /// How the index grows.
     pub(crate) tuning: Tuning,
-    /// Where damage and refused reads are noted.
-    pub(crate) health: Arc<Health>,
     /// The runs that need not be read.
     pub(crate) known: Option<AttestedRuns>,
     /// The mark of an empty index.
@@ -49,22 +40,22 @@ impl SortedRows {
     /// `Damaged`, with the reason, when the index is missing, belongs to another store or another
     /// version of the projection, or differs from what was written; `Read` or `Write` when the
     /// system refused an operation.
-    pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, IndexError> {
-        if !fresh && wanted.store.id("index/db")?.is_none() {
+    pub(crate) fn open(wanted: &Wanted, fresh: bool) -> Result<Self, IndexError> {
+        if !fresh && wanted.site.folder.id("index/db")?.is_none() {
             return Err("it is missing".into());
         }
         let store = BlockStore::open(
-            &wanted.store,
+            &wanted.site.folder,
             (wanted.cache, wanted.tuning.block_cache),
             wanted.tuning.file_keys,
-            wanted.files,
+            &wanted.site.files,
         )?;
         let manifest = match store.get(MANIFEST_KEY)? {
             Some(value) => Manifest::decode(&value).ok_or("its manifest is unreadable")?,
             None if fresh => {
                 let empty = Manifest {
                     projection: wanted.projection,
-                    id: wanted.id,
+                    id: wanted.site.id,
                     mark: wanted.nothing,
                     next_run: 1,
                     runs: Vec::new(),
@@ -75,7 +66,7 @@ impl SortedRows {
             }
             None => return Err("its manifest is missing".into()),
         };
-        if manifest.id != wanted.id {
+        if manifest.id != wanted.site.id {
             return Err("it belongs to another store".into());
         }
         if manifest.projection != wanted.projection {
@@ -89,7 +80,7 @@ impl SortedRows {
     }
 
     fn load(
-        wanted: &Wanted<'_>,
+        wanted: &Wanted,
         store: BlockStore,
         mut manifest: Manifest,
     ) -> Result<Self, IndexError> {
@@ -126,7 +117,7 @@ impl SortedRows {
             signals: Mutex::new(Signals::default()),
             changed: Condvar::new(),
             tuning: wanted.tuning,
-            health: Arc::clone(&wanted.health),
+            health: Arc::clone(&wanted.site.health),
             indexed,
             opened: AtomicU64::new(0),
             gets: AtomicU64::new(0),

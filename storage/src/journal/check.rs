@@ -26,9 +26,8 @@ use crate::error::OpenError;
 use crate::folder::{Folder, Stamp};
 use crate::journal::format::{
     Hash, RECORD_HEADER, RECORD_MAGIC, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader,
-    StoreId, genesis,
+    StoreId, genesis, number_in, segment_name, segment_path,
 };
-use crate::journal::names::{number_in, segment_name, segment_path};
 use crate::journal::seal::{Attested, Seal, SegmentError};
 use crate::journal::{SegmentInfo, read_at};
 use crate::log::Tail;

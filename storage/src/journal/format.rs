@@ -1,4 +1,4 @@
-//! The bytes of the journal: segment header, record, entry frame.
+//! The files and the bytes of the journal: segment header, record, entry frame.
 //!
 //! **Shape.** All numbers are big-endian.
 //! ```text
@@ -13,6 +13,8 @@
 //! sector should be, and one that rotted later does not.
 //!
 //! **Bounds.** A frame can be read and verified alone, so a [`crate::Position`] costs one read.
+
+use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA256};
 
@@ -64,6 +66,21 @@ pub(crate) fn finished(context: Context) -> Hash {
 /// The hash that the first record of a store names as its predecessor.
 pub(crate) fn genesis(id: &StoreId) -> Hash {
     sha256(&[b"caudal journal", id])
+}
+
+/// The path of a segment's file.
+pub(crate) fn segment_path(dir: &Path, number: u32) -> PathBuf {
+    dir.join(segment_name(number))
+}
+
+/// The file name of a segment.
+pub(crate) fn segment_name(number: u32) -> String {
+    format!("{number:010}.segment")
+}
+
+/// The number in the name of a segment's file.
+pub(crate) fn number_in(name: &str) -> Option<u32> {
+    name.strip_suffix(".segment")?.parse().ok()
 }
 
 /// The content of a segment header.

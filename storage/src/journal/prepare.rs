@@ -22,10 +22,10 @@ use crate::background::give_way;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::journal::format::{SegmentHeader, StoreId};
-use crate::journal::names::segment_name;
+use crate::journal::format::{SegmentHeader, StoreId, segment_name};
 use crate::log::LogError;
 use crate::num::u64_of;
+use crate::site::Site;
 use crate::sync::lock;
 
 /// The pause after the first failure; it doubles.
@@ -132,7 +132,7 @@ pub(crate) struct Preparer {
     ready: Receiver<io::Result<Segment>>,
     thread: Option<JoinHandle<()>>,
     trying: Arc<Trying>,
-    health: Arc<Health>,
+    site: Arc<Site>,
     waiting: bool,
 }
 
@@ -141,24 +141,18 @@ impl Preparer {
     ///
     /// # Errors
     /// The system's error when it cannot start a thread.
-    pub(crate) fn start(
-        files: Files,
-        folder: Arc<Folder>,
-        id: StoreId,
-        size: u32,
-        health: Arc<Health>,
-    ) -> io::Result<Self> {
+    pub(crate) fn start(site: &Arc<Site>, size: u32) -> io::Result<Self> {
         let (order, orders) = sync_channel::<u32>(1);
         let (give, ready) = sync_channel(1);
         let trying = Arc::new(Trying::default());
-        let (shared, its_health) = (Arc::clone(&trying), Arc::clone(&health));
+        let (shared, of) = (Arc::clone(&trying), Arc::clone(site));
         let thread = std::thread::Builder::new()
             .name("caudal-storage-prepare".to_owned())
             .spawn(move || {
                 give_way();
                 for number in orders {
-                    let make = || prepare(&files, &folder, &id, number, size);
-                    let made = patiently(&shared, &its_health, make);
+                    let make = || prepare(&of.files, &of.journal, &of.id, number, size);
+                    let made = patiently(&shared, &of.health, make);
                     if give.send(made).is_err() {
                         return;
                     }
@@ -169,7 +163,7 @@ impl Preparer {
             ready,
             thread: Some(thread),
             trying,
-            health,
+            site: Arc::clone(site),
             waiting: false,
         })
     }
@@ -203,7 +197,7 @@ impl Preparer {
                     {
                         let why = stalled(e);
                         // under the lock, because the thread ends the stall under the same lock
-                        self.health.stall(why.clone());
+                        self.site.health.stall(why.clone());
                         return Err(LogError::Yet(why));
                     }
                 }

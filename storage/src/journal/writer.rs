@@ -11,15 +11,14 @@ use crate::durable::held::HeldFolder;
 use crate::durable::seals::Seals;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
-use crate::health::Health;
 use crate::journal::check::{Checked, Torn};
-use crate::journal::format::{SEGMENT_HEADER, StoreId};
-use crate::journal::names::segment_name;
+use crate::journal::format::{SEGMENT_HEADER, segment_name};
 use crate::journal::prepare::{Preparer, Segment, exhausted, prepare, stalled};
 use crate::journal::seal::Seal;
 use crate::journal::{Journal, SegmentInfo, position};
 use crate::log::{LogError, Sealed, Tail};
 use crate::num::u32_of;
+use crate::site::Site;
 
 /// How full a segment is when the next one is prepared: late enough that a store with few writes does not have two of
 /// them, early enough that nobody waits for the zeros.
@@ -28,16 +27,16 @@ const NEXT_AT: (u64, u64) = (3, 4);
 /// The one writer of a journal.
 #[derive(Debug)]
 pub(crate) struct JournalWriter {
-    files: Files,
-    folder: Arc<Folder>,
+    site: Arc<Site>,
+    /// Checks that the segment still has its name.
     held: Arc<HeldFolder>,
-    id: StoreId,
     journal: Arc<Journal>,
     preparer: Preparer,
     active: Segment,
     first_commit: u64,
     /// The end of the chain before the active segment.
     before: Tail,
+    /// Where the writer reports segments that take no more records.
     seals: Arc<Seals>,
     offset: u32,
     /// Segments that were prepared before the last stop; the next one to use is at the end.
@@ -61,49 +60,25 @@ pub(crate) struct AppendedAt {
     pub(crate) end: Position,
 }
 
-/// The parts of a writer besides the journal that was checked.
-#[derive(Debug)]
-pub(crate) struct WriterParts {
-    /// The layer for access to the files.
-    pub(crate) files: Files,
-    /// The folder of segments.
-    pub(crate) folder: Arc<Folder>,
-    /// Checks that the segment still has its name.
-    pub(crate) held: Arc<HeldFolder>,
-    /// Where the writer notes that no next segment can be made.
-    pub(crate) health: Arc<Health>,
-    /// The store to which the journal belongs.
-    pub(crate) id: StoreId,
-    /// The size of a new segment, in bytes.
-    pub(crate) segment_bytes: u32,
-    /// Where the writer reports segments that take no more records.
-    pub(crate) seals: Arc<Seals>,
-}
-
 impl JournalWriter {
-    /// Cuts a torn tail and prepares for appending after what was checked.
+    /// Cuts a torn tail and prepares for appending after what was checked, to segments of `segment_bytes`.
     ///
     /// # Errors
     /// When the system refuses an operation.
     pub(crate) fn open(
-        parts: WriterParts,
+        site: &Arc<Site>,
+        segment_bytes: u32,
         checked: &Checked,
         journal: Arc<Journal>,
+        held: Arc<HeldFolder>,
+        seals: Arc<Seals>,
     ) -> io::Result<Self> {
-        let WriterParts {
-            files,
-            folder,
-            held,
-            health,
-            id,
-            segment_bytes,
-            seals,
-        } = parts;
+        let files = &site.files;
         if let Some(torn) = checked.torn {
-            cut(&files, &folder, torn)?;
+            cut(files, &site.journal, torn)?;
         }
         let reopen = |info: &SegmentInfo| -> io::Result<Segment> {
-            let file = files.open(&folder, &segment_name(info.number))?;
+            let file = files.open(&site.journal, &segment_name(info.number))?;
             Ok(Segment {
                 number: info.number,
                 size: info.size,
@@ -131,20 +106,11 @@ impl JournalWriter {
         // The last record may have been written by a process that was killed before its flush.
         files.sync_data(&active.file)?;
         held.set_active(active.number, &active.file)?;
-        let preparer = Preparer::start(
-            files.clone(),
-            Arc::clone(&folder),
-            id,
-            segment_bytes,
-            health,
-        )?;
         let mut writer = Self {
-            files,
-            folder,
+            site: Arc::clone(site),
             held,
-            id,
             journal,
-            preparer,
+            preparer: Preparer::start(site, segment_bytes)?,
             active,
             first_commit,
             before,
@@ -195,8 +161,8 @@ impl JournalWriter {
             self.first_commit = record.first_commit().0;
         }
         self.dirty = true;
-        self.files
-            .write_at(&self.active.file, bytes, u64::from(self.offset))?;
+        let files = &self.site.files;
+        files.write_at(&self.active.file, bytes, u64::from(self.offset))?;
         let placed = AppendedAt {
             segment: SegmentInfo {
                 number: self.active.number,
@@ -220,7 +186,7 @@ impl JournalWriter {
     /// are on disk, and nothing more may be written.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.dirty) {
-            self.files.sync_data(&self.active.file)?;
+            self.site.files.sync_data(&self.active.file)?;
             self.held.check_active().map_err(io::Error::other)?;
         }
         Ok(())
@@ -284,16 +250,16 @@ impl JournalWriter {
 
     /// Makes the next segment larger than the prepared one, which it removes if there is one.
     fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, LogError> {
-        let number = self.active.number + 1;
+        let (site, number) = (&self.site, self.active.number + 1);
         let size = u32::try_from(room).map_err(io::Error::other)?;
         if let Some(small) = small {
             // nothing but zeros was ever written to it, and it is certainly ours
             let name = segment_name(number);
-            if self.folder.id(&name)? == Some(Id::of(&small.file)?) {
-                self.folder.remove(&name)?;
+            if site.journal.id(&name)? == Some(Id::of(&small.file)?) {
+                site.journal.remove(&name)?;
             }
         }
-        prepare(&self.files, &self.folder, &self.id, number, size).map_err(|e| {
+        prepare(&site.files, &site.journal, &site.id, number, size).map_err(|e| {
             if exhausted(&e) {
                 self.preparer.order(number);
                 LogError::Yet(stalled(&e))

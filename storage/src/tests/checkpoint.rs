@@ -16,6 +16,7 @@ use crate::files::{Faults, Files};
 use crate::folder::Stamp;
 use crate::journal::format::{Record, SegmentHeader, StoreId};
 use crate::journal::seal::{Attested, ROW};
+use crate::site::Site;
 use crate::{DurableStore, OpenError, Store, StoreOptions};
 
 pub(super) const SEGMENT: u64 = 64 << 10;
@@ -359,9 +360,15 @@ fn a_checkpoint_that_fails_permanently_is_removed() {
     let found = checkpoint::read(&folder(dir), &id_of(dir), segments(dir).len() as u32);
     assert!(found.slot.is_some());
     let faults = Faults::at(1, 1);
-    let files = Files::with(Some(Arc::clone(&faults)));
-    let folder = Arc::new(folder(dir));
-    let mut checkpoint = Checkpoint::new(folder, &files, id_of(dir), &found);
+    let site = Site {
+        path: dir.to_owned(),
+        folder: Arc::new(folder(dir)),
+        journal: folder(&dir.join("journal")),
+        files: Files::with(Some(Arc::clone(&faults))),
+        id: id_of(dir),
+        health: Arc::default(),
+    };
+    let mut checkpoint = Checkpoint::new(&Arc::new(site), &found);
     for _ in 0..2 {
         // withdraws what was attested of a segment
         checkpoint.row(2, None);

@@ -260,7 +260,7 @@ impl Log for PostgresLog {
     }
 
     fn cluster_view(&self) -> Result<ClusterView, LogError> {
-        let most = number(u64_of(NODES_MAX))?;
+        let most = whole(NODES_MAX).map(Param::Int)?;
         let params = vec![self.cell(), millis(nodes::KNOWN)?, most];
         let found = self.ask(sql::STANDING, params)?;
         nodes::cluster_view(&self.core, &found.rows)
@@ -271,7 +271,7 @@ impl Log for PostgresLog {
             return Err(self.condition(epoch, record)?);
         }
         let body = body::pack(record).map_err(LogError::Yet)?;
-        let (length, packed) = (u64_of(record.bytes().len()), u64_of(body.len()));
+        let (length, packed) = (size(record.bytes())?, size(&body)?);
         let params = [
             self.cell(),
             number(epoch.0)?,
@@ -382,8 +382,8 @@ fn millis(length: Duration) -> Result<Param, LogError> {
     whole(length.as_millis()).map(Param::Int)
 }
 
-fn u64_of(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
+fn size(bytes: &[u8]) -> Result<u64, LogError> {
+    u64::try_from(bytes.len()).map_err(|_| too_large())
 }
 
 fn kept(row: &Row) -> Result<PageRecord, LogError> {
