@@ -103,7 +103,7 @@ impl Stamp {
 
 /// The identity of a file for its whole life, whatever is written to it: its inode, and when that was created (seconds,
 /// nanoseconds). A copy has others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Birth {
     /// The inode number on its file system.
     pub(crate) inode: u64,

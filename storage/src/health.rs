@@ -129,12 +129,16 @@ impl Health {
         self.rotten.set(text).ok();
     }
 
-    /// Notes that a read met damage in a segment, so that the check reads the whole segment. The first place in each
-    /// segment is kept.
-    pub(crate) fn suspect(&self, segment: u32, suspect: Suspect) {
+    /// Notes that a read met damage in a segment, so that the check reads the whole segment ([`Suspect`]). The first place
+    /// in each segment is kept.
+    pub(crate) fn suspect(&self, segment: u32, offset: u32, why: &str, by_index: bool) {
         let mut suspects = lock(&self.suspects);
         if suspects.len() < SUSPECTS_MAX {
-            suspects.entry(segment).or_insert(suspect);
+            suspects.entry(segment).or_insert_with(|| Suspect {
+                offset,
+                why: why.to_owned(),
+                by_index,
+            });
         }
     }
 

@@ -82,6 +82,8 @@ pub(crate) struct Tuning {
     pub(crate) frozen_max: usize,
     /// How many runs of one level are merged into one of the next.
     pub(crate) fan_in: usize,
+    /// Bytes of sled's own caches.
+    pub(crate) sled_cache: u64,
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
     /// A run with at least this many keys has a file of its own.

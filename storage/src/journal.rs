@@ -30,7 +30,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crate::api::{CommitNo, Entry, Position, StoreError};
-use crate::health::Suspect;
 use crate::journal::check::Checked;
 use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER, segment_name,
@@ -170,7 +169,7 @@ impl Journal {
     /// The entry whose frame is at a position.
     ///
     /// # Errors
-    /// `Invalid` when no entry can are at the position; otherwise when no intact frame begins there, or the system
+    /// `Invalid` when no entry can be at the position; otherwise when no intact frame begins there, or the system
     /// refuses to read.
     pub(crate) fn entry(&self, at: Position) -> Result<Entry, StoreError> {
         let (segment, offset) = split(at);
@@ -191,16 +190,11 @@ impl Journal {
         match EntryRef::parse(&bytes) {
             Ok((entry, _)) => Ok(entry.to_entry()),
             Err(_) => {
-                let why = "the entry there fails its checksum".to_owned();
-                let text = format!("{} at offset {offset}: {why}", self.path(segment).display());
-                let suspect = Suspect {
-                    offset,
-                    why,
-                    by_index: true,
-                };
-                self.site.health.suspect(segment, suspect);
+                let why = "the entry there fails its checksum";
+                self.site.health.suspect(segment, offset, why, true);
                 Err(StoreError::Corrupt(Arc::from(format!(
-                    "{text}, or the index leads to a wrong place; the check finds out which"
+                    "{} at offset {offset}: {why}, or the index leads to a wrong place; the check finds out which",
+                    self.path(segment).display()
                 ))))
             }
         }
@@ -241,12 +235,7 @@ impl Journal {
 
     /// The error of a read that met damage; the background check then reads the whole segment.
     fn met(&self, segment: u32, offset: u32, why: &str) -> StoreError {
-        let suspect = Suspect {
-            offset,
-            why: why.to_owned(),
-            by_index: false,
-        };
-        self.site.health.suspect(segment, suspect);
+        self.site.health.suspect(segment, offset, why, false);
         self.damaged(segment, offset, why)
     }
 

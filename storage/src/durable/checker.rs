@@ -24,12 +24,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::api::{Checks, Finding};
-use crate::durable::checkpoint::{
-    Checkpoint, CheckpointSlot, KnownIndex, KnownRun, Rounds, TrustedCheckpoint,
-};
+use crate::durable::checkpoint::{Checkpoint, CheckpointSlot, KnownRun, Rounds, TrustedCheckpoint};
 use crate::durable::seals::{Fresh, Seals};
 use crate::folder::Stamp;
-use crate::health::Suspect;
 use crate::index::SortedRows;
 use crate::index::error::IndexError;
 use crate::index::manifest::JournalMark;
@@ -139,7 +136,7 @@ impl Checker {
             refused: BTreeSet::new(),
             index_done: false,
         };
-        let known = found.slot.iter().flat_map(|s| s.index.runs.iter());
+        let known = found.slot.iter().flat_map(|s| s.runs.iter());
         work.runs.extend(known.map(|run| (run.id, run.round)));
         let round = work.rounds.of_opening();
         work.runs
@@ -241,11 +238,7 @@ impl Checker {
     /// durable. If the segment is sound, and no entry begins where the index led, the index is damaged.
     fn look_at_suspects(&self, work: &mut Work) {
         while let Some((number, suspect)) = self.parts.site.health.next_suspect() {
-            let Suspect {
-                offset,
-                why,
-                by_index,
-            } = suspect;
+            let (offset, by_index) = (suspect.offset, suspect.by_index);
             let name = segment_name(number);
             let known = lock(&self.shown).findings.iter().any(|it| it.place == name);
             // a wrong row is met again and again until the index is rebuilt
@@ -266,7 +259,7 @@ impl Checker {
                 Ok(_) => tracing::warn!(
                     segment = name,
                     offset,
-                    why,
+                    why = suspect.why,
                     "a read met damage that is not there any more; look at the memory of the machine"
                 ),
                 Err(wrong) => drop(self.found(work, number, wrong)),
@@ -312,11 +305,9 @@ impl Checker {
         work.runs = runs.iter().map(|run| (run.id, run.round)).collect();
         let slot = CheckpointSlot {
             rounds: work.rounds,
-            index: KnownIndex {
-                file: self.parts.site.folder.birth("index/db"),
-                mark,
-                runs,
-            },
+            file: self.parts.site.folder.birth("index/db"),
+            mark,
+            runs,
         };
         if work.slot.as_ref() != Some(&slot) {
             work.checkpoint.slot(&slot);
@@ -345,15 +336,11 @@ impl Checker {
 
     /// Chooses what to read next. Begins a round when one is due, and ends one that has nothing left.
     fn to_read(&self, work: &mut Work) -> Option<Current> {
-        let Rounds {
-            begun,
-            ended,
-            ended_at,
-        } = work.rounds;
+        let rounds = work.rounds;
         let now = now_ms();
-        if begun == ended {
-            let rested = u128::from(now.abs_diff(ended_at)) >= self.parts.every.as_millis();
-            if ended > 0 && !rested {
+        if rounds.begun == rounds.ended {
+            let rested = u128::from(now.abs_diff(rounds.ended_at)) >= self.parts.every.as_millis();
+            if rounds.ended > 0 && !rested {
                 return None;
             }
             work.rounds.begun += 1;
@@ -475,21 +462,20 @@ impl Checker {
     }
 
     fn show(&self, work: &Work) {
-        let Rounds {
-            begun,
-            ended,
-            ended_at,
-        } = work.rounds;
+        let rounds = work.rounds;
         let (mut done, mut total) = (0, 0);
         for row in work.attested.values() {
             let bytes = u64::from(row.seal.size);
             total += bytes;
-            done += if row.round >= begun { bytes } else { 0 };
+            done += if row.round >= rounds.begun { bytes } else { 0 };
         }
         for run in self.parts.index.on_disk().1 {
             let bytes = bytes_of(run.blocks);
             total += bytes;
-            let read = work.runs.get(&run.id).is_none_or(|round| *round >= begun);
+            let read = work
+                .runs
+                .get(&run.id)
+                .is_none_or(|round| *round >= rounds.begun);
             done += if read { bytes } else { 0 };
         }
         done += match &work.current {
@@ -498,7 +484,8 @@ impl Checker {
             None => 0,
         };
         let mut shown = lock(&self.shown);
-        (shown.round, shown.rounds, shown.ended_at) = (begun, ended, ended_at);
+        (shown.round, shown.rounds) = (rounds.begun, rounds.ended);
+        shown.ended_at = rounds.ended_at;
         shown.done_bytes = done.min(total);
         shown.total_bytes = total;
     }

@@ -67,17 +67,6 @@ pub(crate) struct KnownRun {
     pub(crate) round: u64,
 }
 
-/// The state of the index when the slot was written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct KnownIndex {
-    /// sled's file; `None` when the file system does not identify it.
-    pub(crate) file: Option<Birth>,
-    /// How far the rows covered the journal.
-    pub(crate) mark: JournalMark,
-    /// Its runs, at most as many as a slot names.
-    pub(crate) runs: Vec<KnownRun>,
-}
-
 /// The rounds of the background check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Rounds {
@@ -100,13 +89,17 @@ impl Rounds {
     }
 }
 
-/// The content of a slot.
+/// The content of a slot: the rounds of the background check, and the index when the slot was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CheckpointSlot {
     /// The rounds of the background check.
     pub(crate) rounds: Rounds,
-    /// The index that the slot attests.
-    pub(crate) index: KnownIndex,
+    /// sled's file; `None` when the file system does not identify it.
+    pub(crate) file: Option<Birth>,
+    /// How far the rows covered the journal.
+    pub(crate) mark: JournalMark,
+    /// The runs, at most as many as a slot names.
+    pub(crate) runs: Vec<KnownRun>,
 }
 
 impl CheckpointSlot {
@@ -116,27 +109,19 @@ impl CheckpointSlot {
         b.extend_from_slice(&MAGIC);
         b.extend_from_slice(id);
         b.extend_from_slice(&serial.to_be_bytes());
-        let Rounds {
-            begun,
-            ended,
-            ended_at,
-        } = self.rounds;
-        for n in [begun, ended, ended_at] {
+        let rounds = self.rounds;
+        for n in [rounds.begun, rounds.ended, rounds.ended_at] {
             b.extend_from_slice(&n.to_be_bytes());
         }
-        let nothing = Birth {
-            inode: 0,
-            made: (0, 0),
-        };
-        let file = self.index.file.unwrap_or(nothing);
+        let file = self.file.unwrap_or_default();
         b.extend_from_slice(&file.inode.to_be_bytes());
         b.extend_from_slice(&file.made.0.to_be_bytes());
         b.extend_from_slice(&file.made.1.to_be_bytes());
-        let mark = self.index.mark;
+        let mark = self.mark;
         b.extend_from_slice(&mark.commit.to_be_bytes());
         b.extend_from_slice(&mark.chain);
         b.extend_from_slice(&mark.end.0.to_be_bytes());
-        let runs = self.index.runs.iter().take(RUNS_MAX);
+        let runs = self.runs.iter().take(RUNS_MAX);
         b.extend_from_slice(&u32_of(runs.len()).to_be_bytes());
         for run in runs {
             b.extend_from_slice(&run.id.to_be_bytes());
@@ -184,12 +169,13 @@ impl CheckpointSlot {
         }
         let used = slot.get(..SLOT - c.rest().len())?;
         let good = c.u32()? == crc32c::crc32c(used) && all_zero(c.rest());
-        let index = KnownIndex {
+        let slot = Self {
+            rounds,
             file: (file.inode != 0).then_some(file),
             mark,
             runs,
         };
-        good.then_some((serial, Self { rounds, index }))
+        good.then_some((serial, slot))
     }
 }
 
@@ -206,7 +192,7 @@ pub(crate) struct TrustedCheckpoint {
 impl TrustedCheckpoint {
     /// The first segment that is always read, even if attested: the one in which the index ends.
     pub(crate) fn tail(&self) -> u32 {
-        let end = self.slot.as_ref().map(|slot| slot.index.mark.end);
+        let end = self.slot.as_ref().map(|slot| slot.mark.end);
         end.map_or(0, |end| split(end).0)
     }
 
@@ -216,18 +202,18 @@ impl TrustedCheckpoint {
             return false;
         };
         let mut read = checked.read.iter();
-        slot.index.mark.commit > checked.last_commit
+        slot.mark.commit > checked.last_commit
             || !read.any(|(seal, _)| seal.number == checked.segment)
     }
 
     /// The index runs that need not be read, and the file that contains them.
     pub(crate) fn known(&self) -> Option<(Birth, AttestedRuns)> {
-        let index = &self.slot.as_ref()?.index;
+        let slot = self.slot.as_ref()?;
         let known = AttestedRuns {
-            commit: index.mark.commit,
-            runs: index.runs.iter().map(|run| (run.id, run.digest)).collect(),
+            commit: slot.mark.commit,
+            runs: slot.runs.iter().map(|run| (run.id, run.digest)).collect(),
         };
-        Some((index.file?, known))
+        Some((slot.file?, known))
     }
 }
 
@@ -281,7 +267,7 @@ pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> TrustedCheckpo
         }
         attested.push(row);
     }
-    if split(slot.index.mark.end).0 > segments {
+    if split(slot.mark.end).0 > segments {
         return TrustedCheckpoint::default();
     }
     TrustedCheckpoint {

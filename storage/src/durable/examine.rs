@@ -199,12 +199,12 @@ fn open_index(
     let wanted = Wanted {
         site: Arc::clone(site),
         known: same.map(|(_, known)| known),
-        cache: options.index_cache_bytes,
         projection: projection.version(),
         tuning: Tuning {
             table_bytes: options.table_bytes,
             frozen_max: options.frozen_max.max(1),
             fan_in: options.merge_fan_in.max(2),
+            sled_cache: options.index_cache_bytes,
             block_cache: options.block_cache_bytes,
             file_keys: options.file_keys,
             scopes: Scopes::of(projection.scoped()),

@@ -225,16 +225,14 @@ impl CommitQueue {
 
     /// Closes the queue and returns every waiting item.
     pub(crate) fn shut(&self) -> Vec<QueueItem> {
-        let mut waiting = lock(&self.waiting);
-        waiting.closed = true;
-        waiting.dropped = true;
-        waiting.commits = 0;
-        waiting.bytes = 0;
-        waiting.notes.clear();
-        waiting.note_bytes = 0;
-        waiting.yields = 0;
+        let shut = Waiting {
+            closed: true,
+            dropped: true,
+            ..Waiting::default()
+        };
+        let before = std::mem::replace(&mut *lock(&self.waiting), shut);
         self.some.notify_all();
-        waiting.items.drain(..).map(|(_, item)| item).collect()
+        before.items.into_iter().map(|(_, item)| item).collect()
     }
 
     /// How many commits wait.

@@ -212,12 +212,10 @@ impl RecountPart<'_> {
 }
 
 fn named(stream: StreamId, seq: u64) -> String {
-    let StreamId {
-        realm,
-        kind,
-        number,
-    } = stream;
-    format!("realm {realm}: the index does not lead to entry {seq} of stream {kind}/{number}")
+    format!(
+        "realm {}: the index does not lead to entry {seq} of stream {}/{}",
+        stream.realm, stream.kind, stream.number
+    )
 }
 
 #[cfg(test)]

@@ -18,15 +18,15 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
 
 use sled::IVec;
 
 use crate::codec::Cursor;
-use crate::files::Files;
 use crate::folder::Folder;
+use crate::index::Tuning;
 use crate::index::cache::BlockCache;
 use crate::index::error::IndexError;
+use crate::site::Site;
 use crate::sync::{lock, read};
 use file::RunFile;
 use sled_store::SledStore;
@@ -52,9 +52,6 @@ pub(crate) type Keyed = ([u8; 12], Vec<u8>);
 
 /// Receives a block's number and value; an error ends the walk.
 pub(crate) type BlockVisitor<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), IndexError>;
-
-/// How often sled flushes by itself.
-const FLUSH: Duration = Duration::from_millis(500);
 
 /// The kind of content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,42 +143,34 @@ pub(crate) struct BlockStore {
     file_keys: u64,
     /// One thread at a time writes to sled.
     writing: Mutex<()>,
-    files: Files,
+    /// Its folder stays open: sled's path leads through the descriptor.
+    site: Arc<Site>,
     /// Blocks that were read recently.
     pub(crate) cache: BlockCache,
     /// How many blocks were searched for a key that they do not have.
     pub(crate) vain: AtomicU64,
-    /// Keeps the descriptor open through which sled's path leads.
-    store: Arc<Folder>,
 }
 
 impl BlockStore {
-    /// Opens or creates the index in a store's folder, with these sizes in bytes for sled's cache and for the block
-    /// cache; a run with at least `file_keys` keys gets a file of its own. Files are private and durable afterwards.
-    /// If a process that is ending still holds sled's lock, this waits for it.
+    /// Opens or creates the index in a store's folder. Files are private and durable afterwards. If a process that is
+    /// ending still holds sled's lock, this waits for it.
     ///
     /// # Errors
     /// `Read` when the system refuses an operation or the lock stays held, `Damaged` when sled reports or shows by a
     /// panic that its files differ from what it wrote.
-    pub(crate) fn open(
-        store: &Arc<Folder>,
-        (sled_cache, blocks): (u64, u64),
-        file_keys: u64,
-        files: &Files,
-    ) -> Result<Self, IndexError> {
-        let folder = files.folder(store, INDEX)?;
-        let dir = store.steady_path().join(INDEX);
-        let main = SledStore::open(&dir, &folder, (sled_cache, FLUSH), files)?;
-        files.sync_folder(store)?;
+    pub(crate) fn open(site: &Arc<Site>, tuning: &Tuning) -> Result<Self, IndexError> {
+        let folder = site.files.folder(&site.folder, INDEX)?;
+        let dir = site.folder.steady_path().join(INDEX);
+        let main = SledStore::open(&dir, &folder, tuning.sled_cache, &site.files)?;
+        site.files.sync_folder(&site.folder)?;
         Ok(Self {
             main,
             run_files: RwLock::default(),
-            file_keys,
+            file_keys: tuning.file_keys,
             writing: Mutex::new(()),
-            files: files.clone(),
-            cache: BlockCache::new(blocks),
+            site: Arc::clone(site),
+            cache: BlockCache::new(tuning.block_cache),
             vain: AtomicU64::new(0),
-            store: Arc::clone(store),
         })
     }
 
@@ -202,7 +191,7 @@ impl BlockStore {
     pub(crate) fn put(&self, blocks: &mut Vec<Keyed>) -> Result<(), IndexError> {
         let run = blocks.first().and_then(|(key, _)| parse_key(key));
         match run.and_then(|(run, _)| self.run_files(run)).as_deref() {
-            Some(file) => file.put(blocks, &self.files),
+            Some(file) => file.put(blocks, &self.site.files),
             None => self.put_in_sled(blocks),
         }
     }
@@ -224,7 +213,7 @@ impl BlockStore {
     /// `Write` when sled or the system refuses. What is on disk is unknown then.
     pub(crate) fn sync(&self) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
-        self.main.sync(&self.files)
+        self.main.sync(&self.site.files)
     }
 
     /// Removes one block of a run from sled.
@@ -242,7 +231,7 @@ impl BlockStore {
     /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong, or a file is cut short. The
     /// value itself is not checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, IndexError> {
-        self.files.look()?;
+        self.site.files.look()?;
         let parsed = parse_key(key);
         match parsed.and_then(|(run, block)| Some((self.run_files(run)?, block))) {
             Some((file, block)) => file.get(block),
@@ -268,7 +257,7 @@ impl BlockStore {
         blocks: std::ops::Range<u32>,
         visit: BlockVisitor<'_>,
     ) -> Result<(), IndexError> {
-        self.files.look()?;
+        self.site.files.look()?;
         match self.run_files(run).as_deref() {
             Some(file) => file.scan(blocks, visit),
             None => self.main.scan(run, blocks, visit),

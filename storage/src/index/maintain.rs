@@ -489,12 +489,12 @@ mod tests {
         };
         let wanted = Wanted {
             site: Arc::new(site),
-            cache: 4 << 20,
             projection: 1,
             tuning: Tuning {
                 table_bytes: 64 << 10,
                 frozen_max: 3,
                 fan_in: 2,
+                sled_cache: 4 << 20,
                 block_cache: 0,
                 file_keys: u64::MAX,
                 scopes: Scopes::NONE,

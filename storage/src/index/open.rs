@@ -20,8 +20,6 @@ use crate::site::Site;
 pub(crate) struct Wanted {
     /// The store; an index of another one is refused. Damage and refused reads are noted there.
     pub(crate) site: Arc<Site>,
-    /// Bytes of sled's own caches.
-    pub(crate) cache: u64,
     /// The version of the projection; rows of another one are refused.
     pub(crate) projection: u32,
     /// How the index grows.
@@ -44,12 +42,7 @@ impl SortedRows {
         if !fresh && wanted.site.folder.id("index/db")?.is_none() {
             return Err("it is missing".into());
         }
-        let store = BlockStore::open(
-            &wanted.site.folder,
-            (wanted.cache, wanted.tuning.block_cache),
-            wanted.tuning.file_keys,
-            &wanted.site.files,
-        )?;
+        let store = BlockStore::open(&wanted.site, &wanted.tuning)?;
         let manifest = match store.get(MANIFEST_KEY)? {
             Some(value) => Manifest::decode(&value).ok_or("its manifest is unreadable")?,
             None if fresh => {

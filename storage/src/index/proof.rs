@@ -80,14 +80,9 @@ impl SortedRows {
         if self.may_have(&stream_key(stream, said.seq)) {
             return Ok(said);
         }
-        let StreamId {
-            realm,
-            kind,
-            number,
-        } = stream;
         Err(self.health.damage(&format!(
-            "realm {realm}: a row at rest has entry {} of stream {kind}/{number}, and the stream has not",
-            said.seq
+            "realm {}: a row at rest has entry {} of stream {}/{}, and the stream has not",
+            stream.realm, said.seq, stream.kind, stream.number
         )))
     }
 

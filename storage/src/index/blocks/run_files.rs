@@ -51,7 +51,7 @@ impl BlockStore {
     }
 
     fn index(&self) -> Result<Folder, IndexError> {
-        Ok(self.store.folder(INDEX)?)
+        Ok(self.site.folder.folder(INDEX)?)
     }
 
     fn keep(&self, run: u64, file: RunFile) {
@@ -60,14 +60,14 @@ impl BlockStore {
 
     fn create_file(&self, run: u64) -> Result<(), IndexError> {
         let index = self.index()?;
-        let file = self.files.create_unreserved(&index, &name(run))?;
-        self.files.sync_folder(&index)?;
+        let file = self.site.files.create_unreserved(&index, &name(run))?;
+        self.site.files.sync_folder(&index)?;
         self.keep(run, RunFile::new(file));
         Ok(())
     }
 
     fn open_file(&self, index: &Folder, run: u64, named: &str) -> Result<(), IndexError> {
-        let file = self.files.open(index, named)?;
+        let file = self.site.files.open(index, named)?;
         self.keep(run, RunFile::open(file)?);
         Ok(())
     }
@@ -115,7 +115,7 @@ impl BlockStore {
 
     /// Whether sled has a run.
     fn is_in_main(&self, run: u64) -> Result<bool, IndexError> {
-        self.files.look()?;
+        self.site.files.look()?;
         Ok(self.main.get(&block_key(run, 0))?.is_some())
     }
 
@@ -126,7 +126,7 @@ impl BlockStore {
     /// `Write` when the system refuses.
     pub(crate) fn identify(&self, run: u64, digest: &Hash) -> Result<(), IndexError> {
         match self.run_files(run).as_deref() {
-            Some(file) => file.finish(digest, &self.files),
+            Some(file) => file.finish(digest, &self.site.files),
             None => Ok(()),
         }
     }
@@ -144,7 +144,7 @@ impl BlockStore {
     /// As [`Self::sync`].
     pub(crate) fn sync_run(&self, run: u64) -> Result<(), IndexError> {
         match self.run_files(run).as_deref() {
-            Some(file) => file.sync(&self.files),
+            Some(file) => file.sync(&self.site.files),
             None => self.sync(),
         }
     }
@@ -165,7 +165,7 @@ impl BlockStore {
     /// Removes the file or the folder of a run. If that fails, the next start removes it: no other run ever gets its
     /// name.
     fn remove_named(&self, name: &str) {
-        let path = self.store.steady_path().join(INDEX).join(name);
+        let path = self.site.folder.steady_path().join(INDEX).join(name);
         let removed = if path.is_dir() {
             fs::remove_dir_all(path)
         } else {

@@ -18,6 +18,8 @@ use crate::files::Files;
 use crate::folder::Folder;
 use crate::index::error::IndexError;
 
+/// How often sled flushes by itself, in milliseconds.
+const FLUSH_MS: u64 = 500;
 /// How long to wait for sled's lock.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
@@ -37,12 +39,12 @@ impl SledStore {
     pub(super) fn open(
         dir: &Path,
         folder: &Folder,
-        (cache, flush): (u64, Duration),
+        cache: u64,
         files: &Files,
     ) -> Result<Self, IndexError> {
         remove_unfinished_snapshots(dir)?;
         let config = sled::Config::new().path(dir).cache_capacity(cache);
-        let config = config.flush_every_ms(u64::try_from(flush.as_millis()).ok());
+        let config = config.flush_every_ms(Some(FLUSH_MS));
         let config = config.mode(sled::Mode::HighThroughput);
         // on a separate thread: a panic hook may abort the process on ours, but here a panic is expected
         let opened = std::thread::Builder::new()
