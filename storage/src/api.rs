@@ -280,7 +280,8 @@ pub enum SortOrder {
 /// They see every record that was applied, and only durable records: on the owner every commit whose `done` was called,
 /// on a follower everything up to [`Index::applied`].
 ///
-/// Reads block on memory or disk for microseconds; callers that scan do so on another thread.
+/// Reads block on memory or disk for microseconds; callers that scan do so on another thread. Each fails as
+/// [`Index::head`] says.
 pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// The number of the last commit that reads see.
     fn applied(&self) -> CommitNo;
@@ -288,13 +289,9 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] when the system refuses the read, [`StoreError::Corrupt`] when bytes differ from
-    /// those written, [`StoreError::Poisoned`] or [`StoreError::Closed`] when the store no longer answers. Every read
-    /// of this trait fails this way.
+    /// those written, [`StoreError::Poisoned`] or [`StoreError::Closed`] when the store no longer answers.
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError>;
     /// Entries `from..=to` of a stream in the given order, at most `limit`; missing ones are left out.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn read(
         &self,
         stream: StreamId,
@@ -305,9 +302,6 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     ) -> Result<Vec<Entry>, StoreError>;
     /// The last sequence number of a stream whose time is at or before `at`, in milliseconds since 1970 UTC; `None`
     /// when there is none.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError>;
     /// The entry at a position that was passed to a projection.
     ///
@@ -317,27 +311,15 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// Where these entries are, each by its stream and its sequence from 1, in ascending order; `None` for an entry that
     /// its stream does not have. It looks for those entries only, so each costs less than [`Index::head`]: a missing
     /// entry usually costs no read at all, and many neighbours at once cost less than one after the other.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn find(&self, entries: &[(StreamId, u64)]) -> Result<Vec<Option<EntryPlace>>, StoreError>;
     /// Whether a stream has the entry `seq`, counted from 1, at less than the cost of [`Index::find`] for one.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn has(&self, stream: StreamId, seq: u64) -> Result<bool, StoreError> {
         let found = self.find(&[(stream, seq)])?;
         Ok(found.iter().any(Option::is_some))
     }
     /// The value of an index row; `None` when there is no such row.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     /// Rows with `from <= key < to`, in the given order, at most `limit`, without the engine's own rows.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn scan(
         &self,
         from: &[u8],
@@ -348,9 +330,6 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// Visits rows with `from <= key < to`, smallest key first, without the engine's own rows, until `visit` returns
     /// `false`. For long passes whose rows nobody needs again soon: it copies no row, and what it reads takes no room
     /// from others in a cache. It may be called while the engine's rows are pinned, so `visit` has to be short.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn visit(
         &self,
         from: &[u8],
@@ -365,17 +344,11 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// finds it, at hardly more than the cost of [`Index::scan`]. A scan alone would not notice a row that a lookup by
     /// key misses because a filter denies it. An engine that finds such a row treats its index as damaged from then on.
     /// By default this is the same as a scan.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn walk(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Pair>, StoreError> {
         self.scan(from, to, SortOrder::Ascending, limit)
     }
     /// Visits every entry of the journal from commit `from` on, in order, until `visit` returns `false`; returns the
     /// number of the last commit visited, 0 when there was none. For verification, rebuilds and export.
-    ///
-    /// # Errors
-    /// As [`Index::head`].
     fn replay(
         &self,
         from: CommitNo,
@@ -385,8 +358,6 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// journal, both ends included; only in the streams of one realm, if one is given. Later writes do not count.
     /// `step` is called now and then; when it returns `false` the work stops, and the result means nothing. An engine
     /// without such rows has no differences. One that finds a difference treats its index as damaged from then on.
-    /// # Errors
-    /// As [`Index::head`].
     fn streams_differ(
         &self,
         commits: (CommitNo, CommitNo),

@@ -9,7 +9,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -162,6 +162,13 @@ impl Folder {
     /// Opens a file inside for reading and writing; `NotFound` when there is none.
     pub(crate) fn write(&self, name: &str) -> io::Result<File> {
         self.file_with(name, OFlags::RDWR)
+    }
+
+    /// The first `most` bytes of a file inside; `NotFound` when there is none.
+    pub(crate) fn content(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        self.read(name)?.take(most).read_to_end(&mut content)?;
+        Ok(content)
     }
 
     /// Creates an empty file inside, mode 0600; `EEXIST` when there is one of that name.

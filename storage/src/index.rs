@@ -186,9 +186,6 @@ impl SortedRows {
     }
 
     /// The values under many ascending keys, which costs less than as many calls of [`Self::get`] if they are neighbours.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
     pub(crate) fn get_each(
         &self,
         keys: &[impl AsRef<[u8]>],
@@ -277,9 +274,6 @@ impl SortedRows {
     }
 
     /// The last row of a stream. Sequences only grow, so the newest source that knows the stream has the last row.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
     pub(crate) fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
         let (from, to) = (stream_key(stream, 0), stream_key(stream, u64::MAX));
         let in_table = |table: &Table| {
@@ -316,9 +310,6 @@ impl SortedRows {
     }
 
     /// Rows with `from <= key < to`, at most `limit`.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
     pub(crate) fn scan(
         &self,
         from: &[u8],
@@ -335,9 +326,6 @@ impl SortedRows {
 
     /// Visits the rows with `from <= key < to`, smallest key first, until `visit` returns `false`. Blocks that it reads
     /// are not cached.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
     pub(crate) fn visit(
         &self,
         from: &[u8],

@@ -221,7 +221,8 @@ impl From<io::Error> for LogError {
     }
 }
 
-/// The source of truth of one cell. All methods block; the committer calls them on its own thread.
+/// The source of truth of one cell. All methods block; the committer calls them on its own thread. Each fails when the log
+/// cannot be reached.
 pub trait Log: Send + fmt::Debug + 'static {
     /// The id of the log.
     fn id(&self) -> LogId;
@@ -256,16 +257,10 @@ pub trait Log: Send + fmt::Debug + 'static {
 
     /// Releases the right to append, so that nobody has to wait until it expires. Does nothing for an epoch that is
     /// over.
-    ///
-    /// # Errors
-    /// When the log cannot be reached.
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError>;
 
     /// Releases the right to append in favour of one node: for [`nodes::OFFER`] no other node can take it. Does nothing
     /// for an epoch that is over.
-    ///
-    /// # Errors
-    /// When the log cannot be reached.
     fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError>;
 
     /// Reports that a node is present, and how far its rows reach.
@@ -276,9 +271,6 @@ pub trait Log: Send + fmt::Debug + 'static {
     fn report(&mut self, node: &Presence) -> Result<(), LogError>;
 
     /// The owner of the cell, and the nodes that are present.
-    ///
-    /// # Errors
-    /// When the log cannot be reached.
     fn cluster_view(&self) -> Result<ClusterView, LogError>;
 
     /// Makes a record durable after the last one, as a whole or not at all. An owner appends a record only after it has
@@ -290,9 +282,6 @@ pub trait Log: Send + fmt::Debug + 'static {
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError>;
 
     /// The end of the log.
-    ///
-    /// # Errors
-    /// When the log cannot be reached.
     fn tail(&self) -> Result<Tail, LogError>;
 
     /// Visits each record whose last commit is `from` or later, in order, until `visit` returns `false`.

@@ -87,7 +87,8 @@ async fn a_server_that_stood_still_while_another_was_promoted_acknowledges_nothi
         let old = servers.primary;
         let frozen = Frozen::from_now_on(&servers.all[old]).await;
         for n in servers.others() {
-            servers.all[n].hear_nobody().unwrap();
+            // it follows no server, and acknowledges nothing to any
+            servers.all[n].set("primary_conninfo", "").unwrap();
         }
         servers.promote().await;
         site.more(64).await;

@@ -75,9 +75,6 @@ impl Applier {
 
     /// Adds the rows of a record whose commits are still in memory, and the hints of those commits; `places` are the
     /// offsets of their entries within the record, one per entry, in the same order.
-    ///
-    /// # Errors
-    /// As [`Self::record`].
     pub(crate) fn commits(
         &mut self,
         commits: &[Commit],
@@ -133,9 +130,6 @@ impl Applier {
     }
 
     /// Freezes the table of rows when it is full; waits while the flusher is behind.
-    ///
-    /// # Errors
-    /// As [`SortedRows::freeze_if_full`].
     pub(crate) fn settle(&self) -> Result<(), StoreError> {
         self.index.freeze_if_full(self.mark)
     }

@@ -91,9 +91,6 @@ impl Cell {
     }
 
     /// Takes the lease; from now on this node appends.
-    ///
-    /// # Errors
-    /// As [`Log::acquire`].
     pub(crate) fn own(&mut self, name: &str, length: Duration) -> Result<(), LogError> {
         let asked = Instant::now();
         self.epoch = self.log.acquire(name, length)?;
@@ -116,9 +113,6 @@ impl Cell {
     }
 
     /// Renews the lease, if there is one to renew.
-    ///
-    /// # Errors
-    /// As [`Log::renew`].
     pub(crate) fn renew(&mut self) -> Result<(), LogError> {
         if let Some(held) = &mut self.lease {
             let asked = Instant::now();

@@ -28,7 +28,7 @@
 //! removed, the next start does a full check. Neither poisons the store.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
 use crate::api::Position;
@@ -219,7 +219,7 @@ impl TrustedCheckpoint {
 
 /// Reads the checkpoint of a store whose journal has this many segments.
 pub(crate) fn read(folder: &Folder, id: &StoreId, segments: u32) -> TrustedCheckpoint {
-    let bytes = match read_all(folder) {
+    let bytes = match folder.content(CHECKPOINT, BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return TrustedCheckpoint::default(),
         Err(e) => {
@@ -234,13 +234,6 @@ pub(crate) fn read(folder: &Folder, id: &StoreId, segments: u32) -> TrustedCheck
         );
     }
     found
-}
-
-fn read_all(folder: &Folder) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = folder.read(CHECKPOINT)?;
-    file.take(BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Parses the bytes of the file and returns the part that is trusted.

@@ -8,7 +8,7 @@
 //! lost it and is refused.
 
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::codec::{hex, unhex};
@@ -88,7 +88,7 @@ impl DurableStore {
 /// cannot be read.
 pub(crate) fn read(folder: &Folder) -> Result<Option<Identity>, OpenError> {
     let path = folder.path().join(IDENTITY);
-    let content = match read_text(folder, IDENTITY) {
+    let content = match folder.content(IDENTITY, TEXT_MAX) {
         Ok(content) => content,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(OpenError::io("reading", &path, e)),
@@ -108,13 +108,6 @@ pub(crate) fn read(folder: &Folder) -> Result<Option<Identity>, OpenError> {
     }
     let identity = Identity::parse(content).map(Some);
     identity.ok_or_else(|| OpenError::damaged(&path, 0, "it is not what was written"))
-}
-
-fn read_text(folder: &Folder, name: &str) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let file = folder.read(name)?;
-    file.take(TEXT_MAX).read_to_end(&mut content)?;
-    Ok(content)
 }
 
 /// Makes sure that a store may be created here: the folder holds nothing but a `LOCK` and the remains of an interrupted
@@ -155,7 +148,7 @@ fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
     if numbers.is_empty() {
         return Ok(());
     }
-    let id = read_text(folder, UNFINISHED).ok();
+    let id = folder.content(UNFINISHED, TEXT_MAX).ok();
     let id = id.and_then(|text| Identity::parse(std::str::from_utf8(&text).ok()?));
     let checked = id
         .map(|id| check(&journal, &id.log, &Trust::default(), &|_| {}))

@@ -97,9 +97,6 @@ fn log_of(opened: &Opened, local: &Arc<Mutex<JournalWriter>>) -> DiskLog {
 
 /// The log of a cell on one machine without the committer above it, and the store parts that must
 /// live as long.
-///
-/// # Errors
-/// As [`DurableStore::open`].
 #[cfg(test)]
 pub(crate) fn disk_log(
     path: &Path,

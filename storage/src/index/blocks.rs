@@ -175,9 +175,6 @@ impl BlockStore {
     }
 
     /// Writes the manifest. It is durable after [`Self::sync`].
-    ///
-    /// # Errors
-    /// When sled or the system refuses.
     pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
         self.main.insert(MANIFEST_KEY, value)
@@ -217,9 +214,6 @@ impl BlockStore {
     }
 
     /// Removes one block of a run from sled.
-    ///
-    /// # Errors
-    /// When sled or the system refuses.
     pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
         self.main.remove(block_key(run, block))
@@ -240,9 +234,6 @@ impl BlockStore {
     }
 
     /// The first item of sled whose key is greater than `key`; `None` at the end.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
     pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, IndexError> {
         self.main.after(key)
     }

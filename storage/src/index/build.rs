@@ -193,9 +193,6 @@ impl<'a> RunBuilder<'a> {
     }
 
     /// Writes the remaining rows, the fences and the filter; the run is then complete but not yet synced.
-    ///
-    /// # Errors
-    /// As [`Self::add`].
     pub(crate) fn finish(mut self) -> Result<Arc<Run>, IndexError> {
         self.end_block()?;
         if let Some(kinds) = self.scopes.to_bytes() {

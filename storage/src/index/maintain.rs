@@ -99,9 +99,6 @@ impl SortedRows {
     }
 
     /// Freezes the table even if it is not full; `mark` is the end of the journal part that it covers.
-    ///
-    /// # Errors
-    /// As [`Self::freeze_if_full`].
     pub(crate) fn freeze(&self, mark: JournalMark) -> Result<(), StoreError> {
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
         let mut state = write(&self.state);
@@ -115,9 +112,6 @@ impl SortedRows {
     }
 
     /// Waits until all frozen tables are on disk, or the disk is nearly full.
-    ///
-    /// # Errors
-    /// As [`Self::freeze_if_full`].
     pub(crate) fn wait_flushed(&self) -> Result<(), StoreError> {
         self.wait_until(|frozen| frozen == 0)
     }

@@ -297,9 +297,6 @@ impl<'a> RunCursor<'a> {
     }
 
     /// Moves to the next row.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
     pub(crate) fn advance(&mut self) -> Result<(), IndexError> {
         match self.way.order {
             SortOrder::Ascending => self.row += 1,

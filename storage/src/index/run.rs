@@ -211,9 +211,6 @@ impl Run {
     }
 
     /// As [`Self::rows`], and unpacks the block.
-    ///
-    /// # Errors
-    /// As [`Self::rows`].
     pub(crate) fn rows_to_walk(
         &self,
         store: &BlockStore,

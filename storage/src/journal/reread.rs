@@ -83,9 +83,6 @@ impl Reread {
     }
 
     /// Reads and checks the whole segment.
-    ///
-    /// # Errors
-    /// As [`Self::step`].
     pub(crate) fn whole(mut self) -> Result<(), SegmentError> {
         while !self.done() {
             self.step()?;

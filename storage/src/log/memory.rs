@@ -151,6 +151,21 @@ impl MemoryLog {
     }
 }
 
+/// Counts down; returns whether there was one left.
+fn one_of(left: &mut u32) -> bool {
+    let there = *left > 0;
+    *left = left.saturating_sub(1);
+    there
+}
+
+/// The answer to a call that was done, unless it is one of those whose answers are lost.
+fn answer(lost: &mut u32) -> Result<(), LogError> {
+    if one_of(lost) {
+        return Err(LogError::Unknown(Arc::from("the answer was lost")));
+    }
+    Ok(())
+}
+
 impl Log for MemoryLog {
     fn id(&self) -> LogId {
         self.0.id
@@ -204,11 +219,7 @@ impl Log for MemoryLog {
             state.until = Some(state.now + OFFER);
             (state.owner, state.offered) = (None, Some(Arc::from(to)));
         }
-        match state.lost_offers.checked_sub(1) {
-            Some(left) => state.lost_offers = left,
-            None => return Ok(()),
-        }
-        Err(LogError::Unknown("the answer was lost".into()))
+        answer(&mut state.lost_offers)
     }
 
     fn report(&mut self, node: &Presence) -> Result<(), LogError> {
@@ -246,24 +257,16 @@ impl Log for MemoryLog {
     fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
         self.arrive();
         let mut state = lock(&self.0.state);
-        if let Some(left) = state.held_back.checked_sub(1) {
-            state.held_back = left;
+        if one_of(&mut state.held_back) {
             state.late.push((epoch, Arc::from(record.bytes())));
             return Err(LogError::Unknown(Arc::from("the request is late")));
         }
-        if let Some(left) = state.refused.checked_sub(1) {
-            state.refused = left;
+        if one_of(&mut state.refused) {
             let why = "the test says so";
             return Err(LogError::Yet(StoreError::Unreachable(Arc::from(why))));
         }
         self.put(&mut state, epoch, record)?;
-        match state.lost.checked_sub(1) {
-            Some(left) => {
-                state.lost = left;
-                Err(LogError::Unknown(Arc::from("the answer was lost")))
-            }
-            None => Ok(()),
-        }
+        answer(&mut state.lost)
     }
 
     fn tail(&self) -> Result<Tail, LogError> {

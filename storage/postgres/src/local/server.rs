@@ -305,14 +305,6 @@ impl Server {
         self.set("primary_conninfo", &info)
     }
 
-    /// Makes this standby follow no server, and acknowledge nothing to any, until it follows one again.
-    ///
-    /// # Errors
-    /// When the setting cannot be changed.
-    pub fn hear_nobody(&self) -> Result<(), NoServer> {
-        self.set("primary_conninfo", "")
-    }
-
     /// Makes each commit wait for a standby from now on, and waits until this many standbys keep up.
     ///
     /// # Errors

@@ -174,9 +174,6 @@ impl RunFile {
     }
 
     /// Ends the run with its table. It is durable after [`Self::sync`].
-    ///
-    /// # Errors
-    /// `Write` when the system refuses.
     pub(super) fn finish(&self, digest: &Hash, files: &Files) -> Result<(), IndexError> {
         let (table, end) = {
             let mut places = write(&self.places);

@@ -121,9 +121,6 @@ impl BlockStore {
 
     /// Ends the file of a run, if it has one, with the digest of its blocks, which identifies the run. It is durable
     /// after [`Self::sync_run`].
-    ///
-    /// # Errors
-    /// `Write` when the system refuses.
     pub(crate) fn identify(&self, run: u64, digest: &Hash) -> Result<(), IndexError> {
         match self.run_files(run).as_deref() {
             Some(file) => file.finish(digest, &self.site.files),
@@ -139,9 +136,6 @@ impl BlockStore {
     }
 
     /// Makes all blocks of a run durable.
-    ///
-    /// # Errors
-    /// As [`Self::sync`].
     pub(crate) fn sync_run(&self, run: u64) -> Result<(), IndexError> {
         match self.run_files(run).as_deref() {
             Some(file) => file.sync(&self.site.files),

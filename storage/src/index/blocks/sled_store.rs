@@ -33,9 +33,6 @@ pub(super) struct SledStore {
 impl SledStore {
     /// Opens or creates sled in a folder. `dir` must always lead to that folder: sled takes a path and creates files by
     /// it later. Its files are private and durable afterwards.
-    ///
-    /// # Errors
-    /// As [`super::BlockStore::open`].
     pub(super) fn open(
         dir: &Path,
         folder: &Folder,
@@ -63,9 +60,6 @@ impl SledStore {
     }
 
     /// Stores a value; it is durable after [`Self::sync`].
-    ///
-    /// # Errors
-    /// When sled or the system refuses.
     pub(super) fn insert(
         &self,
         key: impl AsRef<[u8]>,
@@ -76,9 +70,6 @@ impl SledStore {
     }
 
     /// Removes a key, if it exists.
-    ///
-    /// # Errors
-    /// When sled or the system refuses.
     pub(super) fn remove(&self, key: impl AsRef<[u8]>) -> Result<(), IndexError> {
         let removed = self.db.remove(key);
         removed.map(drop).map_err(|e| IndexError::writing(&e))
@@ -93,9 +84,6 @@ impl SledStore {
     }
 
     /// The first item whose key is greater than `key`; `None` at the end.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
     pub(super) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, IndexError> {
         contained(|| self.db.get_gt(key).map_err(|e| IndexError::reading(&e)))
     }
