@@ -124,7 +124,8 @@ pub(crate) struct HeldFolder {
     journal: PathBuf,
     /// Full names, and the file that each led to.
     names: Vec<(PathBuf, Id)>,
-    active: Mutex<(PathBuf, Option<Id>)>,
+    /// The active segment, once there is one.
+    active: Mutex<Option<(PathBuf, Id)>>,
     /// When the names of segments were last found complete.
     seen: Mutex<Option<(i64, u64)>>,
     warned: AtomicBool,
@@ -153,7 +154,7 @@ impl HeldFolder {
             site: Arc::clone(site),
             journal,
             names,
-            active: Mutex::new((PathBuf::new(), None)),
+            active: Mutex::new(None),
             seen: Mutex::new(None),
             warned: AtomicBool::new(false),
             _locks: locks,
@@ -166,7 +167,7 @@ impl HeldFolder {
     /// The system's error when it cannot identify the file. The previous segment then stays the one that is looked up.
     pub(crate) fn set_active(&self, number: u32, file: &File) -> io::Result<()> {
         let path = self.journal.join(segment_name(number));
-        *lock(&self.active) = (path, Some(Id::of(file)?));
+        *lock(&self.active) = Some((path, Id::of(file)?));
         Ok(())
     }
 
@@ -177,8 +178,8 @@ impl HeldFolder {
     pub(crate) fn check_active(&self) -> Result<(), String> {
         let active = lock(&self.active);
         match &*active {
-            (path, Some(id)) => self.check_name(path, id),
-            (_, None) => Ok(()),
+            Some((path, id)) => self.check_name(path, id),
+            None => Ok(()),
         }
     }
 

@@ -176,7 +176,7 @@ fn prepare(
         projection,
         health: Arc::clone(&site.health),
         counters: Counters::default(),
-        watch: Watch::new(),
+        watch: Watch::default(),
         witness,
         role: Role::new(owns, options.turned.clone()),
         held,

@@ -5,44 +5,32 @@
 //! the queue. The stuck group is answered when the call returns, if ever, so production sets
 //! `abort_on_poison`.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::durable::Shared;
+use crate::sync::lock;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The state that the committer reports to the watch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Watch {
-    base: Instant,
-    /// Milliseconds since `base`, plus one, when the current write began; 0 when there is none.
-    began: AtomicU64,
+    /// When the current write began; `None` when there is none.
+    began: Mutex<Option<Instant>>,
     stop: AtomicBool,
 }
 
 impl Watch {
-    /// A watch without a write under way.
-    pub(crate) fn new() -> Self {
-        Self {
-            base: Instant::now(),
-            began: AtomicU64::new(0),
-            stop: AtomicBool::new(false),
-        }
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.base.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
     /// Notes that a write or flush begins.
     pub(crate) fn begin(&self) {
-        self.began.store(self.now() + 1, Ordering::Release);
+        *lock(&self.began) = Some(Instant::now());
     }
 
     /// Notes that the write or flush is over.
     pub(crate) fn end(&self) {
-        self.began.store(0, Ordering::Release);
+        *lock(&self.began) = None;
     }
 
     /// Ends the thread; the caller unparks it.
@@ -51,9 +39,7 @@ impl Watch {
     }
 
     fn stuck(&self, limit: Duration) -> bool {
-        let began = self.began.load(Ordering::Acquire);
-        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        began != 0 && self.now() + 1 - began.min(self.now() + 1) > limit
+        lock(&self.began).is_some_and(|began| began.elapsed() > limit)
     }
 }
 

@@ -17,7 +17,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 
 use crate::api::CommitNo;
 use crate::codec::all_zero;
@@ -140,13 +139,11 @@ pub(crate) fn check(
 
 struct Walk<'a> {
     folder: &'a Folder,
-    dir: &'a Path,
     id: &'a StoreId,
     data: Vec<u8>,
     found: Checked,
     /// The first segment without a record after the last record found: if a broken record is there, that is damage.
     ended: Option<u32>,
-    broken: Option<(u32, u32, &'static str)>,
 }
 
 impl<'a> Walk<'a> {
@@ -163,12 +160,10 @@ impl<'a> Walk<'a> {
         };
         Self {
             folder,
-            dir: folder.path(),
             id,
             data: Vec::new(),
             found,
             ended: None,
-            broken: None,
         }
     }
 
@@ -176,7 +171,7 @@ impl<'a> Walk<'a> {
     fn skip(&mut self, seal: &Seal) -> bool {
         let here = self.tail();
         let found = &mut self.found;
-        if self.broken.is_some() || found.torn.is_some() || seal.before != here {
+        if found.torn.is_some() || seal.before != here {
             return false;
         }
         if seal.first_commit != 0 {
@@ -198,7 +193,7 @@ impl<'a> Walk<'a> {
 
     /// Reads a segment and checks its header; returns the stamp of its file from before.
     fn load(&mut self, number: u32) -> Result<Stamp, OpenError> {
-        let path = segment_path(self.dir, number);
+        let path = segment_path(self.folder.path(), number);
         let opened = self.folder.read(&segment_name(number));
         let file = opened.map_err(|e| OpenError::io("opening", &path, e))?;
         let stamp = Stamp::of(&file).map_err(|e| OpenError::io("reading", &path, e))?;
@@ -281,12 +276,9 @@ impl<'a> Walk<'a> {
 
     /// Adds one record whose own checksums hold.
     fn accept(&mut self, number: u32, at: usize, record: &Record<'_>) -> Result<(), OpenError> {
-        let path = segment_path(self.dir, number);
+        let path = segment_path(self.folder.path(), number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
-        if let Some((segment, offset, why)) = self.broken {
-            let broken = segment_path(self.dir, segment);
-            return Err(OpenError::damaged(&broken, u64::from(offset), why));
-        }
+        self.nothing_is_broken()?;
         // A segment without records may come before this one, if the record was too large for it. The commit's number
         // and the chain show that nothing is missing in between.
         self.ended = None;
@@ -310,12 +302,9 @@ impl<'a> Walk<'a> {
 
     /// Judges bytes that are neither a record nor zeros.
     fn broken_at(&mut self, number: u32, at: usize, rest: &[u8]) -> Result<(), OpenError> {
-        let path = segment_path(self.dir, number);
+        let path = segment_path(self.folder.path(), number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
-        if let Some((segment, offset, why)) = self.broken {
-            let broken = segment_path(self.dir, segment);
-            return Err(OpenError::damaged(&broken, u64::from(offset), why));
-        }
+        self.nothing_is_broken()?;
         if self.ended.is_some() {
             return damaged("bytes that are no record stand where nothing was written");
         }
@@ -332,9 +321,17 @@ impl<'a> Walk<'a> {
             length: u32_of(length),
         };
         self.found.torn = Some(torn);
-        let why = "a record is broken, and there is something after it";
-        self.broken = Some((number, torn.offset, why));
         Ok(())
+    }
+
+    /// Refuses whatever comes after a broken record.
+    fn nothing_is_broken(&self) -> Result<(), OpenError> {
+        let Some(torn) = self.found.torn else {
+            return Ok(());
+        };
+        let path = segment_path(self.folder.path(), torn.segment);
+        let why = "a record is broken, and there is something after it";
+        Err(OpenError::damaged(&path, u64::from(torn.offset), why))
     }
 
     fn finish(mut self) -> Result<Checked, OpenError> {
@@ -347,7 +344,7 @@ impl<'a> Walk<'a> {
         if let Some(torn) = self.found.torn
             && torn.segment > self.found.segment + 1
         {
-            let path = segment_path(self.dir, torn.segment);
+            let path = segment_path(self.folder.path(), torn.segment);
             let why = "bytes that are no record stand where nothing was written";
             return Err(OpenError::damaged(&path, u64::from(torn.offset), why));
         }
