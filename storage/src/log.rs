@@ -243,8 +243,8 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// [`LogError::Held`] while another handle's lease or reservation lasts.
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError>;
 
-    /// Extends the lease of an epoch to `length` from now, and tells followers that the owner has acknowledged the records up to
-    /// `acknowledged`.
+    /// Extends the lease of an epoch to `length` from now, and tells followers that the owner has acknowledged the records
+    /// up to `acknowledged`.
     ///
     /// # Errors
     /// [`LogError::Deposed`] when there is another owner.

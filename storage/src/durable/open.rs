@@ -74,8 +74,8 @@ impl DurableStore {
     /// missing. When this returns, an owner has applied the log to its end; a follower keeps following it.
     ///
     /// # Errors
-    /// `Log` with `Held` when `part` is to become the owner and there already is one; refused when this node's journal belongs to
-    /// another log, or holds records that the log does not.
+    /// `Log` with `Held` when `part` is to become the owner and there already is one; refused when this node's journal
+    /// belongs to another log, or holds records that the log does not.
     pub fn join(
         path: impl Into<PathBuf>,
         options: StoreOptions,
@@ -185,8 +185,7 @@ fn prepare(
         options,
     });
     watch::look_at_space(&shared);
-    let opened = Opened { identity, shared };
-    Ok((opened, Arc::new(Mutex::new(writer))))
+    Ok((Opened { identity, shared }, Arc::new(Mutex::new(writer))))
 }
 
 /// Opens the folder of segments; without it there is no store.

@@ -29,13 +29,6 @@ use crate::status::{Figures, Status};
 /// How many records are read at a time.
 const PAGE: i64 = 16;
 
-/// A record of a page.
-struct PageRecord {
-    first: u64,
-    last: u64,
-    bytes: Vec<u8>,
-}
-
 /// Opens the log that settings name. A server that may lose what it acknowledges is refused.
 ///
 /// # Errors
@@ -141,8 +134,8 @@ impl PostgresLog {
         self.core.head(&self.ask(sql::HEAD, vec![self.cell()])?)
     }
 
-    /// A page of records, from the first one that begins at or after `from`.
-    fn page(&self, from: i64) -> Result<Vec<PageRecord>, LogError> {
+    /// The bytes of a page of records, from the first one that begins at or after `from`.
+    fn page(&self, from: i64) -> Result<Vec<Vec<u8>>, LogError> {
         let params = vec![self.cell(), Param::Int(from), Param::Int(PAGE)];
         let found = self.ask(sql::PAGE, params)?;
         found.rows.iter().map(kept).collect()
@@ -313,14 +306,15 @@ impl Log for PostgresLog {
         let mut before: Option<Tail> = None;
         loop {
             let page = self.page(next)?;
-            for PageRecord { first, last, bytes } in &page {
-                let record = Sealed::parse(bytes).ok_or_else(|| damaged(*first))?;
+            for bytes in &page {
+                let record = Sealed::parse(bytes).ok_or_else(|| damaged(from.0))?;
                 if before.is_some_and(|before| !record.follows(&before)) {
                     return Err(damaged(record.first_commit().0));
                 }
-                before = Some(record.tail());
-                next = whole(*last)?.checked_add(1).ok_or_else(too_large)?;
-                if *last >= from.0 && !visit(&record) {
+                let last = record.tail();
+                before = Some(last);
+                next = whole(last.commit.0)?.checked_add(1).ok_or_else(too_large)?;
+                if last.commit >= from && !visit(&record) {
                     return Ok(());
                 }
             }
@@ -386,7 +380,8 @@ fn size(bytes: &[u8]) -> Result<u64, LogError> {
     u64::try_from(bytes.len()).map_err(|_| too_large())
 }
 
-fn kept(row: &Row) -> Result<PageRecord, LogError> {
+/// The bytes of the record in a row, checked against the row's other columns.
+fn kept(row: &Row) -> Result<Vec<u8>, LogError> {
     let (first, commits, length) = (count(row, 0)?, count(row, 1)?, count(row, 3)?);
     let (hash, body): (&[u8], &[u8]) = (column(row, 2)?, column(row, 4)?);
     let length = usize::try_from(length).map_err(|_| damaged(first))?;
@@ -395,6 +390,5 @@ fn kept(row: &Row) -> Result<PageRecord, LogError> {
     if record.first_commit().0 != first || u64::from(record.commits()) != commits {
         return Err(damaged(first));
     }
-    let last = record.tail().commit.0;
-    Ok(PageRecord { first, last, bytes })
+    Ok(bytes)
 }
