@@ -153,9 +153,11 @@ impl MemoryLog {
 
 /// Counts down; returns whether there was one left.
 fn one_of(left: &mut u32) -> bool {
-    let there = *left > 0;
-    *left = left.saturating_sub(1);
-    there
+    let Some(fewer) = left.checked_sub(1) else {
+        return false;
+    };
+    *left = fewer;
+    true
 }
 
 /// The answer to a call that was done, unless it is one of those whose answers are lost.
