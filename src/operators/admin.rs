@@ -18,7 +18,7 @@ pub(crate) mod changes;
 mod clock;
 mod collector_rules;
 pub(crate) mod disk;
-mod dispatch;
+pub(crate) mod dispatch;
 mod document;
 mod evidence;
 mod fees;
@@ -58,7 +58,8 @@ use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, Resource, web};
-use caudal_actors::engine::{Operators, Queries};
+use caudal_actors::engine::{Operators, Queries, Requester};
+use caudal_actors::platform::realms;
 use caudal_backup::outgoing::Outgoing;
 use caudal_backup::run::Backup;
 use caudal_http::errors::ApiError;
@@ -68,14 +69,18 @@ use caudal_http::routes::Routes;
 use caudal_http::trace::RequestSpans;
 use caudal_http::wire::{self, Bounds, ConnectionLimits, Listening};
 use caudal_http::words::Refusal;
-use caudal_http::{AppState, frame, query};
+use caudal_http::{AppState, current, frame, query};
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::tenants::{Mode, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
 use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
 
 pub use document::openapi;
 pub(crate) use fees::state as fees_of_account;
+pub(crate) use keys::of_tenant as keys_of_tenant;
 pub use keys::{IssueKey, issue as issue_key};
+pub(crate) use shapes::key_status;
 pub use storage::VerifyBody;
 pub use tenants::create as create_tenant;
 pub use tenants::new_id as new_tenant_id;
@@ -127,6 +132,25 @@ pub struct AdminState {
     started: Instant,
     /// The bytes of journal and index at that time.
     disk_at_start: u64,
+}
+
+/// The state, as handlers take it.
+type State = web::Data<AdminState>;
+/// The part of a path that names something, as handlers take it.
+type PathPart = web::Path<String>;
+
+/// The tenant and the mode of a realm.
+pub(crate) fn owner(platform: &Platform, realm: RealmId) -> Option<(&Tenant, Mode)> {
+    realms(platform).find(|(tenant, mode)| tenant.realm(*mode) == realm)
+}
+
+/// Who asks for an order of an operator.
+fn requester<T>() -> Requester<T> {
+    Requester {
+        keyed: None,
+        request_id: current::request().id,
+        admitted: None,
+    }
 }
 
 impl AdminState {

@@ -28,7 +28,9 @@ use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::middleware::Next;
-use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError as _, web};
+use actix_web::{
+    Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse, ResponseError as _, web,
+};
 use caudal_http::errors::ApiError;
 use caudal_http::node::Inside;
 use caudal_http::words::{Mistake, Refusal, WrongField};
@@ -36,11 +38,10 @@ use caudal_http::{AppState, accept, caller, shown};
 use caudal_ledger::people::audit::{AuditDetails, FieldChange, SecondPerson};
 use percent_encoding::percent_decode_str;
 
-use super::changes::Changed;
 use super::looks::{self, AlsoShown};
 use super::people::{self, AuditOutcome, Operator, Power};
 use super::reasons::{read, said};
-use super::{ADMIN_KEY, AdminState};
+use super::{ADMIN_KEY, AdminState, changes};
 
 /// Operations that any node does: they tell of the asked node, or check its copy. A hand-over is refused by its handler,
 /// because it waits for all requests inside, and must not be one of them.
@@ -168,6 +169,11 @@ macro_rules! rows {
 each_operation!(rows);
 
 impl AdminOperation {
+    /// The operation with an id.
+    pub fn named(id: &str) -> Option<&'static Self> {
+        OPERATIONS.iter().find(|it| it.id == id)
+    }
+
     /// The operation of a request; [`Refusal::NoAdminRoute`] or [`Refusal::NoMethod`] if there is none.
     fn of(call: &ServiceRequest) -> Result<&'static Self, Refusal> {
         let route = call.match_pattern();
@@ -383,15 +389,18 @@ async fn acts(
 /// Whether an operator has to give a reason: always, once there are people. Before that, the configured admin key sets
 /// up the service without one.
 fn must_say(app: &AppState, operator: &Operator) -> bool {
-    operator.is_person()
-        || app
-            .engine
-            .operators()
-            .staff()
-            .people
-            .working()
-            .next()
-            .is_some()
+    let people = app.engine.operators().staff().people;
+    operator.is_person() || people.working().next().is_some()
+}
+
+/// The outcome of an operation whose first entry is `of`, by the status of its answer.
+pub(super) fn outcome(of: u64, status: StatusCode) -> AuditOutcome {
+    let (success, status) = (status.is_success(), status.as_u16());
+    if success {
+        AuditOutcome::Done { of, status }
+    } else {
+        AuditOutcome::Failed { of, status }
+    }
 }
 
 /// Logs how an operation ended. If the outcome is unknown, the entry that it began stands alone, as after a crash.
@@ -401,33 +410,18 @@ async fn ended<B>(app: &AppState, acting: &Acting, answer: &ServiceResponse<B>) 
     if why.is_some_and(ApiError::is_unknown) {
         return;
     }
-    let (of, code) = (acting.entry, answer.status());
-    let status = code.as_u16();
-    let outcome = if code.is_success() {
-        AuditOutcome::Done { of, status }
-    } else {
-        AuditOutcome::Failed { of, status }
-    };
-    let made = answer
-        .response()
-        .extensions()
-        .get::<CreatedSubject>()
-        .cloned();
-    let came = answer
-        .response()
-        .extensions()
-        .get::<ActionOutcome>()
-        .cloned();
-    let changed = answer.response().extensions().get::<Changed>().cloned();
+    let (of, answer) = (acting.entry, answer.response());
+    let came = answer.extensions().get::<ActionOutcome>().cloned();
     let acting = Acting {
-        subject: made.map_or_else(|| acting.subject.clone(), |CreatedSubject(subject)| subject),
+        subject: CreatedSubject::of(answer).unwrap_or_else(|| acting.subject.clone()),
         reason: match came {
             Some(came) => Some(came.before(acting.why())),
             None => acting.reason.clone(),
         },
         ..acting.clone()
     };
-    let changes = changed.map_or_else(Vec::new, |Changed(changes)| changes);
+    let outcome = outcome(of, answer.status());
+    let (status, changes) = (answer.status().as_u16(), changes::of(answer));
     if let Err(why) = acting.note(app, outcome, changes).await {
         let id = acting.operation.id;
         tracing::error!(%why, id, of, status, "the outcome could not be written to the audit log");
@@ -438,6 +432,14 @@ async fn ended<B>(app: &AppState, acting: &Acting, answer: &ServiceResponse<B>) 
 /// extension.
 #[derive(Clone, Debug)]
 pub struct CreatedSubject(pub String);
+
+impl CreatedSubject {
+    /// The thing that an answer's operation created, if it did.
+    pub(crate) fn of<B>(answer: &HttpResponse<B>) -> Option<String> {
+        let made = answer.extensions().get::<Self>().cloned();
+        made.map(|Self(subject)| subject)
+    }
+}
 
 /// The result of an operation, where the status alone does not show it: the entry of its end has it in front of the
 /// reason. It travels with the answer as an extension.
@@ -524,7 +526,7 @@ mod tests {
             ("revokePerson", "/admin/people/%61na", "ana"),
             ("revokePerson", "/admin/people/%ff", "\u{fffd}"),
         ] {
-            let operation = OPERATIONS.iter().find(|it| it.id == id).unwrap();
+            let operation = AdminOperation::named(id).unwrap();
             assert_eq!(operation.subject(path), subject);
         }
     }

@@ -1,9 +1,8 @@
 //! Operators' actions on one account of any tenant: suspend it, reactivate it, verify it.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
 use caudal_actors::accounts::AccountView;
-use caudal_actors::engine::{Engine, Requester};
+use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_actors::reply::Given;
@@ -11,7 +10,6 @@ use caudal_actors::verify;
 use caudal_http::body::OptionalBody;
 use caudal_http::body::read::{line, text};
 use caudal_http::choice::{SuspensionWord, one_of};
-use caudal_http::current;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::request::request;
 use caudal_http::respond::json;
@@ -21,12 +19,13 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::people::audit::{FieldChange, REASON_MAX};
 use serde::Serialize;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::AdminState;
 use super::access::Acting;
 use super::changes::{self, Changed};
-use super::storage::VerifyBody;
+use super::storage::{VerifyBody, verified};
+use super::{AdminState, PathPart, State, requester};
 use caudal_http::declared::{declared, field};
 
 /// How an account stands.
@@ -69,35 +68,16 @@ pub(crate) async fn stand(
     // No other change may come in between: the audit log has the states before and after.
     let _alone = admin_state.changes.lock().await;
     let before = standing(&engine.queries().view(realm, target).await?.account);
-    let after = standing(&change(engine, realm, target, order).await?.account);
-    let status = after.status;
-    let changes = changes::between(&changes::state(&before), &changes::state(&after));
-    Ok((status, changes))
+    let account = change(engine, realm, target, order).await?.account;
+    let changes = changes::between(&before, &standing(&account));
+    Ok((account.status.as_str(), changes))
 }
 
 /// What an operator's order about an account changes.
-#[derive(Debug, Serialize)]
-struct Standing {
-    status: &'static str,
-    suspension: Option<Suspended>,
-}
-
-/// Why an account is suspended.
-#[derive(Debug, Serialize)]
-struct Suspended {
-    code: &'static str,
-    reason: String,
-}
-
-fn standing(account: &Account) -> Standing {
+fn standing(account: &Account) -> Value {
     let suspension = account.suspension.as_ref();
-    Standing {
-        status: account.status.as_str(),
-        suspension: suspension.map(|it| Suspended {
-            code: it.code.as_str(),
-            reason: it.reason.clone(),
-        }),
-    }
+    let suspension = suspension.map(|it| json!({"code": it.code.as_str(), "reason": it.reason}));
+    json!({"status": account.status.as_str(), "suspension": suspension})
 }
 
 /// Carries out an operator's order about an account's profile, and returns the account after it.
@@ -110,14 +90,9 @@ pub(crate) async fn change(
     target: Target,
     order: ProfileOrder,
 ) -> Result<AccountView, Failure> {
-    let requester = Requester {
-        keyed: None,
-        request_id: current::request().id,
-        admitted: None,
-    };
-    match engine
-        .ledger()
-        .change(realm, target, order, None, requester)
+    let ledger = engine.ledger();
+    match ledger
+        .change(realm, target, order, None, requester())
         .await?
     {
         Given::Value(view) => Ok(view),
@@ -150,8 +125,8 @@ async fn ordered(admin_state: &AdminState, cvu: Cvu, order: ProfileOrder) -> Han
     responses((status = 200, body = StandingBody))
 )]
 pub(crate) async fn suspend(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
+    admin_state: State,
+    path: PathPart,
     acting: Acting,
     sent: OptionalBody,
 ) -> HandlerResult {
@@ -172,16 +147,9 @@ pub(crate) async fn suspend(
     params(CvuInPath),
     responses((status = 200, body = StandingBody))
 )]
-pub(crate) async fn reactivate(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
-    ordered(
-        &admin_state,
-        CvuInPath::read(&path)?,
-        ProfileOrder::Reactivate,
-    )
-    .await
+pub(crate) async fn reactivate(admin_state: State, path: PathPart) -> HandlerResult {
+    let cvu = CvuInPath::read(&path)?;
+    ordered(&admin_state, cvu, ProfileOrder::Reactivate).await
 }
 
 /// Replays the history of one account and compares it with index and actor.
@@ -192,15 +160,8 @@ pub(crate) async fn reactivate(
     params(CvuInPath),
     responses((status = 200, body = VerifyBody))
 )]
-pub(crate) async fn verify(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(crate) async fn verify(admin_state: State, path: PathPart) -> HandlerResult {
     let engine = &admin_state.app.engine;
     let (realm, account) = engine.operators().locate(CvuInPath::read(&path)?).await?;
-    let report = verify::one(engine, realm, account).await?;
-    if report.count > 0 {
-        tracing::error!(differences = report.count, "verification found differences");
-    }
-    Ok(json(StatusCode::OK, &VerifyBody::from(report)))
+    Ok(verified(verify::one(engine, realm, account).await?))
 }

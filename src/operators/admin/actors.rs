@@ -1,7 +1,7 @@
 //! Actors: how many live per realm, and one account's actor compared with its state on disk.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
+use caudal_actors::accounts::Observed;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::{RealmReport, Target};
@@ -13,13 +13,11 @@ use caudal_ledger::accounts::Account;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_ledger::tenants::Mode;
-use serde::Serialize;
-use utoipa::ToSchema;
+use caudal_ledger::tenants::{Mode, Tenant};
 
-use super::AdminState;
 use super::accounts::CvuInPath;
 use super::shapes::List;
+use super::{AdminState, PathPart, State, owner};
 
 /// The figures of a realm's actors.
 pub(super) struct RealmFigures {
@@ -75,7 +73,7 @@ body! {
     tag = "Actors",
     responses((status = 200, body = List<RealmBody>))
 )]
-pub(super) async fn list(admin_state: web::Data<AdminState>) -> HandlerResult {
+pub(super) async fn list(admin_state: State) -> HandlerResult {
     let reports = reports(&admin_state).await?.into_iter();
     let items: Vec<_> = reports.map(RealmBody::from).collect();
     Ok(json(StatusCode::OK, &List::of(items)))
@@ -101,26 +99,36 @@ body! {
     }
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Actor)]
-struct ActorBody {
-    cvu: String,
-    tenant_id: Option<String>,
-    mode: &'static str,
-    account: u64,
-    resident: bool,
-    mailbox: Option<usize>,
-    pending_commits: Option<usize>,
-    last_activity: Option<String>,
-    /// The account as the actor knows it; null when none lives.
-    live: Option<FactsBody>,
-    /// The account as the disk says.
-    disk: FactsBody,
-    /// Whether both agree; null when there is no actor, or commits are on their way.
-    agree: Option<bool>,
-    /// The last calls to the bank, newest first.
-    bank_calls: Vec<CallBody>,
+body! {
+    struct ActorBody as Actor of(
+        cvu: Cvu,
+        realm: RealmId,
+        tenant: Option<&Tenant>,
+        observed: Option<&Observed>,
+        account: &Account,
+        calls: Vec<BankCall>
+    ) {
+        => let on_disk = FactsBody::from(account);
+        => let in_memory = observed.map(|it| FactsBody::from(&it.account));
+        => let settled = observed.is_some_and(|it| it.pending_commits == 0);
+        => let agree = in_memory.as_ref().filter(|_| settled).map(|it| *it == on_disk);
+        cvu: String = cvu.to_string();
+        tenant_id: Option<String> = tenant.map(|tenant| tenant.id.clone());
+        mode: &'static str = realm.mode().as_str();
+        account: u64 = account.number.0;
+        resident: bool = observed.is_some();
+        mailbox: Option<usize> = observed.map(|it| it.mailbox);
+        pending_commits: Option<usize> = observed.map(|it| it.pending_commits);
+        last_activity: Option<String> = observed.map(|it| it.active_at.to_string());
+        /// The account as the actor knows it; null when none lives.
+        live: Option<FactsBody> = in_memory;
+        /// The account as the disk says.
+        disk: FactsBody = on_disk;
+        /// Whether both agree; null when there is no actor, or commits are on their way.
+        agree: Option<bool> = agree;
+        /// The last calls to the bank, newest first.
+        bank_calls: Vec<CallBody> = calls.into_iter().map(CallBody::from).collect();
+    }
 }
 
 body! {
@@ -154,57 +162,25 @@ async fn locate(
     params(CvuInPath),
     responses((status = 200, body = ActorBody))
 )]
-pub(super) async fn read(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
-    let at = locate(&admin_state, &path).await?;
-    shown(&admin_state, at).await
-}
-
-async fn shown(
-    admin_state: &AdminState,
-    (cvu, realm, number): (Cvu, RealmId, AccountNo),
-) -> HandlerResult {
-    let engine = &admin_state.app.engine;
-    let observed = engine
-        .operators()
-        .observe(realm, Target::Account(number))
-        .await?;
-    let (disk, calls) = engine.operators().on_disk(realm, number).await?;
-    let platform = engine.platform();
-    let owner = platform
-        .tenants
-        .values()
-        .find(|tenant| tenant.realm(realm.mode()) == realm);
+pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
+    let (cvu, realm, number) = locate(&admin_state, &path).await?;
+    let (operators, target) = (admin_state.operators(), Target::Account(number));
+    let observed = operators.observe(realm, target).await?;
+    let (disk, calls) = operators.on_disk(realm, number).await?;
+    let platform = admin_state.app.engine.platform();
+    let tenant = owner(&platform, realm).map(|(tenant, _)| tenant);
     let observed = observed.as_ref();
-    let disk = FactsBody::from(&disk);
-    let live = observed.map(|live| FactsBody::from(&live.account));
-    let settled = observed.is_some_and(|live| live.pending_commits == 0);
-    let body = ActorBody {
-        cvu: cvu.to_string(),
-        tenant_id: owner.map(|tenant| tenant.id.clone()),
-        mode: realm.mode().as_str(),
-        account: number.0,
-        resident: observed.is_some(),
-        mailbox: observed.map(|live| live.mailbox),
-        pending_commits: observed.map(|live| live.pending_commits),
-        last_activity: observed.map(|live| live.active_at.to_string()),
-        agree: live.as_ref().filter(|_| settled).map(|live| *live == disk),
-        live,
-        disk,
-        bank_calls: calls.into_iter().map(CallBody::from).collect(),
-    };
+    let body = ActorBody::of(cvu, realm, tenant, observed, &disk, calls);
     Ok(json(StatusCode::OK, &body))
 }
 
-/// Whether an actor is gone.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Passivated)]
-struct PassivatedBody {
-    cvu: String,
-    /// `false` where it is not idle, or none lives.
-    passivated: bool,
+body! {
+    /// Whether an actor is gone.
+    struct PassivatedBody as Passivated of(cvu: Cvu, gone: bool) {
+        cvu: String = cvu.to_string();
+        /// `false` where it is not idle, or none lives.
+        passivated: bool = gone;
+    }
 }
 
 /// Sends the actor of an account away if it is idle.
@@ -215,16 +191,9 @@ struct PassivatedBody {
     params(CvuInPath),
     responses((status = 200, body = PassivatedBody))
 )]
-pub(super) async fn passivate(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn passivate(admin_state: State, path: PathPart) -> HandlerResult {
     let (cvu, realm, number) = locate(&admin_state, &path).await?;
     let target = Target::Account(number);
     let gone = admin_state.operators().passivate(realm, target).await?;
-    let body = PassivatedBody {
-        cvu: cvu.to_string(),
-        passivated: gone,
-    };
-    Ok(json(StatusCode::OK, &body))
+    Ok(json(StatusCode::OK, &PassivatedBody::of(cvu, gone)))
 }

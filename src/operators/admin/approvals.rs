@@ -15,16 +15,18 @@
 
 pub(crate) mod voting;
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
-use caudal_actors::platform::realms;
 use caudal_actors::realms::Target;
+use caudal_http::bodies::body;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_http::{AppState, current, shown};
+use caudal_ledger::accounts::Account;
 use caudal_ledger::cases::CaseId;
-use caudal_ledger::ids::{RealmId, TransferId};
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::TransferId;
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
 use caudal_ledger::people::audit::{AuditDetails, AuditEntry, FieldChange};
 use caudal_ledger::rejection::Rejection;
@@ -39,7 +41,7 @@ use super::cases::CaseBody;
 use super::changes::{ChangeBody, state};
 use super::people::AuditOutcome;
 use super::shapes::{KeyBody, List};
-use super::{AdminState, cases, proposals};
+use super::{AdminState, PathPart, State, cases, owner, proposals};
 use caudal_http::declared::{declared, id};
 
 /// What one person asked for, and what became of it.
@@ -90,23 +92,22 @@ pub(super) struct ApprovalBody {
     answer: Option<Value>,
 }
 
-/// An account that a request is about.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AccountInvolved)]
-pub(crate) struct AccountBody {
-    /// Its CVU.
-    pub cvu: String,
-    /// The name of its first holder.
-    pub holder_name: String,
-    /// The CUIT of its first holder.
-    pub cuit: String,
-    /// `registered`, `active`, `suspended` or `closed`.
-    pub status: &'static str,
-    /// What is available.
-    pub available: String,
-    /// What is held.
-    pub held: String,
+body! {
+    /// An account that a request is about.
+    pub(crate) struct AccountBody as AccountInvolved of(cvu: Cvu, account: &Account) {
+        /// Its CVU.
+        cvu: String = cvu.to_string();
+        /// The name of its first holder.
+        holder_name: String = account.holder.name.to_string();
+        /// The CUIT of its first holder.
+        cuit: String = account.holder.cuit.to_string();
+        /// `registered`, `active`, `suspended` or `closed`.
+        status: &'static str = account.status.as_str();
+        /// What is available.
+        available: String = account.balance.available.to_string();
+        /// What is held.
+        held: String = account.balance.held.to_string();
+    }
 }
 
 fn body(
@@ -164,10 +165,8 @@ impl<'a> ApprovalSubject<'a> {
         let key = platform.keys.get(&proposal.subject);
         let key = key.filter(|_| proposal.action == "rotateKey");
         let tenant = key.map_or(proposal.subject.as_str(), |key| key.tenant.as_str());
-        let of_case = case_of(proposal).and_then(|id| {
-            let found = realms(platform).find(|(it, mode)| it.realm(*mode) == realm_of(id));
-            found.map(|(tenant, _)| tenant)
-        });
+        let of_case = case_of(proposal).and_then(|id| owner(platform, cases::realm_of(id)));
+        let of_case = of_case.map(|(tenant, _)| tenant);
         Self {
             tenant: platform.tenants.get(tenant).or(of_case),
             key,
@@ -194,16 +193,6 @@ pub(crate) fn case_of(proposal: &Proposal) -> Option<CaseId> {
     }
 }
 
-/// The realm of a case.
-const fn realm_of(id: CaseId) -> RealmId {
-    match id {
-        CaseId::Transfer(id) => id.0.realm,
-        CaseId::Suspense(id) => id.realm,
-        CaseId::Unbooked(id) => id.realm,
-        CaseId::Collector(id) => id.realm,
-    }
-}
-
 /// The accounts here whose CVUs are in some text, as they are now.
 ///
 /// # Errors
@@ -219,15 +208,8 @@ pub(crate) async fn accounts_in(app: &AppState, text: &str) -> Result<Vec<Accoun
             Err(why) => return Err(why.into()),
         };
         let target = Target::Account(number);
-        let account = engine.queries().view(realm, target).await?.account;
-        found.push(AccountBody {
-            cvu: cvu.to_string(),
-            holder_name: account.holder.name.to_string(),
-            cuit: account.holder.cuit.to_string(),
-            status: account.status.as_str(),
-            available: account.balance.available.to_string(),
-            held: account.balance.held.to_string(),
-        });
+        let view = engine.queries().view(realm, target).await?;
+        found.push(AccountBody::of(cvu, &view.account));
     }
     Ok(found)
 }
@@ -294,10 +276,8 @@ pub(super) async fn ask(admin_state: &AdminState, acting: &Acting) -> HandlerRes
     };
     let details = AuditDetails::of_changes(changes);
     let entry = entry(&proposal, AuditOutcome::Begun, details);
-    let asked = engine
-        .operators()
-        .approve(ApprovalOrder::Ask(proposal), Some(entry));
-    let done = asked.await?;
+    let order = ApprovalOrder::Ask(proposal);
+    let done = engine.operators().approve(order, Some(entry)).await?;
     tracing::warn!(
         approval = done.number,
         by = operator.name,
@@ -330,11 +310,9 @@ fn entry(proposal: &Proposal, outcome: AuditOutcome, details: AuditDetails) -> A
     tag = "People",
     responses((status = 200, body = List<ApprovalBody>))
 )]
-pub(crate) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
-    let (approvals, now) = (
-        admin_state.operators().staff().approvals,
-        admin_state.app.engine.now(),
-    );
+pub(crate) async fn list(admin_state: State) -> HttpResponse {
+    let now = admin_state.app.engine.now();
+    let approvals = admin_state.operators().staff().approvals;
     let items = approvals.all().rev();
     let items = items.map(|it| body(&admin_state.app, it, now, None));
     json(StatusCode::OK, &List::of(items.collect()))
@@ -354,10 +332,7 @@ declared! {
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
-pub(crate) async fn one(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(crate) async fn one(admin_state: State, path: PathPart) -> HandlerResult {
     let (mut body, proposal) = numbered(&admin_state, ApprovalInPath::read(&path)?, None)?;
     body.with_case(&admin_state, proposal).await?;
     Ok(json(StatusCode::OK, &body))

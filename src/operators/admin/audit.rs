@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use caudal_actors::engine::lists::{ListCursor, Listing};
 use caudal_actors::engine::people::{AuditPage, AuditQuery, AuditRow};
 use caudal_actors::failure::Failure;
@@ -22,7 +22,7 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
+use super::State;
 use super::changes::ChangeBody;
 
 /// The media type of one JSON entry per line.
@@ -143,7 +143,7 @@ pub(crate) async fn subjects(
     responses((status = 200, content((PageBody = "application/json"), (String = "application/x-ndjson"))))
 )]
 pub(super) async fn list(
-    admin_state: web::Data<AdminState>,
+    admin_state: State,
     request: HttpRequest,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {

@@ -1,13 +1,13 @@
 //! The state of the backup: how far the journal is shipped.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_backup::run::Progress;
 use caudal_http::respond::json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
+use super::{AdminState, State};
 
 /// Where the journal is kept besides, and how far that is behind. Figures count since the start of the process.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -24,20 +24,20 @@ pub(super) struct BackupBody {
     /// it. On any other node what follows is null but for what that node did itself.
     shipped_by: Option<String>,
     /// The last commit that is there; null until that is known.
-    commit: Option<u64>,
+    pub(super) commit: Option<u64>,
     /// The last durable commit of the service.
     last_commit: u64,
     /// How old the oldest commit is that is not there, in seconds at most; 0 when all are.
     pub(super) lag_seconds: Option<u64>,
     /// How many bytes of the journal are not there, roughly.
-    lag_bytes: Option<u64>,
+    pub(super) lag_bytes: Option<u64>,
     /// How long ago every commit was there; null when that was not since the start.
     complete_seconds_ago: Option<u64>,
     /// Objects that were written, and their bytes.
-    objects: Option<u64>,
+    pub(super) objects: Option<u64>,
     bytes: Option<usize>,
     /// How many rounds failed.
-    failures: Option<u64>,
+    pub(super) failures: Option<u64>,
     /// Why the last round failed; null when it did not. It is tried again by itself.
     pub(super) error: Option<String>,
 }
@@ -55,6 +55,7 @@ impl BackupBody {
     }
 
     fn of(admin_state: &AdminState, progress: Progress) -> Self {
+        let complete = progress.complete.filter(|_| progress.ships);
         Self {
             to: Some(progress.place),
             store: Some(progress.store),
@@ -64,55 +65,14 @@ impl BackupBody {
             last_commit: admin_state.operators().stats().last_commit,
             lag_seconds: progress.ships.then_some(progress.lag.as_secs()),
             lag_bytes: progress.ships.then_some(progress.lag_bytes),
-            complete_seconds_ago: progress
-                .complete
-                .filter(|_| progress.ships)
-                .map(|it| it.as_secs()),
+            complete_seconds_ago: complete.map(|it| it.as_secs()),
             objects: Some(progress.shipped.objects),
             bytes: Some(progress.shipped.bytes),
             failures: Some(progress.failures),
             error: progress.error,
         }
     }
-
-    /// The same as metrics: name, help and value; empty when no backup is configured.
-    pub(super) fn figures(&self) -> Vec<BackupFigure> {
-        let all = [
-            (
-                "backup_lag_seconds",
-                "Age of the oldest commit that the backup lacks, at most; 0 when it has all.",
-                self.lag_seconds,
-            ),
-            (
-                "backup_lag_bytes",
-                "Bytes of the journal that the backup lacks.",
-                self.lag_bytes,
-            ),
-            (
-                "backup_commit",
-                "The last commit of the backup.",
-                self.commit,
-            ),
-            (
-                "backup_objects",
-                "Objects that were written since the start.",
-                self.objects,
-            ),
-            (
-                "backup_failures",
-                "Rounds of the backup that failed since the start.",
-                self.failures,
-            ),
-        ];
-        let known = all.into_iter();
-        known
-            .filter_map(|(name, help, value)| Some((name, help, value?)))
-            .collect()
-    }
 }
-
-/// A figure: name, help, value.
-pub(super) type BackupFigure = (&'static str, &'static str, u64);
 
 /// Shows where the journal is kept besides, and how far that is behind.
 #[utoipa::path(
@@ -121,7 +81,7 @@ pub(super) type BackupFigure = (&'static str, &'static str, u64);
     tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]
-pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(super) async fn show(admin_state: State) -> HttpResponse {
     json(StatusCode::OK, &BackupBody::now(&admin_state))
 }
 
@@ -132,10 +92,10 @@ pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
     tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]
-pub(super) async fn ship(admin_state: web::Data<AdminState>) -> HttpResponse {
-    if let Some(backup) = &admin_state.backup {
-        let progress = backup.now().await;
-        return json(StatusCode::OK, &BackupBody::of(&admin_state, progress));
-    }
-    json(StatusCode::OK, &BackupBody::now(&admin_state))
+pub(super) async fn ship(admin_state: State) -> HttpResponse {
+    let body = match &admin_state.backup {
+        Some(backup) => BackupBody::of(&admin_state, backup.now().await),
+        None => BackupBody::now(&admin_state),
+    };
+    json(StatusCode::OK, &body)
 }

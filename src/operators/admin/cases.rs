@@ -7,11 +7,12 @@ pub(super) mod deciding;
 mod decisions;
 
 use actix_web::http::StatusCode;
-use actix_web::web;
 use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::money::TransferView;
+use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
+use caudal_http::bodies::body;
 use caudal_http::bodies::collector::MATCHED;
 use caudal_http::bodies::counterparty::CounterpartyBody;
 use caudal_http::bodies::events::{ResolvedBody, resolved};
@@ -33,7 +34,7 @@ use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
+use super::{AdminState, PathPart, State, owner};
 use caudal_http::declared::{declared, id};
 use caudal_http::params::{PageParams, params};
 use caudal_http::query::{LIMIT_MAX, OFFSET_MAX};
@@ -83,47 +84,46 @@ struct SuspenseDetail {
     return_refusal: Option<RejectionBody>,
 }
 
-/// What the bank says and the ledger could not book.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = UnbookedCase)]
-struct UnbookedDetail {
-    /// `out`: money left by an order that the ledger does not know. `in`: an arrival reported again, with
-    /// another amount or CVU. With `field`: the list on which the line is.
-    direction: &'static str,
-    /// The reference under which it left.
-    origin_id: Option<String>,
-    bank_transfer_id: Option<String>,
-    coelsa_id: Option<String>,
-    /// When, by the bank's clock; the beginning of the day of a line that cannot be read.
-    bank_at: String,
-    counterparty: CounterpartyBody,
-    /// The transfer that it was booked as.
-    transfer_id: Option<String>,
-    /// Of a line that cannot be read: the field, as the bank names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<String>,
-    /// Of a line that cannot be read: the line, without persons.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<String>,
+body! {
+    /// What the bank says and the ledger could not book.
+    struct UnbookedDetail as UnbookedCase {
+        /// `out`: money left by an order that the ledger does not know. `in`: an arrival reported again, with
+        /// another amount or CVU. With `field`: the list on which the line is.
+        direction: &'static str;
+        /// The reference under which it left.
+        origin_id: Option<String>;
+        bank_transfer_id: Option<String>;
+        coelsa_id: Option<String>;
+        /// When, by the bank's clock; the beginning of the day of a line that cannot be read.
+        bank_at: String;
+        counterparty: CounterpartyBody;
+        /// The transfer that it was booked as.
+        transfer_id: Option<String>;
+        /// Of a line that cannot be read: the field, as the bank names it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        field: Option<String>;
+        /// Of a line that cannot be read: the line, without persons.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<String>;
+    }
 }
 
-/// A movement of the collector account that belongs to no client.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CollectorCase)]
-struct CollectorDetail {
-    /// `in` or `out`.
-    direction: &'static str,
-    /// What it is; `unclassified` until somebody says, and `matched` if it turned out to be a client's.
-    class: &'static str,
-    /// The bank's text.
-    text: String,
-    bank_id: String,
-    coelsa_id: Option<String>,
-    /// When the bank posted it.
-    bank_at: String,
-    counterparty: CounterpartyBody,
+body! {
+    /// A movement of the collector account that belongs to no client.
+    struct CollectorDetail as CollectorCase from record: &RecordedMovement {
+        => let RecordedMovement { movement, class, matched, .. } = record;
+        /// `in` or `out`.
+        direction: &'static str = if movement.incoming { "in" } else { "out" };
+        /// What it is; `unclassified` until somebody says, and `matched` if it turned out to be a client's.
+        class: &'static str = if *matched { MATCHED } else { class.as_str() };
+        /// The bank's text.
+        text: String = movement.text.clone();
+        bank_id: String = movement.bank_id.clone();
+        coelsa_id: Option<String> = movement.coelsa_id.clone();
+        /// When the bank posted it.
+        bank_at: String = movement.at.to_string();
+        counterparty: CounterpartyBody = movement.counterparty.clone().into();
+    }
 }
 
 /// A page of cases.
@@ -136,11 +136,19 @@ struct CasesPage {
     offset: usize,
 }
 
+/// The realm of a case.
+pub(crate) const fn realm_of(id: CaseId) -> RealmId {
+    match id {
+        CaseId::Transfer(id) => id.0.realm,
+        CaseId::Suspense(id) => id.realm,
+        CaseId::Unbooked(id) => id.realm,
+        CaseId::Collector(id) => id.realm,
+    }
+}
+
 fn tenant_of(admin_state: &AdminState, realm: RealmId) -> Option<String> {
     let platform = admin_state.app.engine.platform();
-    let mut all = realms(&platform);
-    let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
-    found.map(|(tenant, _)| tenant.id.clone())
+    owner(&platform, realm).map(|(tenant, _)| tenant.id.clone())
 }
 
 /// A case as it is shown.
@@ -303,20 +311,6 @@ fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) ->
 }
 
 fn of_collector(admin_state: &AdminState, realm: RealmId, record: &RecordedMovement) -> CaseBody {
-    let movement = &record.movement;
-    let detail = CollectorDetail {
-        direction: if movement.incoming { "in" } else { "out" },
-        class: if record.matched {
-            MATCHED
-        } else {
-            record.class.as_str()
-        },
-        text: movement.text.clone(),
-        bank_id: movement.bank_id.clone(),
-        coelsa_id: movement.coelsa_id.clone(),
-        bank_at: movement.at.to_string(),
-        counterparty: movement.counterparty.clone().into(),
-    };
     CaseBody {
         id: record.id(realm).to_string(),
         kind: CaseKind::Collector.as_str(),
@@ -328,13 +322,13 @@ fn of_collector(admin_state: &AdminState, realm: RealmId, record: &RecordedMovem
             .waits()
             .then(|| age(admin_state, realm, record.since)),
         cvu: None,
-        amount: Some(movement.amount.to_string()),
+        amount: Some(record.movement.amount.to_string()),
         reason: CollectorClass::Unclassified.as_str().to_owned(),
         decision: record.decision.as_ref().map(DecisionBody::from),
         transfer: None,
         suspense: None,
         unbooked: None,
-        collector: Some(detail),
+        collector: Some(record.into()),
         bank_calls: Vec::new(),
     }
 }
@@ -368,7 +362,7 @@ params! {
     params(CaseParams),
     responses((status = 200, body = CasesPage))
 )]
-pub(super) async fn list(admin_state: web::Data<AdminState>, query: Query) -> HandlerResult {
+pub(super) async fn list(admin_state: State, query: Query) -> HandlerResult {
     let engine = &admin_state.app.engine;
     let sent = CaseParams::read(query)?;
     let page = ListPage::from(PageParams {
@@ -391,11 +385,9 @@ pub(super) async fn list(admin_state: web::Data<AdminState>, query: Query) -> Ha
     let kinds = kind.map_or_else(|| CaseKind::ALL.to_vec(), |kind| vec![kind]);
     let span = (page.offset, page.limit);
     let (cases, total) = engine.operators().cases(wanted, kinds, span).await?;
+    let items = cases.iter().map(|case| render(&admin_state, case));
     let body = CasesPage {
-        items: cases
-            .iter()
-            .map(|case| render(&admin_state, case))
-            .collect(),
+        items: items.collect(),
         total,
         limit: page.limit,
         offset: page.offset,
@@ -404,8 +396,7 @@ pub(super) async fn list(admin_state: web::Data<AdminState>, query: Query) -> Ha
 }
 
 /// Reports an unknown transfer as an unknown case.
-fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
-    use caudal_actors::failure::Failure;
+fn no_case(why: Failure) -> ApiError {
     match why {
         Failure::Rejected(Rejection::TransferNotFound) => Rejection::CaseNotFound.into(),
         why => why.into(),
@@ -425,10 +416,7 @@ declared! {
     params(CaseInPath),
     responses((status = 200, body = CaseBody))
 )]
-pub(super) async fn one(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn one(admin_state: State, path: PathPart) -> HandlerResult {
     let body = self::read(&admin_state, CaseInPath::read(&path)?).await?;
     Ok(json(StatusCode::OK, &body))
 }
@@ -438,34 +426,20 @@ pub(super) async fn one(
 /// # Errors
 /// When there is none; those of every read.
 pub(super) async fn read(admin_state: &AdminState, id: CaseId) -> Result<CaseBody, ApiError> {
-    let engine = &admin_state.app.engine;
+    let operators = admin_state.operators();
     Ok(match id {
         CaseId::Transfer(id) => {
-            let found = engine
-                .operators()
-                .transfer_case(id)
-                .await
-                .map_err(no_case)?;
-            let (case, calls) = found;
+            let found = operators.transfer_case(id).await;
+            let (case, calls) = found.map_err(no_case)?;
             CaseBody {
                 bank_calls: calls.iter().map(BankCallBody::from).collect(),
                 ..render(admin_state, &(id.0.realm, case))
             }
         }
-        CaseId::Suspense(id) => of_suspense(
-            admin_state,
-            id.realm,
-            &engine.operators().suspense_case(id)?,
-        ),
-        CaseId::Unbooked(id) => of_unbooked(
-            admin_state,
-            id.realm,
-            &engine.operators().unbooked_case(id)?,
-        ),
-        CaseId::Collector(id) => of_collector(
-            admin_state,
-            id.realm,
-            &engine.operators().collector_case(id)?,
-        ),
+        CaseId::Suspense(id) => of_suspense(admin_state, id.realm, &operators.suspense_case(id)?),
+        CaseId::Unbooked(id) => of_unbooked(admin_state, id.realm, &operators.unbooked_case(id)?),
+        CaseId::Collector(id) => {
+            of_collector(admin_state, id.realm, &operators.collector_case(id)?)
+        }
     })
 }

@@ -3,10 +3,12 @@
 //! **Shape.** The states are bodies of answers, so a field that is shown is compared, and none can be forgotten. The
 //! handler of an operation attaches the difference to its answer ([`Changed`]); the entry of its end has it.
 
-use caudal_http::bodies::body;
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use caudal_http::bodies::body;
+use caudal_http::respond::json;
 use caudal_ledger::people::audit::FieldChange;
 use serde::Serialize;
 use serde_json::Value;
@@ -32,11 +34,22 @@ body! {
     }
 }
 
+/// The fields that an operation changed, by its answer.
+pub(crate) fn of<B>(answer: &HttpResponse<B>) -> Vec<FieldChange> {
+    let changed = answer.extensions().get::<Changed>().cloned();
+    changed.map_or_else(Vec::new, |Changed(changes)| changes)
+}
+
 /// Attaches the difference between two states to an answer.
 pub(super) fn attach(mut answer: HttpResponse, before: &Value, after: &Value) -> HttpResponse {
     let changes = between(before, after);
     answer.extensions_mut().insert(Changed(changes));
     answer
+}
+
+/// The answer that shows something after a change, with the difference from its state before.
+pub(super) fn answer(before: &Value, after: &impl Serialize) -> HttpResponse {
+    attach(json(StatusCode::OK, after), before, &state(after))
 }
 
 /// The state of something as a value.

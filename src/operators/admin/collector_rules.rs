@@ -1,7 +1,6 @@
 //! A tenant's rules for the movements of its collector accounts.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
 use caudal_http::bodies::body;
 use caudal_http::body::read::{line, text};
 use caudal_http::body::{BODY_BYTES_MAX, Body};
@@ -16,7 +15,7 @@ use caudal_ledger::tenants::orders::PlatformOrder;
 use serde_json::Value;
 
 use super::tenants::TenantInPath;
-use super::{AdminState, changes};
+use super::{PathPart, State, changes};
 
 fn incoming(word: &str) -> Result<bool, Mistake> {
     match word {
@@ -79,10 +78,7 @@ fn shown(rules: &[CollectorRule]) -> Vec<RuleBody> {
     params(TenantInPath),
     responses((status = 200, body = Vec<RuleBody>))
 )]
-pub(super) async fn read(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let platform = admin_state.app.engine.platform();
     let tenant = platform.tenant(&path)?;
     Ok(json(StatusCode::OK, &shown(&tenant.collector_rules)))
@@ -102,8 +98,8 @@ pub(super) async fn read(
     responses((status = 200, body = Vec<RuleBody>))
 )]
 pub(super) async fn set(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
+    admin_state: State,
+    path: PathPart,
     Bytes(sent): Bytes<BODY_BYTES_MAX>,
 ) -> HandlerResult {
     let list = sent.trim_ascii_start().first() == Some(&b'[');

@@ -3,44 +3,54 @@
 //!
 //! **Order.** The caller has admitted the operator and has logged that the operation begins ([`super::people`]).
 
-use actix_web::web;
+use actix_web::HttpResponse;
+use actix_web::body::to_bytes_limited;
 use caudal_http::body::Body;
 use caudal_http::errors::HandlerResult;
 use caudal_http::words::Refusal;
+use serde_json::Value;
 
 use super::access::Acting;
-use super::{AdminState, cases, clock, fees, keys, node, outgoing, staff, tenants, webhooks};
+use super::cases::deciding;
+use super::{
+    PathPart, State, clock, fees, keys, node, outgoing, redeliveries, staff, tenants, webhooks,
+};
 
 /// Carries out the operation of `acting`, with its subject and its body.
 ///
 /// # Errors
 /// Those of the operation. [`Refusal::NoAdminRoute`] if it is none that can be carried out like this.
-pub(super) async fn run(admin_state: &web::Data<AdminState>, acting: Acting) -> HandlerResult {
+pub(super) async fn run(admin_state: &State, acting: Acting) -> HandlerResult {
     let sent = Body::parse(&acting.body)?;
-    let about = acting.subject.clone();
-    let (shared, path) = (
-        web::Data::clone(admin_state),
-        web::Path::from(about.clone()),
-    );
+    let shared = State::clone(admin_state);
+    let path = PathPart::from(acting.subject.clone());
     match acting.operation.id {
         "addPerson" => staff::add(shared, sent).await,
         "changePerson" => staff::change(shared, path, sent).await,
-        "changePlatform" => tenants::set(admin_state, &acting, sent).await,
-        "changeTenant" => tenants::changed(admin_state, &about, &acting, sent).await,
+        "changePlatform" => tenants::settings(shared, acting, sent).await,
+        "changeTenant" => tenants::changed(admin_state, &path, &acting, sent).await,
         "confirmClock" => clock::confirm(shared, acting, sent).await,
-        "decideCase" => cases::deciding::decided(admin_state, &about, &acting, sent).await,
-        "decideTransfer" => {
-            cases::deciding::transfer_decided(admin_state, &about, &acting, sent).await
-        }
+        "decideCase" => deciding::decide(shared, path, acting, sent).await,
+        "decideTransfer" => deciding::decide_transfer(shared, path, acting, sent).await,
         "handOver" => node::hand_over(shared, sent).await,
-        "issueKey" => keys::issued(admin_state, &about, &acting, sent).await,
+        "issueKey" => keys::post(shared, path, acting, sent).await,
+        "redeliverByOperator" => redeliveries::one(shared, path).await,
         "releaseOutgoing" => outgoing::release(shared, acting, sent).await,
         "resumeWebhook" => webhooks::resume(shared, path).await,
         "revokeKey" => keys::revoke(shared, path).await,
         "revokePerson" => staff::revoke(shared, path).await,
-        "rotateKey" => keys::rotated(admin_state, &about, &acting, sent).await,
+        "rotateKey" => keys::rotate(shared, path, acting, sent).await,
         "rotatePerson" => staff::rotate(shared, path).await,
         "setFeeSchedule" => fees::set(shared, path, sent).await,
         _ => Err(Refusal::NoAdminRoute.into()),
     }
+}
+
+/// The largest answer of an operation that is read, in bytes.
+const ANSWER_MAX: usize = 256 << 10;
+
+/// The body of an operation's answer; `None` if it is no JSON, or too large.
+pub(crate) async fn read(answer: HttpResponse) -> Option<Value> {
+    let read = to_bytes_limited(answer.into_body(), ANSWER_MAX).await;
+    serde_json::from_slice(&read.ok()?.ok()?).ok()
 }

@@ -17,8 +17,8 @@ mod looks;
 
 use std::collections::BTreeMap;
 
+use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
-use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_http::errors::ApiError;
 use caudal_http::params::params;
@@ -35,7 +35,7 @@ use self::gathering::{Gathering, Subject};
 use super::access::Acting;
 use super::looks::AlsoShown;
 use super::tenants::TenantInPath;
-use super::{AdminState, keys};
+use super::{PathPart, State, keys};
 
 /// The most rows of all files.
 const EVIDENCE_ROWS_MAX: u64 = 100_000;
@@ -125,9 +125,9 @@ impl EvidenceParams {
     responses((status = 200, content((String = "application/zip"))))
 )]
 pub(super) async fn read(
-    admin_state: web::Data<AdminState>,
+    admin_state: State,
     acting: Acting,
-    path: web::Path<String>,
+    path: PathPart,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
     let app = &admin_state.app;

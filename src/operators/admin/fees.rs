@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
-use actix_web::web;
 use caudal_actors::realms::Target;
 use caudal_http::AppState;
 use caudal_http::body::Body;
@@ -11,13 +10,15 @@ use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_http::words::{Mistake, WrongField};
 use caudal_ledger::accounts::ProfileOrder;
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::{CHARGED, FeeRule};
 use caudal_ledger::ids::RealmId;
+use serde_json::Value;
 
 use super::accounts::CvuInPath;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
-use super::{AdminState, accounts, changes};
+use super::{PathPart, State, accounts, changes};
 
 /// Checks that every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's
 /// own type in one of these realms.
@@ -38,10 +39,8 @@ pub(super) async fn can_be_charged(
         let types = app.engine.queries().voucher_types(*realm).await?;
         missing.retain(|code| types.custom(code).is_err());
     }
-    let wrong = fees
-        .iter()
-        .enumerate()
-        .filter(|(_, fee)| missing.contains(&fee.code));
+    let named = fees.iter().enumerate();
+    let wrong = named.filter(|(_, fee)| missing.contains(&fee.code));
     let wrong = wrong.map(|(at, _)| WrongField {
         field: format!("feeSchedule.{at}.voucherTypeCode"),
         mistake: Mistake::NotCharged,
@@ -62,23 +61,18 @@ pub(super) async fn can_be_charged(
     params(CvuInPath),
     responses((status = 200, body = ScheduleBody))
 )]
-pub(super) async fn read(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let cvu = CvuInPath::read(&path)?;
     let engine = &admin_state.app.engine;
     let (realm, account) = engine.operators().locate(cvu).await?;
-    let view = engine
-        .queries()
-        .view(realm, Target::Account(account))
-        .await?;
+    let target = Target::Account(account);
+    let view = engine.queries().view(realm, target).await?;
     let body = ScheduleBody::of(cvu, &view.account.fees);
     Ok(json(StatusCode::OK, &body))
 }
 
 /// The fee schedule of an account, as [`read`] shows it.
-pub(crate) fn state(cvu: caudal_ledger::cvu::Cvu, fees: &[FeeRule]) -> serde_json::Value {
+pub(crate) fn state(cvu: Cvu, fees: &[FeeRule]) -> Value {
     changes::state(&ScheduleBody::of(cvu, fees))
 }
 
@@ -91,11 +85,7 @@ pub(crate) fn state(cvu: caudal_ledger::cvu::Cvu, fees: &[FeeRule]) -> serde_jso
     request_body(content = SetFees),
     responses((status = 200, body = ScheduleBody))
 )]
-pub(super) async fn set(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-    sent: Body,
-) -> HandlerResult {
+pub(super) async fn set(admin_state: State, path: PathPart, sent: Body) -> HandlerResult {
     let cvu = CvuInPath::read(&path)?;
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &admin_state.app.engine;
@@ -107,10 +97,9 @@ pub(super) async fn set(
     // No other change may come in between: the audit log has the schedule before and after.
     let _alone = admin_state.changes.lock().await;
     let old = engine.queries().view(realm, target).await?;
-    let before = changes::state(&ScheduleBody::of(cvu, &old.account.fees));
+    let before = state(cvu, &old.account.fees);
     let view = accounts::change(engine, realm, target, order).await?;
     tracing::info!(cvu_last4 = cvu.last4(), "account fee schedule changed");
-    let body = ScheduleBody::of(cvu, &view.account.fees);
-    let (answer, after) = (json(StatusCode::OK, &body), changes::state(&body));
-    Ok(changes::attach(answer, &before, &after))
+    let after = ScheduleBody::of(cvu, &view.account.fees);
+    Ok(changes::answer(&before, &after))
 }

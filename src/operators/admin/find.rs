@@ -1,7 +1,7 @@
 //! Finds what an id names, in the realms of all tenants.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::engine::find::Found;
 use caudal_actors::platform::realms;
 use caudal_http::bodies::body;
@@ -13,7 +13,7 @@ use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::ids::RealmId;
 
-use super::AdminState;
+use super::State;
 use super::shapes::List;
 
 /// The most realms that are searched.
@@ -69,10 +69,7 @@ params! {
     params(FindParams),
     responses((status = 200, body = List<FoundBody>))
 )]
-pub(super) async fn find(
-    admin_state: web::Data<AdminState>,
-    query: Query,
-) -> Result<HttpResponse, ApiError> {
+pub(super) async fn find(admin_state: State, query: Query) -> Result<HttpResponse, ApiError> {
     let FindParams { id } = FindParams::read(query)?;
     let engine = &admin_state.app.engine;
     let platform = engine.platform();

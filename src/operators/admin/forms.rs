@@ -1,15 +1,14 @@
 //! The admin API's operations for the console's forms: with the same checks, and with a second person where the
 //! tenant's policy says so. The caller has been admitted and has logged that the operation begins ([`super::people`]).
 
-use actix_web::web;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::words::Refusal;
 use serde_json::Value;
 
-use super::access::{Acting, OPERATIONS};
+use super::access::{Acting, AdminOperation};
 use super::approvals::voting;
 use super::people::Operator;
-use super::{AdminState, dispatch};
+use super::{PathPart, State, dispatch};
 
 fn acting(
     operator: &Operator,
@@ -18,14 +17,13 @@ fn acting(
     reason: &str,
     body: &str,
 ) -> Result<Acting, ApiError> {
-    let operation = OPERATIONS.iter().find(|it| it.id == id);
     Ok(Acting {
         operator: operator.clone(),
         reason: Some(reason.to_owned()),
         subject: subject.to_owned(),
         body: body.to_owned().into(),
         entry: 0,
-        operation: operation.ok_or(Refusal::NoAdminRoute)?,
+        operation: AdminOperation::named(id).ok_or(Refusal::NoAdminRoute)?,
         second: None,
     })
 }
@@ -35,7 +33,7 @@ fn acting(
 /// # Errors
 /// Those of the operation.
 pub(crate) async fn run(
-    admin_state: &web::Data<AdminState>,
+    admin_state: &State,
     operator: &Operator,
     (id, subject): (&str, &str),
     reason: &str,
@@ -50,7 +48,7 @@ pub(crate) async fn run(
 /// # Errors
 /// Those of the operations.
 pub(crate) async fn vote(
-    admin_state: &web::Data<AdminState>,
+    admin_state: &State,
     operator: &Operator,
     number: &str,
     reason: &str,
@@ -63,12 +61,10 @@ pub(crate) async fn vote(
     };
     let acting = acting(operator, id, number, reason, "{}")?;
     if approved {
-        return Ok(voting::approved(admin_state, number, acting).await?.1);
+        let (_, answer) = voting::approved(admin_state, number, acting).await?;
+        return Ok(answer);
     }
-    let (admin_state, path) = (
-        web::Data::clone(admin_state),
-        web::Path::from(number.to_owned()),
-    );
-    voting::reject(admin_state, path, acting).await?;
+    let path = PathPart::from(number.to_owned());
+    voting::reject(State::clone(admin_state), path, acting).await?;
     Ok(None)
 }

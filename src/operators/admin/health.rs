@@ -1,31 +1,30 @@
 //! Health and metrics: the only paths of the admin listener that need no key.
 
 mod coverage;
-mod days;
-mod in_flight;
 mod log;
+mod realms;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write as _};
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::engine::{DownRealm, Queries};
 use caudal_actors::realms::RealmReport;
-use caudal_http::errors::ApiError;
+use caudal_http::bodies::body;
+use caudal_http::errors::HandlerResult;
 use caudal_http::respond::{self, json};
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
-use serde::Serialize;
 
 use super::actors::{RealmFigures, reports};
 use super::backup::BackupBody;
 use super::memory::MemoryBody;
 use super::observed::{Observed, RealmCases, fit};
 use super::problems::ProblemKind;
-use super::{AdminState, problems, webhooks};
+use super::{AdminState, State, problems, webhooks};
 
 /// The most tenants with labels of their own: the oldest. The figures of all others are under [`OTHER`].
 const TENANTS_MAX: usize = 200;
@@ -41,7 +40,7 @@ pub(super) async fn livez() -> HttpResponse {
 
 /// Whether the service takes requests and its stores can be read and written; if not, why. Of several nodes, only the
 /// owner of the log takes requests. This says more than `/readyz` of the public listener, which is open to everybody.
-pub(super) async fn readyz(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
+pub(super) async fn readyz(admin_state: State) -> HandlerResult {
     let app = &admin_state.app;
     fit(app)?;
     if !app.is_owners() {
@@ -51,61 +50,45 @@ pub(super) async fn readyz(admin_state: web::Data<AdminState>) -> Result<HttpRes
     if down.is_empty() {
         return Ok(respond::ready());
     }
-    Ok(json(StatusCode::OK, &Limping::of(&down)))
+    Ok(json(StatusCode::OK, &Limping::from(down.as_slice())))
 }
 
-/// The response while a realm's supervisor is down: the other realms are served.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Limping {
-    status: &'static str,
-    realms_down: Vec<Fallen>,
+body! {
+    /// The response while a realm's supervisor is down: the other realms are served.
+    struct Limping from down: &[DownRealm] {
+        status: &'static str = "ready";
+        realms_down: Vec<Fallen> = down.iter().map(Fallen::from).collect();
+    }
 }
 
-/// A realm whose supervisor failed within the last minute, or is not back yet.
-#[derive(Debug, Serialize)]
-struct Fallen {
-    realm: u32,
-    /// The number of falls without a minute of calm in between.
-    falls: u32,
-    /// Whether the realm takes orders again.
-    served: bool,
-}
-
-impl Limping {
-    fn of(down: &[DownRealm]) -> Self {
-        let fallen = |down: &DownRealm| Fallen {
-            realm: down.realm.0,
-            falls: down.falls,
-            served: down.served,
-        };
-        Self {
-            status: "ready",
-            realms_down: down.iter().map(fallen).collect(),
-        }
+body! {
+    /// A realm whose supervisor failed within the last minute, or is not back yet.
+    struct Fallen from down: &DownRealm {
+        realm: u32 = down.realm.0;
+        /// The number of falls without a minute of calm in between.
+        falls: u32 = down.falls;
+        /// Whether the realm takes orders again.
+        served: bool = down.served;
     }
 }
 
 /// Prometheus text, made from the figures of the store and of the actors.
-pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(super) async fn metrics(admin_state: State) -> HttpResponse {
     let mut page = Page::default();
     store::figures(&mut page, &admin_state);
-    for (name, help, figure) in MemoryBody::of(&admin_state).figures() {
-        page.gauge(name, help, figure);
-    }
-    for (name, help, value) in BackupBody::now(&admin_state).figures() {
-        page.gauge(name, help, value);
-    }
+    page.known(&MEMORY, &MemoryBody::of(&admin_state));
+    page.known(&BACKUP, &BackupBody::now(&admin_state));
     log::figures(&mut page, &admin_state);
-    let named = LabelledTenants::of(&admin_state.app.engine.platform());
-    in_flight::figures(&mut page, &admin_state, &named);
+    let engine = &admin_state.app.engine;
+    let named = LabelledTenants::of(&engine.platform());
+    realms::in_flight(&mut page, engine, &named);
     clock(&mut page, &admin_state);
     match reports(&admin_state).await {
         Ok(realms) => actors(&mut page, &realms, &named),
         // The store's figures matter most when the actors cannot answer.
         Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
     }
-    let (engine, observed) = (&admin_state.app.engine, Observed::now(&admin_state).await);
+    let observed = Observed::now(&admin_state).await;
     match &observed.webhooks {
         Ok(found) => hooks(&mut page, found, &named),
         Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
@@ -114,7 +97,7 @@ pub(super) async fn metrics(admin_state: web::Data<AdminState>) -> HttpResponse 
         Ok(found) => coverage::figures(&mut page, found, (&engine.platform(), &named)),
         Err(why) => tracing::warn!(%why, "metrics without the collector accounts"),
     }
-    days::figures(&mut page, engine, &named);
+    realms::days(&mut page, engine, &named);
     match &observed.cases {
         Ok(found) => cases(&mut page, (found, engine.queries()), &named),
         Err(why) => tracing::warn!(%why, "metrics without the cases"),
@@ -162,6 +145,14 @@ fn combined<T: Copy>(
     found
 }
 
+/// The labels of a realm's sample. The service generates tenant ids: letters, digits and `_`.
+fn labels(tenant: &str, mode: &str) -> String {
+    format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}")
+}
+
+/// A figure of something: name, kind, help, and how it is read.
+type Figure<S, V = u64> = (&'static str, &'static str, &'static str, fn(&S) -> V);
+
 /// Declares figures: kind, name, help, and how each is read.
 macro_rules! figures {
     ($($kind:ident $name:ident $help:literal = $figure:expr;)+) => {
@@ -188,8 +179,7 @@ impl Page {
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, "gauge", help);
-        self.sample(name, "", value);
+        self.figure(name, "gauge", help, value);
     }
 
     /// A family of sums by their labels.
@@ -206,17 +196,43 @@ impl Page {
         }
     }
 
-    /// A figure of any kind, if it is known.
-    fn figure(&mut self, name: &str, kind: &str, help: &str, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.family(name, kind, help);
-            self.sample(name, "", value);
+    /// A family of gauges by their labels; those with the same labels are combined.
+    fn gauges<T: Copy + Display>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (String, T)>,
+        combine: impl Fn(T, T) -> T,
+    ) {
+        self.family(name, "gauge", help);
+        for (labels, value) in combined(values, combine) {
+            self.sample(name, &labels, value);
         }
     }
 
-    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, "counter", help);
+    /// The figures of something.
+    fn all<S>(&mut self, figures: &[Figure<S>], of: &S) {
+        for (name, kind, help, figure) in figures {
+            self.figure(name, kind, help, figure(of));
+        }
+    }
+
+    /// The figures of something, as far as they are known.
+    fn known<S>(&mut self, figures: &[Figure<S, Option<u64>>], of: &S) {
+        for (name, kind, help, figure) in figures {
+            if let Some(value) = figure(of) {
+                self.figure(name, kind, help, value);
+            }
+        }
+    }
+
+    fn figure(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help);
         self.sample(name, "", value);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.figure(name, "counter", help, value);
     }
 }
 
@@ -239,19 +255,33 @@ fn clock(page: &mut Page, admin_state: &AdminState) {
     );
 }
 
-/// One figure of a realm: name, kind, help, value.
-type RealmFigure = (
-    &'static str,
-    &'static str,
-    &'static str,
-    fn(&RealmReport) -> u64,
-);
+/// The memory of the process.
+const MEMORY: [Figure<MemoryBody, Option<u64>>; 6] = figures! {
+    gauge memory_limit_bytes "What the process aims at." = |it| it.limit_bytes;
+    gauge memory_taken_bytes "What the process takes." = |it| it.taken_bytes;
+    gauge memory_accounts "Accounts in memory." = |it| Some(size(it.accounts));
+    gauge memory_accounts_max "Accounts that may be in memory now." = |it| Some(size(it.accounts_max));
+    gauge index_table_bytes "Rows in memory that are not in the index's files yet."
+        = |it| Some(it.table_bytes);
+    gauge index_filter_bytes "What is kept in memory of the index's files." = |it| Some(it.filter_bytes);
+};
+
+/// The backup; nothing when none is configured.
+const BACKUP: [Figure<BackupBody, Option<u64>>; 5] = figures! {
+    gauge backup_lag_seconds "Age of the oldest commit that the backup lacks, at most; 0 when it has all."
+        = |it| it.lag_seconds;
+    gauge backup_lag_bytes "Bytes of the journal that the backup lacks." = |it| it.lag_bytes;
+    gauge backup_commit "The last commit of the backup." = |it| it.commit;
+    gauge backup_objects "Objects that were written since the start." = |it| it.objects;
+    gauge backup_failures "Rounds of the backup that failed since the start." = |it| it.failures;
+};
 
 fn size(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-const FIGURES: [RealmFigure; 7] = figures! {
+/// The actors of a realm.
+const ACTORS: [Figure<RealmReport>; 7] = figures! {
     gauge actors_resident "Account actors that live." = |r| size(r.resident);
     gauge actors_mailbox_messages "Messages that wait." = |r| size(r.queued);
     gauge actors_commits_in_flight "Commits not durable yet." = |r| size(r.in_flight);
@@ -262,25 +292,17 @@ const FIGURES: [RealmFigure; 7] = figures! {
 };
 
 fn actors(page: &mut Page, realms: &[RealmFigures], named: &LabelledTenants) {
-    for (name, kind, help, figure) in FIGURES {
+    for (name, kind, help, figure) in ACTORS {
         let values = realms.iter().map(|realm| {
-            let (tenant, mode) = (named.label(&realm.tenant), realm.mode.as_str());
-            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
+            let labels = labels(named.label(&realm.tenant), realm.mode.as_str());
             (labels, figure(&realm.report))
         });
         page.sums(name, kind, help, values);
     }
 }
 
-/// One figure of a webhook: name, kind, help, value.
-type WebhookFigure = (
-    &'static str,
-    &'static str,
-    &'static str,
-    fn(&webhooks::Row) -> u64,
-);
-
-const HOOK_FIGURES: [WebhookFigure; 5] = figures! {
+/// A webhook.
+const WEBHOOK: [Figure<webhooks::Row>; 5] = figures! {
     gauge webhook_behind_events "Events that a webhook has not looked at." = |row| row.progress.behind;
     gauge webhook_waiting_accounts "Accounts whose next event waits to be taken."
         = |row| size(row.progress.waiting);
@@ -290,7 +312,7 @@ const HOOK_FIGURES: [WebhookFigure; 5] = figures! {
 };
 
 fn hooks(page: &mut Page, found: &[webhooks::Row], named: &LabelledTenants) {
-    for (name, kind, help, figure) in HOOK_FIGURES {
+    for (name, kind, help, figure) in WEBHOOK {
         let values = found.iter().enumerate().map(|(place, row)| {
             let (tenant, mode) = (named.label(&row.tenant_id), row.mode);
             let id = if tenant == OTHER || place >= WEBHOOKS_MAX {
@@ -338,29 +360,19 @@ fn cases(page: &mut Page, (found, queries): (&[RealmCases], Queries<'_>), named:
         .map(labelled)
     };
     let all: Vec<_> = found.iter().flat_map(kinds).collect();
-    let counts = all
-        .iter()
-        .map(|(labels, count, _)| (labels.clone(), *count));
+    let of_all = all.iter();
+    let counts = of_all.map(|(labels, count, _)| (labels.clone(), *count));
     let help = "Cases that wait for a person.";
     page.sums("cases_open", "gauge", help, counts);
     let help = "For how long the oldest open case has waited; 0 without one.";
-    page.family("cases_oldest_seconds", "gauge", help);
     let ages = all.iter().map(|(labels, _, age)| (labels.clone(), *age));
-    for (labels, age) in combined(ages, u64::max) {
-        page.sample("cases_oldest_seconds", &labels, age);
-    }
+    page.gauges("cases_oldest_seconds", help, ages, u64::max);
     let help = "Money that arrived and that no account could take, in ARS.";
-    page.family("suspense_pesos", "gauge", help);
     let sums = found.iter().map(|of| {
-        let (tenant, mode) = (named.label(&of.tenant), of.mode);
-        (
-            format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}"),
-            of.figures.amount,
-        )
+        let labels = labels(named.label(&of.tenant), of.mode);
+        (labels, of.figures.amount)
     });
-    for (labels, sum) in combined(sums, Sum::plus) {
-        page.sample("suspense_pesos", &labels, sum);
-    }
+    page.gauges("suspense_pesos", help, sums, Sum::plus);
 }
 
 #[cfg(test)]

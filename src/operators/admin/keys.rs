@@ -8,8 +8,8 @@
 
 use std::collections::BTreeSet;
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::PlatformOrder;
 use caudal_http::AppState;
@@ -29,7 +29,7 @@ use super::access::{Acting, CreatedSubject};
 use super::approvals::{self, ApprovalBody};
 use super::shapes::{KeyBody, List};
 use super::tenants::TenantInPath;
-use super::{AdminState, relations};
+use super::{PathPart, State, relations};
 use caudal_http::declared::declared;
 
 /// How long a rotated key keeps working, unless the request says otherwise, in seconds: a day.
@@ -64,11 +64,8 @@ fn make(
 }
 
 fn kept(platform: &Platform, id: &str) -> Result<ApiKey, ApiError> {
-    Ok(platform
-        .keys
-        .get(id)
-        .cloned()
-        .ok_or(Rejection::KeyNotFound)?)
+    let key = platform.keys.get(id).cloned();
+    Ok(key.ok_or(Rejection::KeyNotFound)?)
 }
 
 /// Issues a key to a tenant: returns its text, which is shown only this once, and the record that is kept.
@@ -104,6 +101,14 @@ fn made(key: KeyBody) -> HttpResponse {
     answer
 }
 
+/// The keys of a tenant, newest first.
+pub(crate) fn of_tenant<'a>(platform: &'a Platform, tenant: &str) -> Vec<&'a ApiKey> {
+    let keys = platform.keys.values();
+    let mut found: Vec<_> = keys.filter(|key| key.tenant == tenant).collect();
+    found.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
+    found
+}
+
 /// Lists the keys of a tenant, newest first; never their secrets.
 #[utoipa::path(
     get,
@@ -112,23 +117,12 @@ fn made(key: KeyBody) -> HttpResponse {
     params(TenantInPath),
     responses((status = 200, body = List<KeyBody>))
 )]
-pub(super) async fn list(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn list(admin_state: State, path: PathPart) -> HandlerResult {
     let platform = admin_state.app.engine.platform();
     let tenant = platform.tenant(&path)?;
-    let mut found: Vec<_> = platform
-        .keys
-        .values()
-        .filter(|k| k.tenant == tenant.id)
-        .collect();
-    found.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
-    let items: Vec<_> = found
-        .into_iter()
-        .map(|key| KeyBody::of(&admin_state.app, key, None))
-        .collect();
-    Ok(json(StatusCode::OK, &List::of(items)))
+    let found = of_tenant(&platform, &tenant.id).into_iter();
+    let items = found.map(|key| KeyBody::of(&admin_state.app, key, None));
+    Ok(json(StatusCode::OK, &List::of(items.collect())))
 }
 
 request! {
@@ -175,31 +169,21 @@ request! {
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(super) async fn post(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
+    admin_state: State,
+    path: PathPart,
     acting: Acting,
     sent: Body,
 ) -> HandlerResult {
-    issued(&admin_state, &path, &acting, sent).await
-}
-
-/// Issues a key, at once or once a second person has approved.
-pub(super) async fn issued(
-    admin_state: &AdminState,
-    tenant: &str,
-    acting: &Acting,
-    sent: Body,
-) -> HandlerResult {
-    let app = &admin_state.app;
+    let (app, tenant) = (&admin_state.app, path.as_str());
     let platform = app.engine.platform();
     platform.tenant(tenant)?;
     let wanted = IssueKey::read(sent)?;
-    if takes_two(&platform, wanted.mode, acting) {
+    if takes_two(&platform, wanted.mode, &acting) {
         relations::has_bank(app, tenant, wanted.mode)?;
         let now = app.engine.now();
         wanted.ends_at(now)?;
         platform.may_issue(tenant, wanted.mode, now)?;
-        return approvals::ask(admin_state, acting).await;
+        return approvals::ask(&admin_state, &acting).await;
     }
     let (text, key) = issue(app, tenant, wanted).await?;
     Ok(made(KeyBody::of(app, &key, Some(text))))
@@ -283,31 +267,21 @@ declared! {
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(super) async fn rotate(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
+    admin_state: State,
+    path: PathPart,
     acting: Acting,
     sent: Body,
 ) -> HandlerResult {
-    rotated(&admin_state, &path, &acting, sent).await
-}
-
-/// Rotates a key, at once or once a second person has approved.
-pub(super) async fn rotated(
-    admin_state: &AdminState,
-    id: &str,
-    acting: &Acting,
-    sent: Body,
-) -> HandlerResult {
     let RotateKey { overlap } = RotateKey::read(sent)?;
-    let app = &admin_state.app;
+    let (app, id) = (&admin_state.app, path.as_str());
     let platform = app.engine.platform();
     let old = kept(&platform, id)?;
     relations::has_bank(app, &old.tenant, old.mode)?;
-    if takes_two(&platform, old.mode, acting) {
+    if takes_two(&platform, old.mode, &acting) {
         let now = app.engine.now();
         platform.decide_end(id, now, false, now)?;
         platform.may_issue(&old.tenant, old.mode, now)?;
-        return approvals::ask(admin_state, acting).await;
+        return approvals::ask(&admin_state, &acting).await;
     }
     let new = make(app, &platform, &old.tenant, old.mode, None)?;
     let id = new.record.id.clone();
@@ -330,10 +304,7 @@ pub(super) async fn rotated(
     params(KeyInPath),
     responses((status = 204, description = "revoked"))
 )]
-pub(super) async fn revoke(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn revoke(admin_state: State, path: PathPart) -> HandlerResult {
     let id = path.into_inner();
     let order = PlatformOrder::RevokeKey(id.clone());
     admin_state.operators().administer(order).await?;

@@ -3,48 +3,33 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, ResponseError as _, web};
+use actix_web::{HttpResponse, ResponseError as _};
+use caudal_http::bodies::body;
 use caudal_http::body::Body;
 use caudal_http::body::read::{integer, line, text};
-use caudal_http::errors::ApiError;
-use caudal_http::log::level::{self, CHANGED_MAX, CHANGED_USUAL, Directives};
+use caudal_http::errors::{ApiError, HandlerResult};
+use caudal_http::log::level::{self, CHANGED_MAX, CHANGED_USUAL, Directives, Level};
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use caudal_http::words::Refusal;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::AdminState;
 use super::access::{Acting, ActionOutcome};
 
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;
 
-/// How much is logged.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Log)]
-pub(crate) struct LogBody {
-    /// What was set at the start; null where the log is not this program's.
-    usual: Option<String>,
-    /// What is changed for now; null when nothing is.
-    directives: Option<String>,
-    /// After how many seconds the change ends by itself.
-    ends_in_seconds: Option<u64>,
-    /// Lines that were dropped since the start because whoever reads the log is slow.
-    dropped_lines: usize,
-}
-
-impl LogBody {
-    fn now() -> Self {
-        let now = level::now();
-        let left = now.changed.as_ref().map(|(_, left)| left.as_secs());
-        Self {
-            usual: now.usual,
-            directives: now.changed.map(|(directives, _)| directives.to_string()),
-            ends_in_seconds: left,
-            dropped_lines: caudal_http::log::dropped(),
-        }
+body! {
+    /// How much is logged.
+    pub(crate) struct LogBody as Log from now: Level {
+        => let (directives, left) = now.changed.unzip();
+        /// What was set at the start; null where the log is not this program's.
+        usual: Option<String> = now.usual;
+        /// What is changed for now; null when nothing is.
+        directives: Option<String> = directives.map(|it| it.to_string());
+        /// After how many seconds the change ends by itself.
+        ends_in_seconds: Option<u64> = left.map(|left| left.as_secs());
+        /// Lines that were dropped since the start because whoever reads the log is slow.
+        dropped_lines: usize = caudal_http::log::dropped();
     }
 }
 
@@ -55,8 +40,8 @@ impl LogBody {
     tag = "Operation",
     responses((status = 200, body = LogBody))
 )]
-pub(crate) async fn show(_: web::Data<AdminState>) -> HttpResponse {
-    json(StatusCode::OK, &LogBody::now())
+pub(crate) async fn show() -> HttpResponse {
+    json(StatusCode::OK, &LogBody::from(level::now()))
 }
 
 request! {
@@ -83,38 +68,31 @@ request! {
     request_body(content = ChangeLog),
     responses((status = 200, body = LogBody))
 )]
-pub(crate) async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(_: Acting, sent: Body) -> HandlerResult {
     let ChangeLog {
         directives,
         seconds,
         reason,
     } = ChangeLog::read(sent)?;
-    let lasting = seconds.map_or(CHANGED_USUAL, Duration::from_secs);
     // The audit log has the reason already. The log does not get it, because it may name somebody.
     drop(reason);
-    let (done, came) = changed(directives.map(|it| (it, lasting)));
-    let mut answer = match done {
-        Ok(()) => json(StatusCode::OK, &LogBody::now()),
-        Err(why) => why.error_response(),
-    };
-    answer.extensions_mut().insert(came);
-    Ok(answer)
-}
-
-/// Changes the level, or reports why it could not; with the result for the audit log.
-fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, ActionOutcome) {
+    let lasting = seconds.map_or(CHANGED_USUAL, Duration::from_secs);
+    let to = directives.map(|it| (it, lasting));
     let came = match &to {
         Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),
         None => "as it was set at the start".to_owned(),
     };
-    match level::change(to) {
+    let (mut answer, came) = match level::change(to) {
         Ok(()) => {
             tracing::warn!(to = came, "log level changed");
-            (Ok(()), ActionOutcome(came))
+            (json(StatusCode::OK, &LogBody::from(level::now())), came)
         }
         Err(why) => {
             let refusal = Refusal::LogNotChanged { why: why.clone() };
-            (Err(refusal.into()), ActionOutcome(why))
+            (ApiError::from(refusal).error_response(), why)
         }
-    }
+    };
+    // The audit log has what came of it.
+    answer.extensions_mut().insert(ActionOutcome(came));
+    Ok(answer)
 }

@@ -1,12 +1,12 @@
 //! How the memory of the process is divided, and how much it uses.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_http::bodies::body;
 use caudal_http::memory;
 use caudal_http::respond::json;
 
-use super::AdminState;
+use super::{AdminState, State};
 
 body! {
     /// The memory of the process, in bytes. The system counts as taken what was freed within the last second, too.
@@ -34,47 +34,6 @@ body! {
     }
 }
 
-impl MemoryBody {
-    /// The same as metrics: name, help, value. Unknown values are left out.
-    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let size = |n: usize| u64::try_from(n).ok();
-        let all = [
-            (
-                "memory_limit_bytes",
-                "What the process aims at.",
-                self.limit_bytes,
-            ),
-            (
-                "memory_taken_bytes",
-                "What the process takes.",
-                self.taken_bytes,
-            ),
-            (
-                "memory_accounts",
-                "Accounts in memory.",
-                size(self.accounts),
-            ),
-            (
-                "memory_accounts_max",
-                "Accounts that may be in memory now.",
-                size(self.accounts_max),
-            ),
-            (
-                "index_table_bytes",
-                "Rows in memory that are not in the index's files yet.",
-                Some(self.table_bytes),
-            ),
-            (
-                "index_filter_bytes",
-                "What is kept in memory of the index's files.",
-                Some(self.filter_bytes),
-            ),
-        ];
-        let known = |(name, help, figure): (_, _, Option<u64>)| Some((name, help, figure?));
-        all.into_iter().filter_map(known)
-    }
-}
-
 /// Shows how the memory of the process is divided, and what it takes.
 #[utoipa::path(
     get,
@@ -82,6 +41,6 @@ impl MemoryBody {
     tag = "Operation",
     responses((status = 200, body = MemoryBody))
 )]
-pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(super) async fn show(admin_state: State) -> HttpResponse {
     json(StatusCode::OK, &MemoryBody::of(&admin_state))
 }

@@ -1,23 +1,23 @@
 //! The nodes of the log: which one owns it, how far the others are, and an operator's order to hand it over.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, rt, web};
+use actix_web::{HttpResponse, rt};
+use caudal_http::bodies::body;
 use caudal_http::body::Body;
 use caudal_http::body::read::line;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
+use caudal_http::node::SEEN;
 use caudal_http::node::hand_over::NotGiven;
-use caudal_http::node::{Node, SEEN};
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use caudal_storage::log::SeenNode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
+use super::{AdminState, State};
 
 /// The longest name of a node, in characters.
 const NAME_MAX: usize = 64;
@@ -51,33 +51,37 @@ pub(crate) struct NodesBody {
     pub(crate) nodes: Vec<SeenBody>,
 }
 
-/// A node.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Node)]
-pub(crate) struct SeenBody {
-    /// Its name.
-    pub(crate) name: String,
-    /// Where clients reach it.
-    pub(crate) url: String,
-    /// The last commit that its rows show.
-    pub(crate) applied: u64,
-    /// How many commits it lacks.
-    pub(crate) behind: u64,
-    /// How long ago it was seen, in milliseconds.
-    pub(crate) seen_ms_ago: Option<u64>,
-    /// Whether it was seen so lately that it is taken to be there.
-    pub(crate) present: bool,
+body! {
+    /// A node.
+    pub(crate) struct SeenBody as Node of(seen: &SeenNode, ago: Duration, head: u64) {
+        => let (node, ago) = (&seen.node, seen.ago + ago);
+        /// Its name.
+        name: String = node.name.to_string();
+        /// Where clients reach it.
+        url: String = node.url.to_string();
+        /// The last commit that its rows show.
+        applied: u64 = node.applied.0;
+        /// How many commits it lacks.
+        behind: u64 = head.abs_diff(node.applied.0);
+        /// How long ago it was seen, in milliseconds.
+        seen_ms_ago: Option<u64> = millis(ago);
+        /// Whether it was seen so lately that it is taken to be there.
+        present: bool = ago <= SEEN;
+    }
 }
 
-/// How a hand-over went.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = HandedOver)]
-struct HandedOverBody {
-    /// The node that may take the log now, and does within moments; null when it stays where it is.
-    to: Option<String>,
-    /// Why it stays; null when it does not.
-    error: Option<String>,
+body! {
+    /// How a hand-over went.
+    struct HandedOverBody as HandedOver from given: Result<String, String> {
+        => let (to, error) = match given {
+            Ok(to) => (Some(to), None),
+            Err(why) => (None, Some(why)),
+        };
+        /// The node that may take the log now, and does within moments; null when it stays where it is.
+        to: Option<String> = to;
+        /// Why it stays; null when it does not.
+        error: Option<String> = error;
+    }
 }
 
 /// A duration in milliseconds; `None` if it does not fit.
@@ -110,14 +114,7 @@ impl NodesBody {
         };
         // The log's last report may be older than the last applied commit.
         let head = cluster_view.tail.commit.0.max(applied);
-        let shown = |seen: &SeenNode| SeenBody {
-            name: seen.node.name.to_string(),
-            url: seen.node.url.to_string(),
-            applied: seen.node.applied.0,
-            behind: head.abs_diff(seen.node.applied.0),
-            seen_ms_ago: millis(seen.ago + ago),
-            present: seen.ago + ago <= SEEN,
-        };
+        let shown = |seen: &SeenNode| SeenBody::of(seen, ago, head);
         let left = cluster_view.left.and_then(|left| left.checked_sub(ago));
         let owner = cluster_view.owner_after(ago);
         Self {
@@ -134,55 +131,6 @@ impl NodesBody {
     }
 }
 
-/// A figure: name, help, value.
-pub(super) type NodeFigure = (&'static str, &'static str, u64);
-/// A figure of this node, as far as it is known: name, help, value.
-pub(super) type Gauge = (&'static str, &'static str, fn(&NodesBody) -> Option<u64>);
-
-/// The gauges of this node.
-pub(super) const GAUGES: [Gauge; 4] = [
-    (
-        "node_owner",
-        "1 when this node owns the log and serves requests.",
-        |nodes| Some(u64::from(nodes.owns)),
-    ),
-    ("node_epoch", "Counts the owners of the log.", |nodes| {
-        nodes.epoch
-    }),
-    (
-        "node_lease_left_ms",
-        "How long the owner's lease lasts still, in milliseconds; absent when it is over.",
-        |nodes| nodes.lease_left_ms,
-    ),
-    (
-        "node_behind_commits",
-        "Commits of the log that this node lacks.",
-        |nodes| Some(nodes.behind),
-    ),
-];
-
-/// The counters of this node.
-pub(super) fn counters(node: &Node) -> [NodeFigure; 3] {
-    let of = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
-    [
-        (
-            "node_turns_total",
-            "How often this node has begun to serve.",
-            of(&node.counts.turns),
-        ),
-        (
-            "node_handed_over_total",
-            "How often this node has handed the log over.",
-            of(&node.counts.handed_over),
-        ),
-        (
-            "node_not_owner_total",
-            "Requests that were refused because this node does not own the log.",
-            of(&node.counts.refused),
-        ),
-    ]
-}
-
 /// Shows which node owns the log, and the others and how far they are. Any node answers.
 #[utoipa::path(
     get,
@@ -190,7 +138,7 @@ pub(super) fn counters(node: &Node) -> [NodeFigure; 3] {
     tag = "Operation",
     responses((status = 200, body = NodesBody))
 )]
-pub(crate) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(crate) async fn show(admin_state: State) -> HttpResponse {
     json(StatusCode::OK, &NodesBody::now(&admin_state))
 }
 
@@ -212,10 +160,7 @@ request! {
     request_body(content = HandOver),
     responses((status = 200, body = HandedOverBody))
 )]
-pub(crate) async fn hand_over(
-    admin_state: web::Data<AdminState>,
-    sent: Body,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn hand_over(admin_state: State, sent: Body) -> HandlerResult {
     let HandOver { to } = HandOver::read(sent)?;
     let given = match &admin_state.app.node {
         Some(node) => {
@@ -224,21 +169,13 @@ pub(crate) async fn hand_over(
             let given = rt::spawn(async move { node.hand_over(&app, to.as_deref()).await });
             match given.await {
                 Ok(Err(NotGiven::NotOwner)) => return Err(admin_state.app.refusal()),
-                Ok(given) => given.map_err(|why| why.to_string()),
+                Ok(given) => given
+                    .map(|to| to.to_string())
+                    .map_err(|why| why.to_string()),
                 Err(why) => Err(why.to_string()),
             }
         }
         None => Err("there are no other nodes: cell.public_url is not set".to_owned()),
     };
-    let body = match given {
-        Ok(to) => HandedOverBody {
-            to: Some(to.to_string()),
-            error: None,
-        },
-        Err(why) => HandedOverBody {
-            to: None,
-            error: Some(why),
-        },
-    };
-    Ok(json(StatusCode::OK, &body))
+    Ok(json(StatusCode::OK, &HandedOverBody::from(given)))
 }

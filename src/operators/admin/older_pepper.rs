@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// What still needs an older pepper; it can be removed when all of it is 0.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = StatusOfOlderPepper)]
 pub(super) struct OlderPepper {

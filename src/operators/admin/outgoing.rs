@@ -1,17 +1,17 @@
 //! Outgoing calls of a restored service: whether they are held, and an operator's release.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_http::body::Body;
 use caudal_http::body::read::line;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
 use super::access::Acting;
+use super::{AdminState, State};
 
 /// The longest name of the person who releases, in characters.
 const BY_MAX: usize = 80;
@@ -41,7 +41,7 @@ fn shown(admin_state: &AdminState, error: Option<String>) -> HttpResponse {
     tag = "Operation",
     responses((status = 200, body = OutgoingBody))
 )]
-pub(super) async fn show(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(super) async fn show(admin_state: State) -> HttpResponse {
     shown(&admin_state, None)
 }
 
@@ -64,19 +64,12 @@ request! {
     request_body(content = ReleaseOutgoing),
     responses((status = 200, body = OutgoingBody))
 )]
-pub(super) async fn release(
-    admin_state: web::Data<AdminState>,
-    acting: Acting,
-    sent: Body,
-) -> Result<HttpResponse, ApiError> {
+pub(super) async fn release(admin_state: State, acting: Acting, sent: Body) -> HandlerResult {
     let ReleaseOutgoing { by, reason } = ReleaseOutgoing::read(sent)?;
     let (by, reason) = acting.signed(by, reason)?;
     let held = admin_state.outgoing.is_held();
-    let error = admin_state
-        .outgoing
-        .release()
-        .err()
-        .map(|why| why.to_string());
+    let failed = admin_state.outgoing.release().err();
+    let error = failed.map(|why| why.to_string());
     if held && error.is_none() {
         tracing::warn!(by, reason, "what leaves was released");
     }

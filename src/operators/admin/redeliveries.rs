@@ -1,13 +1,10 @@
 //! Redeliveries to a tenant's webhook that an operator orders: one event, or a range of them.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
-use caudal_actors::engine::Requester;
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::webhooks::RedeliveryBody;
 use caudal_http::body::Body;
 use caudal_http::body::read::line;
-use caudal_http::current;
 use caudal_http::declared::{declared, id};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::query::place;
@@ -17,10 +14,10 @@ use caudal_http::words::Mistake;
 use caudal_ledger::events::EventId;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
+use caudal_ledger::webhooks::{DeliveryId, WebhookId, WebhookOrder};
 
-use super::AdminState;
 use super::webhooks::WebhookInPath;
+use super::{AdminState, PathPart, State, requester};
 
 /// The longest id of an event, in characters.
 const ID_MAX: usize = 64;
@@ -32,20 +29,14 @@ async fn again(
     (from, to): (EventId, EventId),
     every_kind: bool,
 ) -> HandlerResult {
-    let requester: Requester<Webhook> = Requester {
-        keyed: None,
-        request_id: current::request().id,
-        admitted: None,
-    };
     let order = WebhookOrder::Replay {
         from: from.number,
         to: to.number,
         every_kind,
     };
-    let engine = &admin_state.app.engine;
-    engine
-        .operators()
-        .order_webhook(realm, number, order, requester)
+    let operators = admin_state.operators();
+    operators
+        .order_webhook(realm, number, order, requester())
         .await?;
     let body = RedeliveryBody {
         from: from.to_string(),
@@ -68,21 +59,11 @@ declared! {
     params(DeliveryInPath),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub(super) async fn one(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn one(admin_state: State, path: PathPart) -> HandlerResult {
     let id = DeliveryInPath::read(&path)?;
     let WebhookId { realm, number } = id.webhook;
-    let found = admin_state.queries().delivery(id).await?;
-    again(
-        &admin_state,
-        realm,
-        number,
-        (found.event, found.event),
-        true,
-    )
-    .await
+    let event = admin_state.queries().delivery(id).await?.event;
+    again(&admin_state, realm, number, (event, event), true).await
 }
 
 request! {
@@ -104,46 +85,25 @@ request! {
     request_body(content = RedeliverByOperator),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub(super) async fn range(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-    sent: Body,
-) -> HandlerResult {
-    let id = WebhookInPath::read(&path)?;
-    let sent = RedeliverByOperator::read(sent)?;
-    ranged(&admin_state, id, sent).await
-}
-
-/// Redelivers a range.
-async fn ranged(
-    admin_state: &AdminState,
-    WebhookId { realm, number }: WebhookId,
-    RedeliverByOperator { from, to }: RedeliverByOperator,
-) -> HandlerResult {
-    let engine = &admin_state.app.engine;
-    engine.queries().webhook(realm, number).await?;
-    let last = engine.queries().last_event(realm)?;
+pub(super) async fn range(admin_state: State, path: PathPart, sent: Body) -> HandlerResult {
+    let WebhookId { realm, number } = WebhookInPath::read(&path)?;
+    let RedeliverByOperator { from, to } = RedeliverByOperator::read(sent)?;
+    let queries = admin_state.queries();
+    queries.webhook(realm, number).await?;
+    let last = queries.last_event(realm)?;
     let named = async |field: &str, text: &str| {
         let id = place(realm, last, text).map_err(|why| ApiError::field(field, why))?;
-        let known = engine
-            .queries()
-            .event_place(id)
-            .await?
-            .filter(|number| *number > 0);
-        known
-            .map(|_| id)
-            .ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
+        let known = queries.event_place(id).await?;
+        let known = known.filter(|number| *number > 0).map(|_| id);
+        known.ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
     };
     let from = named("from", &from).await?;
     let to = match to {
         Some(to) => named("to", &to).await?,
-        None => engine
-            .queries()
-            .event_id(realm, last)?
-            .ok_or(Failure::Bug)?,
+        None => queries.event_id(realm, last)?.ok_or(Failure::Bug)?,
     };
     if from.number > to.number {
         return Err(ApiError::field("from", Mistake::After { other: "to" }));
     }
-    again(admin_state, realm, number, (from, to), false).await
+    again(&admin_state, realm, number, (from, to), false).await
 }

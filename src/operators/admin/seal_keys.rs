@@ -1,7 +1,6 @@
 //! The keys that sign a tenant's closed days.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_http::errors::HandlerResult;
@@ -12,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::tenants::TenantInPath;
-use super::{AdminState, changes};
+use super::{PathPart, State, changes};
 
 /// The public keys that sign the closed days of a tenant, as verifiers take them.
 #[derive(Debug, Serialize, ToSchema)]
@@ -46,10 +45,7 @@ impl SealKeysBody {
     params(TenantInPath),
     responses((status = 200, body = SealKeysBody))
 )]
-pub(super) async fn read(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let keys = SealKeysBody::of(&admin_state.app.engine, &path)?;
     Ok(json(StatusCode::OK, &keys))
 }
@@ -65,10 +61,7 @@ pub(super) async fn read(
     params(TenantInPath),
     responses((status = 200, body = SealKeysBody))
 )]
-pub(super) async fn rotate(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn rotate(admin_state: State, path: PathPart) -> HandlerResult {
     let _alone = admin_state.changes.lock().await;
     let (engine, id) = (&admin_state.app.engine, path.into_inner());
     let before = changes::state(&SealKeysBody::of(engine, &id)?);
@@ -76,6 +69,5 @@ pub(super) async fn rotate(
     engine.operators().administer(order).await?;
     let keys = SealKeysBody::of(engine, &id)?;
     tracing::info!(tenant = id, "keys of closed days rotated");
-    let answer = json(StatusCode::OK, &keys);
-    Ok(changes::attach(answer, &before, &changes::state(&keys)))
+    Ok(changes::answer(&before, &keys))
 }

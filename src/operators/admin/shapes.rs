@@ -11,6 +11,7 @@ use caudal_ledger::money::Money;
 use caudal_ledger::tenants::orders::TenantChange;
 use caudal_ledger::tenants::scopes::{Network, Scope};
 use caudal_ledger::tenants::{ApiKey, FourEyes, Mode, Platform, Policy, Provider, Serving, Tenant};
+use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -139,15 +140,19 @@ body! {
     }
 }
 
+/// The word for how a key stands.
+pub(crate) fn key_status(key: &ApiKey, now: Timestamp) -> &'static str {
+    match key.revoked {
+        true => "revoked",
+        false if !key.works_at(now) => "expired",
+        false if key.ends_as_issued() => "active",
+        false => "ending",
+    }
+}
+
 body! {
     /// A key as it is listed: never its secret.
     pub(super) struct KeyBody as ApiKey of(app: &AppState, key: &ApiKey, text: Option<String>) {
-        => let status = match key.revoked {
-            true => "revoked",
-            false if !key.works_at(app.engine.now()) => "expired",
-            false if key.ends_as_issued() => "active",
-            false => "ending",
-        };
         => let used = app.engine.key(&key.id).and_then(|known| known.used.at());
         /// Its public id.
         id: String = key.id.clone();
@@ -158,7 +163,7 @@ body! {
         #[serde(skip_serializing_if = "Option::is_none")]
         key: Option<String> = text;
         /// `active`, `ending` (it was rotated, and works until `expiresAt`), `expired` or `revoked`.
-        status: &'static str = status;
+        status: &'static str = key_status(key, app.engine.now());
         /// What it may do; `null` is everything.
         scopes: Option<Vec<Scope>> as Option<Vec<String>> = key.scopes.clone();
         /// From where it may be used; `null` is everywhere.

@@ -1,7 +1,7 @@
 //! People: who has access, in which role. Credentials are issued and shown once, replaced, and revoked at once.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::failure::Failure;
 use caudal_actors::people::Staff;
 use caudal_http::AppState;
@@ -18,11 +18,11 @@ use caudal_ledger::rejection::Rejection;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
 use super::access::{Acting, CreatedSubject};
 use super::changes::Changed;
 use super::people::Operator;
 use super::shapes::List;
+use super::{AdminState, PathPart, State};
 use caudal_http::declared::{declared, id};
 
 body! {
@@ -96,7 +96,7 @@ fn found<'a>(staff: &'a Staff, name: &PersonName) -> Result<&'a Person, ApiError
     tag = "People",
     responses((status = 200, body = List<PersonBody>))
 )]
-pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(super) async fn list(admin_state: State) -> HttpResponse {
     let staff = admin_state.operators().staff();
     let people = staff.people.all().map(|person| shown(person, None));
     json(StatusCode::OK, &List::of(people.collect()))
@@ -110,7 +110,7 @@ pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
     request_body(content = AddPerson),
     responses((status = 201, body = PersonBody))
 )]
-pub(super) async fn add(admin_state: web::Data<AdminState>, sent: Body) -> HandlerResult {
+pub(super) async fn add(admin_state: State, sent: Body) -> HandlerResult {
     let AddPerson { name, role } = AddPerson::read(sent)?;
     let (text, credential) = made(&admin_state.app)?;
     let order = PeopleOrder::Add {
@@ -137,11 +137,7 @@ pub(super) async fn add(admin_state: web::Data<AdminState>, sent: Body) -> Handl
     request_body(content = ChangePerson),
     responses((status = 200, body = PersonBody))
 )]
-pub(super) async fn change(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-    sent: Body,
-) -> HandlerResult {
+pub(super) async fn change(admin_state: State, path: PathPart, sent: Body) -> HandlerResult {
     let name = PersonInPath::read(&path)?;
     let ChangePerson { role } = ChangePerson::read(sent)?;
     // No other change may come in between: the audit log names the old role and the new one.
@@ -171,10 +167,7 @@ pub(super) async fn change(
     params(PersonInPath),
     responses((status = 204, description = "revoked"))
 )]
-pub(super) async fn revoke(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn revoke(admin_state: State, path: PathPart) -> HandlerResult {
     let name = PersonInPath::read(&path)?;
     let order = PeopleOrder::Revoke { name };
     admin_state.operators().manage(order).await?;
@@ -207,10 +200,7 @@ async fn replaced(
     params(PersonInPath),
     responses((status = 201, body = PersonBody))
 )]
-pub(super) async fn rotate(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn rotate(admin_state: State, path: PathPart) -> HandlerResult {
     replaced(&admin_state, PersonInPath::read(&path)?, None).await
 }
 
@@ -247,7 +237,7 @@ pub(super) async fn me(acting: Acting) -> HttpResponse {
     tag = "People",
     responses((status = 201, body = PersonBody))
 )]
-pub(super) async fn rotate_me(admin_state: web::Data<AdminState>, acting: Acting) -> HandlerResult {
+pub(super) async fn rotate_me(admin_state: State, acting: Acting) -> HandlerResult {
     let Operator {
         name: who,
         credential,

@@ -1,67 +1,76 @@
 //! The service's state on one page: the first thing that an operator looks at.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::platform::realms;
 use caudal_backup::since::Since;
 use caudal_http::bodies::body;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::HandlerResult;
 use caudal_http::respond::json;
 use caudal_storage::Stats;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::AdminState;
 use super::backup::BackupBody;
 use super::disk::DiskFigures;
 use super::memory::MemoryBody;
 use super::observed::{Observed, RealmCases, fit};
 use super::older_pepper::OlderPepper;
-use super::problems::{ProblemBody, problems};
+use super::problems::{Problem, ProblemBody, problems};
 use super::webhooks;
+use super::{AdminState, State};
 
-/// How the service is.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Status)]
-struct StatusBody {
-    /// The program's version.
-    version: &'static str,
-    /// The number of this service among the shards.
-    shard: u16,
-    /// When the service started.
-    started_at: String,
-    uptime_seconds: u64,
-    /// Whether requests and writes are taken; of a node that does not own the log, whether it follows the owner.
-    ready: bool,
-    /// Why not.
-    reason: Option<String>,
-    /// Whether this node owns the log; always where there are no others.
-    owner: bool,
-    clock_in_doubt: bool,
-    /// Whether transfers and webhooks are held, after a restore to the past: see `/admin/outgoing`.
-    outgoing_held: bool,
-    /// What a restore to the past has taken over from later records, and what was issued later and does not work; null
-    /// once outgoing calls are released.
-    restored: Option<Since>,
-    tenants: usize,
-    realms: RealmsBody,
-    journal: JournalFigures,
-    /// Null when the journal is kept nowhere besides.
-    backup: Option<BackupFigures>,
-    disk: DiskFigures,
-    memory: MemoryFigures,
-    cases: CasesFigures,
-    /// Nothing on a node that does not own the log.
-    treasury: CollectorCounts,
-    webhooks: WebhooksFigures,
-    /// What still needs a pepper that is being replaced; null while there is only one.
-    older_pepper: Option<OlderPepper>,
-    /// What needs a person, the most urgent first; at most 50 of each kind. A node that does not own the log names what
-    /// concerns itself.
-    problems: Vec<ProblemBody>,
+body! {
+    /// How the service is.
+    struct StatusBody as Status of(
+        admin_state: &AdminState,
+        cases: &[RealmCases],
+        collectors: &[WatchedCollector],
+        hooks: &[webhooks::Row],
+        older_pepper: Option<OlderPepper>,
+        found: &[Problem]
+    ) {
+        => let engine: &Engine = &admin_state.app.engine;
+        => let (platform, ready) = (engine.platform(), fit(&admin_state.app));
+        => let backup = BackupBody::now(admin_state);
+        /// The program's version.
+        version: &'static str = env!("CARGO_PKG_VERSION");
+        /// The number of this service among the shards.
+        shard: u16 = admin_state.app.keyring.shard().number();
+        /// When the service started.
+        started_at: String = admin_state.started_at.to_string();
+        uptime_seconds: u64 = admin_state.uptime_seconds();
+        /// Whether requests and writes are taken; of a node that does not own the log, whether it follows the owner.
+        ready: bool = ready.is_ok();
+        /// Why not.
+        reason: Option<String> = ready.err().map(|why| why.to_string());
+        /// Whether this node owns the log; always where there are no others.
+        owner: bool = admin_state.app.is_owners();
+        clock_in_doubt: bool = engine.lifecycle().clock_doubt().is_some();
+        /// Whether transfers and webhooks are held, after a restore to the past: see `/admin/outgoing`.
+        outgoing_held: bool = admin_state.outgoing.is_held();
+        /// What a restore to the past has taken over from later records, and what was issued later and does not work; null
+        /// once outgoing calls are released.
+        restored: Option<Since> = admin_state.outgoing.since().cloned();
+        tenants: usize = platform.tenants.len();
+        realms: RealmsBody = engine.into();
+        journal: JournalFigures = (&engine.operators().stats()).into();
+        /// Null when the journal is kept nowhere besides.
+        backup: Option<BackupFigures> = backup.lag_seconds.map(|lag_seconds| BackupFigures {
+            lag_seconds,
+            error: backup.error,
+        });
+        disk: DiskFigures = DiskFigures::now(admin_state);
+        memory: MemoryFigures = MemoryBody::of(admin_state).into();
+        cases: CasesFigures = CasesFigures::of(cases);
+        /// Nothing on a node that does not own the log.
+        treasury: CollectorCounts = CollectorCounts::of(collectors);
+        webhooks: WebhooksFigures = WebhooksFigures::of(hooks);
+        /// What still needs a pepper that is being replaced; null while there is only one.
+        older_pepper: Option<OlderPepper> = older_pepper;
+        /// What needs a person, the most urgent first; at most 50 of each kind. A node that does not own the log names what
+        /// concerns itself.
+        problems: Vec<ProblemBody> = found.iter().map(|it| ProblemBody::of(&platform, it)).collect();
+    }
 }
 
 body! {
@@ -84,15 +93,14 @@ body! {
     }
 }
 
-/// Where the journal is kept besides, on the node that ships; `GET /admin/backup` says more.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = StatusOfBackup)]
-struct BackupFigures {
-    /// How old the oldest commit is that is not there, in seconds at most.
-    lag_seconds: u64,
-    /// Why it does not go on.
-    error: Option<String>,
+body! {
+    /// Where the journal is kept besides, on the node that ships; `GET /admin/backup` says more.
+    struct BackupFigures as StatusOfBackup {
+        /// How old the oldest commit is that is not there, in seconds at most.
+        lag_seconds: u64;
+        /// Why it does not go on.
+        error: Option<String>;
+    }
 }
 
 body! {
@@ -153,41 +161,11 @@ body! {
     tag = "Operation",
     responses((status = 200, body = StatusBody))
 )]
-pub(super) async fn show(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
-    let engine: &Engine = &admin_state.app.engine;
-    let platform = engine.platform();
+pub(super) async fn show(admin_state: State) -> HandlerResult {
     let observed = Observed::now(&admin_state).await;
-    let problems = problems(&admin_state, &observed);
-    let backup = BackupBody::now(&admin_state);
-    let ready = fit(&admin_state.app);
-    let body = StatusBody {
-        version: env!("CARGO_PKG_VERSION"),
-        shard: admin_state.app.keyring.shard().number(),
-        started_at: admin_state.started_at.to_string(),
-        uptime_seconds: admin_state.started.elapsed().as_secs(),
-        ready: ready.is_ok(),
-        reason: ready.err().map(|why| why.to_string()),
-        owner: admin_state.app.is_owners(),
-        clock_in_doubt: engine.lifecycle().clock_doubt().is_some(),
-        outgoing_held: admin_state.outgoing.is_held(),
-        restored: admin_state.outgoing.since().cloned(),
-        tenants: platform.tenants.len(),
-        realms: engine.into(),
-        journal: (&engine.operators().stats()).into(),
-        backup: backup.lag_seconds.map(|lag_seconds| BackupFigures {
-            lag_seconds,
-            error: backup.error,
-        }),
-        memory: MemoryBody::of(&admin_state).into(),
-        disk: DiskFigures::now(&admin_state),
-        cases: CasesFigures::of(&observed.cases?),
-        treasury: CollectorCounts::of(&observed.collectors?),
-        webhooks: WebhooksFigures::of(&observed.webhooks?),
-        older_pepper: OlderPepper::now(&admin_state.app).await?,
-        problems: problems
-            .iter()
-            .map(|it| ProblemBody::of(&platform, it))
-            .collect(),
-    };
+    let found = problems(&admin_state, &observed);
+    let (cases, collectors, hooks) = (observed.cases?, observed.collectors?, observed.webhooks?);
+    let older = OlderPepper::now(&admin_state.app).await?;
+    let body = StatusBody::of(&admin_state, &cases, &collectors, &hooks, older, &found);
     Ok(json(StatusCode::OK, &body))
 }

@@ -2,20 +2,18 @@
 
 use std::fmt::Display;
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
 use caudal_backup::names::hex;
 use caudal_http::bodies::body;
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
 use caudal_http::words::Refusal;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Checks, Stats};
-use serde::Serialize;
-use utoipa::ToSchema;
+use caudal_storage::{Checks, Finding, Stats};
 
-use super::AdminState;
+use super::{AdminState, State};
 
 body! {
     /// Figures of a journal and its index since the start of the process, unless said otherwise.
@@ -47,31 +45,31 @@ body! {
     }
 }
 
-/// Figures of the journal and the index.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Journal)]
-struct JournalBody {
-    /// Whether writes are possible.
-    writable: bool,
-    #[serde(flatten)]
-    figures: FiguresBody,
-    index_runs: u64,
-    /// Blocks of the index that were read from its files, and those that were found in the cache,
-    /// since the start of this process.
-    index_blocks_read: u64,
-    index_blocks_cached: u64,
-    /// Bytes that the cache of blocks takes now, and at most now: never more than `storage.block_cache_mib`, and less while
-    /// the process is at `memory_bytes`.
-    block_cache_bytes: u64,
-    block_cache_bytes_max: u64,
-    check: CheckBody,
+body! {
+    /// Figures of the journal and the index.
+    struct JournalBody as Journal of(admin_state: &AdminState) {
+        => let (stats, ready) = (admin_state.operators().stats(), admin_state.app.ready());
+        /// Whether writes are possible.
+        writable: bool = ready.is_ok();
+        #[serde(flatten)]
+        figures: FiguresBody = FiguresBody::of(&stats, ready.err());
+        index_runs: u64 = stats.index_runs;
+        /// Blocks of the index that were read from its files, and those that were found in the cache,
+        /// since the start of this process.
+        index_blocks_read: u64 = stats.index_blocks_read;
+        index_blocks_cached: u64 = stats.index_blocks_cached;
+        /// Bytes that the cache of blocks takes now, and at most now: never more than `storage.block_cache_mib`, and less while
+        /// the process is at `memory_bytes`.
+        block_cache_bytes: u64 = stats.block_cache_bytes;
+        block_cache_bytes_max: u64 = stats.block_cache_bytes_max;
+        check: CheckBody = admin_state.operators().checks().into();
+    }
 }
 
 body! {
     /// The background check, which reads journal and index round after round, and what the start read.
     struct CheckBody as JournalCheck from checks: Checks {
-        => let time = |at| Timestamp::from_millis(at).to_string();
+        => let ended_at = Timestamp::from_millis(checks.ended_at);
         => let found = checks.findings.into_iter();
         /// How much it reads in a second at most, in bytes; 0 is off.
         bytes_per_second: u64 = checks.bytes_per_second;
@@ -83,16 +81,9 @@ body! {
         total_bytes: u64 = checks.total_bytes;
         /// How many rounds were ended, and when the last one was.
         rounds: u64 = checks.rounds;
-        last_round_at: Option<String> = (checks.rounds > 0).then(|| time(checks.ended_at));
+        last_round_at: Option<String> = (checks.rounds > 0).then(|| ended_at.to_string());
         /// What is damaged or cannot be read, since the start of the process; at most a hundred.
-        findings: Vec<FindingBody> = found
-            .map(|finding| FindingBody {
-                place: finding.place,
-                offset: finding.offset,
-                reason: finding.why,
-                found_at: time(finding.at),
-            })
-            .collect();
+        findings: Vec<FindingBody> = found.map(FindingBody::from).collect();
         /// How many findings there are in all.
         count: u64 = checks.found;
         /// Bytes of the journal and of the index that were read to open the store. The rest is read in the background.
@@ -101,18 +92,17 @@ body! {
     }
 }
 
-/// Something that is damaged or cannot be read.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = JournalFinding)]
-struct FindingBody {
-    /// The file of a segment of the journal, or `index`.
-    place: String,
-    /// Where in the segment, in bytes from its beginning.
-    offset: Option<u64>,
-    /// What is wrong.
-    reason: String,
-    found_at: String,
+body! {
+    /// Something that is damaged or cannot be read.
+    struct FindingBody as JournalFinding from finding: Finding {
+        /// The file of a segment of the journal, or `index`.
+        place: String = finding.place;
+        /// Where in the segment, in bytes from its beginning.
+        offset: Option<u64> = finding.offset;
+        /// What is wrong.
+        reason: String = finding.why;
+        found_at: String = Timestamp::from_millis(finding.at).to_string();
+    }
 }
 
 /// Reads the figures of the journal and the index.
@@ -122,20 +112,8 @@ struct FindingBody {
     tag = "Operation",
     responses((status = 200, body = JournalBody))
 )]
-pub(super) async fn journal(admin_state: web::Data<AdminState>) -> HttpResponse {
-    let stats = admin_state.operators().stats();
-    let ready = admin_state.app.ready();
-    let body = JournalBody {
-        writable: ready.is_ok(),
-        figures: FiguresBody::of(&stats, ready.err()),
-        index_runs: stats.index_runs,
-        check: admin_state.operators().checks().into(),
-        index_blocks_read: stats.index_blocks_read,
-        index_blocks_cached: stats.index_blocks_cached,
-        block_cache_bytes: stats.block_cache_bytes,
-        block_cache_bytes_max: stats.block_cache_bytes_max,
-    };
-    json(StatusCode::OK, &body)
+pub(super) async fn journal(admin_state: State) -> HttpResponse {
+    json(StatusCode::OK, &JournalBody::of(&admin_state))
 }
 
 /// A ratio with one decimal; `None` if `count` is 0.
@@ -168,6 +146,14 @@ body! {
     }
 }
 
+/// The answer of a verification; differences are logged.
+pub(super) fn verified(report: Report) -> HttpResponse {
+    if report.count > 0 {
+        tracing::error!(differences = report.count, "verification found differences");
+    }
+    json(StatusCode::OK, &VerifyBody::from(report))
+}
+
 /// Replays every history and compares it with index and actors; one at a time.
 #[utoipa::path(
     post,
@@ -175,24 +161,9 @@ body! {
     tag = "Operation",
     responses((status = 200, body = VerifyBody))
 )]
-pub(super) async fn verify(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
-    let report = admin_state.verified().await?;
-    Ok(json(StatusCode::OK, &VerifyBody::from(report)))
-}
-
-impl AdminState {
-    /// Replays every history and compares the result with index and actors.
-    ///
-    /// # Errors
-    /// 409 while another verification runs, and when the store cannot be read.
-    async fn verified(&self) -> Result<Report, ApiError> {
-        let Ok(_turn) = self.verifying.try_acquire() else {
-            return Err(ApiError::from(Refusal::Verifying).later(10));
-        };
-        let report = verify::engine(&self.app.engine).await?;
-        if report.count > 0 {
-            tracing::error!(differences = report.count, "verification found differences");
-        }
-        Ok(report)
-    }
+pub(super) async fn verify(admin_state: State) -> HandlerResult {
+    let Ok(_turn) = admin_state.verifying.try_acquire() else {
+        return Err(ApiError::from(Refusal::Verifying).later(10));
+    };
+    Ok(verified(verify::engine(&admin_state.app.engine).await?))
 }

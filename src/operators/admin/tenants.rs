@@ -1,7 +1,7 @@
 //! Tenants and the platform's own settings.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 use caudal_actors::banks::Relation;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
@@ -20,7 +20,7 @@ use super::approvals::{self, ApprovalBody};
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
-use super::{AdminState, changes, proposals, relations};
+use super::{AdminState, PathPart, State, changes, proposals, relations};
 use caudal_http::declared::declared;
 
 /// Creates a tenant with its two realms.
@@ -48,15 +48,13 @@ pub fn new_id() -> String {
     tag = "Tenants",
     responses((status = 200, body = List<TenantBody>))
 )]
-pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(super) async fn list(admin_state: State) -> HttpResponse {
     let platform = admin_state.app.engine.platform();
     let mut found: Vec<_> = platform.tenants.values().collect();
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
-    let items: Vec<_> = found
-        .into_iter()
-        .map(|it| TenantBody::of(&admin_state.app, it))
-        .collect();
-    json(StatusCode::OK, &List::of(items))
+    let items = found.into_iter();
+    let items = items.map(|it| TenantBody::of(&admin_state.app, it));
+    json(StatusCode::OK, &List::of(items.collect()))
 }
 
 /// Creates a tenant with its two realms.
@@ -67,7 +65,7 @@ pub(super) async fn list(admin_state: web::Data<AdminState>) -> HttpResponse {
     request_body(content = CreateTenant),
     responses((status = 201, body = TenantBody))
 )]
-pub(super) async fn post(admin_state: web::Data<AdminState>, sent: Body) -> HandlerResult {
+pub(super) async fn post(admin_state: State, sent: Body) -> HandlerResult {
     let sent = CreateTenant::read(sent)?;
     let none = BankRelations::default();
     let banks = sent.banks.map_or(none.clone(), |sent| sent.over(&none));
@@ -84,10 +82,8 @@ pub(super) async fn post(admin_state: web::Data<AdminState>, sent: Body) -> Hand
         };
         relations::check(&admin_state.app, &relation)?;
     }
-    let limits = sent.limits.as_ref();
-    let (limits, total) = limits
-        .map(|it| (it.inherited, it.total))
-        .unwrap_or_default();
+    let limits = sent.limits.map(|it| (it.inherited, it.total));
+    let (limits, total) = limits.unwrap_or_default();
     let fees = sent.fees.map(rules).unwrap_or_default();
     can_be_charged(&admin_state.app, &[], &fees).await?;
     let new = NewTenant {
@@ -96,20 +92,18 @@ pub(super) async fn post(admin_state: web::Data<AdminState>, sent: Body) -> Hand
         name: sent.name,
         policy: sent
             .policy
-            .map_or(Policy::default(), |sent| sent.over(Policy::default())),
+            .map_or_else(Policy::default, |sent| sent.over(Policy::default())),
         limits: Limits::default().changed(limits),
         total_limits: TotalLimits::default().changed(total),
         fees,
         banks,
         provider: sent
             .provider
-            .map_or(Provider::default(), |sent| sent.over(Provider::default())),
+            .map_or_else(Provider::default, |sent| sent.over(Provider::default())),
     };
     let tenant = create(&admin_state.app, new).await?;
-    let mut answer = json(
-        StatusCode::CREATED,
-        &TenantBody::of(&admin_state.app, &tenant),
-    );
+    let body = TenantBody::of(&admin_state.app, &tenant);
+    let mut answer = json(StatusCode::CREATED, &body);
     answer.extensions_mut().insert(CreatedSubject(tenant.id));
     Ok(answer)
 }
@@ -127,16 +121,10 @@ declared! {
     params(TenantInPath),
     responses((status = 200, body = TenantBody))
 )]
-pub(super) async fn read(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let platform = admin_state.app.engine.platform();
-    let tenant = platform.tenant(&path)?;
-    Ok(json(
-        StatusCode::OK,
-        &TenantBody::of(&admin_state.app, tenant),
-    ))
+    let body = TenantBody::of(&admin_state.app, platform.tenant(&path)?);
+    Ok(json(StatusCode::OK, &body))
 }
 
 /// Changes a tenant; what is not sent stays.
@@ -150,8 +138,8 @@ pub(super) async fn read(
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
 pub(super) async fn change(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
+    admin_state: State,
+    path: PathPart,
     acting: Acting,
     sent: Body,
 ) -> HandlerResult {
@@ -194,9 +182,8 @@ pub(super) async fn changed(
     let before = changes::state(&TenantBody::of(&admin_state.app, &old));
     let platform = admin_state.operators().change_tenant(&old, change).await?;
     tracing::info!(tenant = old.id, "tenant changed");
-    let body = TenantBody::of(&admin_state.app, platform.tenant(&old.id)?);
-    let (answer, after) = (json(StatusCode::OK, &body), changes::state(&body));
-    Ok(changes::attach(answer, &before, &after))
+    let after = TenantBody::of(&admin_state.app, platform.tenant(&old.id)?);
+    Ok(changes::answer(&before, &after))
 }
 
 /// Whether a change of a tenant needs a second person: a raise of limits does where the tenant's policy says so, and so
@@ -221,7 +208,7 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
     tag = "Tenants",
     responses((status = 200, body = PlatformBody))
 )]
-pub(super) async fn platform(admin_state: web::Data<AdminState>) -> HttpResponse {
+pub(super) async fn platform(admin_state: State) -> HttpResponse {
     let platform = admin_state.app.engine.platform();
     json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
 }
@@ -249,16 +236,7 @@ pub(crate) fn state_of_platform(app: &AppState) -> Value {
     responses((status = 200, body = PlatformBody),
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
-pub(super) async fn settings(
-    admin_state: web::Data<AdminState>,
-    acting: Acting,
-    sent: Body,
-) -> HandlerResult {
-    set(&admin_state, &acting, sent).await
-}
-
-/// Changes the platform's settings, at once or once a second person has approved.
-pub(super) async fn set(admin_state: &AdminState, acting: &Acting, sent: Body) -> HandlerResult {
+pub(super) async fn settings(admin_state: State, acting: Acting, sent: Body) -> HandlerResult {
     let _turn = admin_state.changes.lock().await;
     let old = admin_state.app.engine.platform();
     let sent = ChangePlatform::read(sent)?;
@@ -274,13 +252,11 @@ pub(super) async fn set(admin_state: &AdminState, acting: &Acting, sent: Body) -
         wary && raises(&it.limits, above.0, &it.limits, above.1)
     };
     if acting.second.is_none() && old.tenants.values().any(raises) {
-        return approvals::ask(admin_state, acting).await;
+        return approvals::ask(&admin_state, &acting).await;
     }
     let order = PlatformOrder::ChangePlatform { limits, fees };
     let platform = admin_state.operators().administer(order).await?;
     tracing::info!("platform changed");
-    let body = PlatformBody::from(platform.as_ref());
-    let before = changes::state(&PlatformBody::from(old.as_ref()));
-    let (answer, after) = (json(StatusCode::OK, &body), changes::state(&body));
-    Ok(changes::attach(answer, &before, &after))
+    let [before, after] = [&old, &platform].map(|it| PlatformBody::from(it.as_ref()));
+    Ok(changes::answer(&changes::state(&before), &after))
 }

@@ -1,7 +1,7 @@
 //! The treasury of every collector account, for operators: the whole account, including accounts that tenants share.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use caudal_http::bodies::body;
 use caudal_http::bodies::treasury::Treasury;
 use caudal_http::current;
@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::AdminState;
+use super::State;
 use super::shapes::List;
 
 /// How many banks are asked concurrently.
@@ -46,7 +46,7 @@ struct CollectorBody {
     responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))))
 )]
 pub(super) async fn list(
-    admin_state: web::Data<AdminState>,
+    admin_state: State,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let engine = &admin_state.app.engine;

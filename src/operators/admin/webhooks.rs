@@ -2,14 +2,12 @@
 //!
 //! Only the host of a URL is shown: the rest may be a secret of the tenant.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
-use caudal_actors::engine::Requester;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_http::bodies::body;
 use caudal_http::bodies::webhooks::{ProgressBody, WebhookBody, webhook};
-use caudal_http::current;
 use caudal_http::declared::{declared, id};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::respond::json;
@@ -20,7 +18,7 @@ use caudal_ledger::webhooks::{WebhookId, WebhookOrder};
 use reqwest::Url;
 
 use super::shapes::List;
-use super::{AdminState, changes};
+use super::{AdminState, PathPart, State, changes, owner, requester};
 use caudal_http::bodies::texts::Instant;
 
 body! {
@@ -93,7 +91,7 @@ pub(crate) async fn all(admin_state: &AdminState) -> Result<Vec<Row>, Failure> {
     tag = "Operation",
     responses((status = 200, body = List<Row>))
 )]
-pub(super) async fn list(admin_state: web::Data<AdminState>) -> Result<HttpResponse, ApiError> {
+pub(super) async fn list(admin_state: State) -> Result<HttpResponse, ApiError> {
     let rows = all(&admin_state).await?;
     Ok(json(StatusCode::OK, &List::of(rows)))
 }
@@ -108,8 +106,7 @@ declared! {
 async fn one(admin_state: &AdminState, id: WebhookId) -> Result<Row, ApiError> {
     let engine = &admin_state.app.engine;
     let platform = engine.platform();
-    let mut all = realms(&platform);
-    let owner = all.find(|(tenant, mode)| tenant.realm(*mode) == id.realm);
+    let owner = owner(&platform, id.realm);
     let (tenant, mode) = owner.ok_or(Rejection::WebhookNotFound)?;
     let view = engine.queries().webhook(id.realm, id.number).await?;
     Ok(row(tenant.id.clone(), mode, webhook(id.realm, &view)))
@@ -123,20 +120,12 @@ async fn one(admin_state: &AdminState, id: WebhookId) -> Result<Row, ApiError> {
     params(WebhookInPath),
     responses((status = 200, body = Row))
 )]
-pub(super) async fn resume(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-) -> HandlerResult {
+pub(super) async fn resume(admin_state: State, path: PathPart) -> HandlerResult {
     let id = WebhookInPath::read(&path)?;
     let status = |row: &Row| serde_json::json!({"status": row.status});
     // No other change may come in between: the audit log has the states before and after.
     let _alone = admin_state.changes.lock().await;
     let before = status(&one(&admin_state, id).await?);
-    let requester = Requester {
-        keyed: None,
-        request_id: current::request().id,
-        admitted: None,
-    };
     let order = WebhookOrder::Change {
         url: None,
         types: None,
@@ -146,7 +135,7 @@ pub(super) async fn resume(
     };
     let operators = admin_state.operators();
     operators
-        .order_webhook(id.realm, id.number, order, requester)
+        .order_webhook(id.realm, id.number, order, requester())
         .await?;
     let row = one(&admin_state, id).await?;
     let (answer, after) = (json(StatusCode::OK, &row), status(&row));

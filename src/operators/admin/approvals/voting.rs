@@ -1,8 +1,7 @@
 //! The decision on a proposal, and the execution of an approved one.
 
-use actix_web::body::to_bytes_limited;
+use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
-use actix_web::{ResponseError as _, web};
 use caudal_actors::failure::Failure;
 use caudal_http::AppState;
 use caudal_http::current;
@@ -16,13 +15,10 @@ use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
 use super::{ApprovalBody, ApprovalInPath, entry, numbered};
-use crate::admin::access::{Acting, CreatedSubject, OPERATIONS};
-use crate::admin::changes::Changed;
+use crate::admin::access::{Acting, AdminOperation, CreatedSubject, outcome};
+use crate::admin::dispatch::{self, read};
 use crate::admin::people::{AuditOutcome, Operator, Power};
-use crate::admin::{AdminState, dispatch};
-
-/// The largest answer of an executed operation that is shown, in bytes.
-const ANSWER_MAX: usize = 256 << 10;
+use crate::admin::{AdminState, PathPart, State, changes};
 
 /// Whether the person who asked may still do it: revoking or replacing a credential also ends the requests made with
 /// it.
@@ -60,12 +56,8 @@ async fn vote(
 ) -> Result<(Proposal, SecondPerson, u64), ApiError> {
     let engine = &admin_state.app.engine;
     let number = ApprovalInPath::read(path)?;
-    let approval = engine
-        .operators()
-        .staff()
-        .approvals
-        .numbered(number)?
-        .clone();
+    let approvals = engine.operators().staff().approvals;
+    let approval = approvals.numbered(number)?.clone();
     if approved && !may_still(&admin_state.app, &approval) {
         return Err(Rejection::ApprovalEnded.into());
     }
@@ -85,10 +77,8 @@ async fn vote(
         approved,
         reason: second.reason.clone(),
     };
-    let done = engine
-        .operators()
-        .approve(order, approved.then(begins))
-        .await?;
+    let entry = approved.then(begins);
+    let done = engine.operators().approve(order, entry).await?;
     tracing::warn!(approval = number, approved, "an approval was decided");
     Ok((proposal, second, done.entry))
 }
@@ -109,11 +99,7 @@ fn by(second: SecondPerson) -> AuditDetails {
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
-pub(crate) async fn approve(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-    acting: Acting,
-) -> HandlerResult {
+pub(crate) async fn approve(admin_state: State, path: PathPart, acting: Acting) -> HandlerResult {
     let (number, answer) = approved(&admin_state, &path, acting).await?;
     shown(&admin_state, number, answer).await
 }
@@ -121,19 +107,17 @@ pub(crate) async fn approve(
 /// Approves a request and has it carried out; returns its number and the answer of the operation. A key that the
 /// operation made is in that answer and nowhere else.
 pub(in crate::admin) async fn approved(
-    admin_state: &web::Data<AdminState>,
+    admin_state: &State,
     path: &str,
     acting: Acting,
 ) -> Result<(u64, Option<Value>), ApiError> {
-    let (admin_state, path) = (web::Data::clone(admin_state), path.to_owned());
+    let (admin_state, path) = (State::clone(admin_state), path.to_owned());
     // One task for both, so that an approved operation is not left undone because the approver's connection ended.
     let work = async move {
         let (proposal, second, begun) = vote(&admin_state, &path, &acting, true).await?;
         let number = proposal.number;
-        Ok((
-            number,
-            carry_out(admin_state, proposal, second, begun).await,
-        ))
+        let answer = carry_out(admin_state, proposal, second, begun).await;
+        Ok((number, answer))
     };
     let work = current::answering(current::request(), work);
     let done = actix_web::rt::spawn(work).await;
@@ -148,11 +132,7 @@ pub(in crate::admin) async fn approved(
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
-pub(crate) async fn reject(
-    admin_state: web::Data<AdminState>,
-    path: web::Path<String>,
-    acting: Acting,
-) -> HandlerResult {
+pub(crate) async fn reject(admin_state: State, path: PathPart, acting: Acting) -> HandlerResult {
     let (proposal, ..) = vote(&admin_state, &path, &acting, false).await?;
     shown(&admin_state, proposal.number, None).await
 }
@@ -173,7 +153,7 @@ async fn shown(admin_state: &AdminState, number: u64, answer: Option<Value>) -> 
 
 /// Carries out an approved operation and logs how it ended; returns the body of its answer.
 async fn carry_out(
-    admin_state: web::Data<AdminState>,
+    admin_state: State,
     proposal: Proposal,
     second: SecondPerson,
     begun: u64,
@@ -184,53 +164,33 @@ async fn carry_out(
         Err(why) if why.is_unknown() => return None,
         Err(why) => why.error_response(),
     };
-    let (code, number) = (done.status(), proposal.number);
-    let status = code.as_u16();
-    let outcome = if code.is_success() {
-        AuditOutcome::Done { of: begun, status }
-    } else {
-        AuditOutcome::Failed { of: begun, status }
-    };
-    let made = done.extensions().get::<CreatedSubject>().cloned();
-    let changed = done.extensions().get::<Changed>().cloned();
+    let (status, number) = (done.status().as_u16(), proposal.number);
     let details = AuditDetails {
-        changes: changed.map_or_else(Vec::new, |Changed(changes)| changes),
+        changes: changes::of(&done),
         ..by(second)
     };
     let entry = AuditEntry {
-        subject: made.map_or_else(
-            || proposal.subject.clone(),
-            |CreatedSubject(subject)| subject,
-        ),
-        ..entry(&proposal, outcome, details)
+        subject: CreatedSubject::of(&done).unwrap_or_else(|| proposal.subject.clone()),
+        ..entry(&proposal, outcome(begun, done.status()), details)
     };
     let ended = ApprovalOrder::End { number, status };
     if let Err(why) = admin_state.operators().approve(ended, Some(entry)).await {
         tracing::error!(%why, approval = number, status, "the end of an approval could not be written");
     }
-    let body = to_bytes_limited(done.into_body(), ANSWER_MAX)
-        .await
-        .ok()?
-        .ok()?;
-    serde_json::from_slice(&body).ok()
-}
-
-/// The name of two people: the one who asked, and the one who approved.
-fn together(asked: &str, approved: &str) -> String {
-    format!("{asked} + {approved}")
+    read(done).await
 }
 
 /// Runs an approved operation in the name of both the person who asked and the approver.
 async fn perform(
-    admin_state: &web::Data<AdminState>,
+    admin_state: &State,
     proposal: &Proposal,
     second: SecondPerson,
     begun: u64,
 ) -> HandlerResult {
-    let operation = OPERATIONS.iter().find(|it| it.id == proposal.action);
+    let operation = AdminOperation::named(&proposal.action);
     let acting = Acting {
         operator: Operator {
-            name: together(&proposal.by, &second.by),
+            name: format!("{} + {}", proposal.by, second.by),
             role: proposal.role,
             credential: None,
         },

@@ -33,7 +33,8 @@ use caudal_ledger::tenants::{Mode, Tenant};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde_json::{Value, json};
 
-use super::super::{AdminState, cases};
+use super::super::AdminState;
+use super::super::cases::{self, realm_of};
 use super::EVIDENCE_DAYS_MAX;
 use super::folder::{Folder, Rows};
 
@@ -505,16 +506,6 @@ impl<'a> Gathering<'a> {
             self.folder.table(rows)?;
         }
         Ok((days, left_out, missing))
-    }
-}
-
-/// The realm of a case.
-pub(super) const fn realm_of(id: CaseId) -> RealmId {
-    match id {
-        CaseId::Transfer(id) => id.0.realm,
-        CaseId::Suspense(id) => id.realm,
-        CaseId::Unbooked(id) => id.realm,
-        CaseId::Collector(id) => id.realm,
     }
 }
 

@@ -18,8 +18,9 @@ use caudal_ledger::webhooks::WebhookId;
 use serde_json::json;
 
 use super::super::audit::{EntryBody, subjects};
+use super::super::cases::realm_of;
 use super::folder::Rows;
-use super::gathering::{Gathering, Subject, realm_of};
+use super::gathering::{Gathering, Subject};
 
 /// What stands for a CVU that is not of the evidence.
 const OTHER: &str = "…";

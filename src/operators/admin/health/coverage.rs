@@ -1,7 +1,6 @@
 //! Metrics of the collector accounts: both sides, the bank, and the transfers that wait for it.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::platform::realms;
@@ -9,7 +8,7 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 
-use super::{LabelledTenants, OTHER, Page, combined};
+use super::{LabelledTenants, OTHER, Page};
 
 /// A collector account with the labels of its samples: tenant and mode of the oldest realm on it, and its CBU.
 type Labelled<'a> = (String, &'a WatchedCollector);
@@ -38,28 +37,19 @@ pub(super) fn figures(
     let all: Vec<Labelled<'_>> = labelled.collect();
     sides(page, &all);
     bank(page, &all);
-    let waiting = |of: &Labelled<'_>| (of.0.clone(), of.1.waiting);
+    let waiting = all.iter().map(|(labels, it)| (labels.clone(), it.waiting));
     let name = "treasury_waiting_transfers";
     let help = "Transfers that wait for the bank; of each realm 10000 are counted at most.";
-    let counts = all
-        .iter()
-        .map(waiting)
-        .map(|(labels, it)| (labels, it.count));
-    family(page, (name, help), counts, |one, other| one + other);
+    let counts = waiting.clone().map(|(labels, it)| (labels, it.count));
+    page.gauges(name, help, counts, |one, other| one + other);
     let name = "treasury_waiting_pesos";
     let help = "The sum of the transfers that wait for the bank, in ARS.";
-    let sums = all
-        .iter()
-        .map(waiting)
-        .map(|(labels, it)| (labels, it.amount));
-    family(page, (name, help), sums, Sum::plus);
+    let sums = waiting.clone().map(|(labels, it)| (labels, it.amount));
+    page.gauges(name, help, sums, Sum::plus);
     let name = "treasury_waiting_oldest_timestamp_seconds";
     let help = "When the oldest of them that no person has to decide was requested, in seconds since 1970.";
-    let oldest = all.iter().filter_map(|(labels, it)| {
-        let oldest = it.waiting.oldest?;
-        Some((labels.clone(), oldest.millis() / 1000))
-    });
-    family(page, (name, help), oldest, Ord::min);
+    let oldest = waiting.filter_map(|(labels, it)| Some((labels, it.oldest?.millis() / 1000)));
+    page.gauges(name, help, oldest, Ord::min);
 }
 
 /// Both sides as of the bank's last answer, and whether money is missing.
@@ -73,21 +63,21 @@ fn sides(page: &mut Page, all: &[Labelled<'_>]) {
     let name = "treasury_bank_balance_pesos";
     let help = "What the collector account had when the bank last reported its balance, in ARS.";
     let balances = last().map(|(labels, it)| (labels, Sum::from(it.bank)));
-    family(page, (name, help), balances, Sum::plus);
+    page.gauges(name, help, balances, Sum::plus);
     let name = "treasury_client_funds_pesos";
     let help = "What belonged to clients at that instant, in ARS.";
     let owed = last().map(|(labels, it)| (labels, it.owed));
-    family(page, (name, help), owed, Sum::plus);
+    page.gauges(name, help, owed, Sum::plus);
     let name = "treasury_coverage_ratio";
     let help = "The share of the clients' money that was there; none while nothing is owed.";
     let ratios = last().filter_map(|(labels, it)| Some((labels, it.ratio?)));
-    family(page, (name, help), ratios, Ord::min);
+    page.gauges(name, help, ratios, Ord::min);
     let name = "treasury_uncovered";
     let help = "1 while clients' money is missing, as recorded in the realm.";
     let uncovered = all.iter();
     let uncovered =
         uncovered.map(|(labels, it)| (labels.clone(), u64::from(it.uncovered.is_some())));
-    family(page, (name, help), uncovered, |one, other| one + other);
+    page.gauges(name, help, uncovered, |one, other| one + other);
 }
 
 /// When the bank last reported the balance, and since when it is not reachable.
@@ -101,7 +91,7 @@ fn bank(page: &mut Page, all: &[Labelled<'_>]) {
     let help =
         "When the bank last reported the balance, in seconds since 1970; 0 if not since the start.";
     let checked = checks().map(|(labels, it)| (labels, seconds(it.last.map(|last| last.at))));
-    family(page, (name, help), checked, Ord::min);
+    page.gauges(name, help, checked, Ord::min);
     let name = "treasury_bank_unreachable_since_timestamp_seconds";
     let help = "Since when the bank does not answer, in seconds since 1970; 0 while it does.";
     let since = checks().map(|(labels, it)| (labels, seconds(it.unreachable_since)));
@@ -109,18 +99,5 @@ fn bank(page: &mut Page, all: &[Labelled<'_>]) {
         (0, some) | (some, 0) => some,
         (one, other) => one.min(other),
     };
-    family(page, (name, help), since, earliest);
-}
-
-/// A family of gauges by their labels.
-fn family<T: Copy + Display>(
-    page: &mut Page,
-    (name, help): (&str, &str),
-    values: impl IntoIterator<Item = (String, T)>,
-    combine: impl Fn(T, T) -> T,
-) {
-    page.family(name, "gauge", help);
-    for (labels, value) in combined(values, combine) {
-        page.sample(name, &labels, value);
-    }
+    page.gauges(name, help, since, earliest);
 }
