@@ -53,24 +53,17 @@ pub(super) async fn list(context: &PageContext, path: &(String, String)) -> Resu
         // The same scope as the search, which leads here.
         scope: AccountScope::ByAnything,
     };
-    let page = asked_page(context, ROWS);
-    let listing = context
-        .queries()
-        .accounts(place.realm, filter, AccountSort::CreatedAt, page)
-        .await?;
+    let (queries, page) = (context.queries(), asked_page(context, ROWS));
+    let sort = AccountSort::CreatedAt;
+    let listing = queries.accounts(place.realm, filter, sort, page).await?;
     let table = table(locale, Word::Accounts, place.realm, &listing.items);
     let table = whole(context, table, &listing);
     let choices = Takes::any_of(locale, Status::ALL.map(Status::as_str));
-    let form = context.query(
-        Word::Filter,
-        Word::Filter,
-        vec![
-            Field::new(locale, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
-                .maybe(text.map_or("", |text| text)),
-            Field::new(locale, "status", Word::State, choices, 20).maybe(asked.map_or("", |it| it)),
-        ],
-    );
-    let blocks = vec![Block::Form(form), Block::Table(table)];
-    let page = context.page(Part::Tenants, context.say(Word::Accounts), blocks);
-    Ok(page.below(place.above(locale)))
+    let form = context.filter(vec![
+        Field::new(locale, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
+            .maybe(text.map_or("", |text| text)),
+        context.asked_field("status", Word::State, choices, 20),
+    ]);
+    let (title, blocks) = (context.say(Word::Accounts), vec![form, Block::Table(table)]);
+    Ok(context.page_in(&place, Part::Tenants, title, blocks))
 }

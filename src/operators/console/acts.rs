@@ -3,28 +3,41 @@
 //! **Order.** As at the admin API: the entry that an act begins is durable before the act, and a second entry says
 //! how it ended. Without the first, nothing is done. Of several nodes only the owner of the log does them.
 
+use actix_web::http::StatusCode;
 use caudal_actors::failure::Failure;
 use caudal_http::errors::ApiError;
 use caudal_http::words::Refusal;
 use caudal_ledger::people::audit::{AuditDetails, FieldChange, REASON_MAX};
+use serde_json::Value;
 
 use super::page_context::{PageContext, SubmittedForm};
-use crate::admin::people::{AuditOutcome, Power, audit};
+use crate::admin::access::{AdminOperation, AuditWeight, CreatedSubject};
+use crate::admin::people::{AuditOutcome, audit};
+use crate::admin::{changes, dispatch, forms};
 
 /// The status that stands for a success of the console in the audit log.
 const DONE: u16 = 200;
 
 /// An act that is about to be done.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AuditedAct<'a> {
-    /// The id of the admin API's operation for the same act, where there is one.
-    pub action: &'static str,
+struct AuditedAct<'a> {
+    /// The admin API's operation for the same act.
+    operation: &'static AdminOperation,
     /// The subject of the act.
-    pub subject: &'a str,
-    /// The power that it takes.
-    pub power: Power,
+    subject: &'a str,
+}
+
+impl<'a> AuditedAct<'a> {
+    /// The act of an operation, by its id.
+    fn of(id: &str, subject: &'a str) -> Result<Self, ApiError> {
+        let operation = AdminOperation::named(id).ok_or(Refusal::NoPage)?;
+        Ok(Self { operation, subject })
+    }
+
     /// Whether it needs a reason, and may be done only once its first entry is durable.
-    pub grave: bool,
+    fn is_grave(&self) -> bool {
+        self.operation.weight == AuditWeight::Acts
+    }
 }
 
 /// How an act ended.
@@ -39,7 +52,7 @@ pub(super) enum ActOutcome {
 }
 
 impl PageContext {
-    async fn note(
+    async fn log(
         &self,
         act: &AuditedAct<'_>,
         reason: &str,
@@ -47,32 +60,27 @@ impl PageContext {
         changes: Vec<FieldChange>,
     ) -> Result<u64, Failure> {
         let (app, who) = (&self.admin_state.app, &self.session.who);
-        let details = AuditDetails::of_changes(changes);
-        audit(app, who, act.action, act.subject, reason, outcome, details).await
+        let (action, details) = (act.operation.id, AuditDetails::of_changes(changes));
+        audit(app, who, action, act.subject, reason, outcome, details).await
     }
 
     /// Checks that the visitor may do something; a denied attempt is written down.
     async fn may(&self, act: &AuditedAct<'_>) -> Result<(), ApiError> {
-        if self.session.who.role.may(act.power) {
+        let power = act.operation.power;
+        if self.session.who.role.may(power) {
             return Ok(());
         }
-        let denied = self.note(act, "", AuditOutcome::Denied, Vec::new());
+        let denied = self.log(act, "", AuditOutcome::Denied, Vec::new());
         if let Err(why) = denied.await {
             tracing::error!(%why, "what was denied could not be written into the audit log");
         }
-        let role = act.power.least().as_str();
+        let role = power.least().as_str();
         Err(Refusal::RoleMissing { role }.into())
     }
 
     /// Refuses what the visitor's role may not see.
-    pub(super) async fn needs(&self, action: &'static str, power: Power) -> Result<(), ApiError> {
-        let act = AuditedAct {
-            action,
-            subject: action,
-            power,
-            grave: false,
-        };
-        self.may(&act).await
+    pub(super) async fn needs(&self, id: &str) -> Result<(), ApiError> {
+        self.may(&AuditedAct::of(id, id)?).await
     }
 }
 
@@ -82,89 +90,102 @@ impl SubmittedForm {
         self.required("reason", REASON_MAX)
     }
 
-    /// Does an act between its two entries in the audit log.
+    /// Does an act, by the id of its operation, between its two entries in the audit log.
     pub(super) async fn does(
         &self,
-        act: AuditedAct<'_>,
+        id: &str,
+        subject: &str,
         work: impl Future<Output = Result<(), ApiError>>,
     ) -> Result<(), ApiError> {
         let done = async { work.await.map(|()| ActOutcome::Done(Vec::new())) };
-        self.between(act, done).await.map(drop)
+        self.does_or_asks(id, subject, done).await.map(drop)
+    }
+
+    /// Runs an operation of the admin API with this body, as an act: how it ended, and the body of its answer.
+    pub(super) async fn runs(
+        &self,
+        id: &str,
+        subject: &str,
+        body: &str,
+    ) -> Result<(ActOutcome, Option<Value>), ApiError> {
+        let mut read = None;
+        let work = async {
+            let reason = if AuditedAct::of(id, subject)?.is_grave() {
+                self.reason()?
+            } else {
+                String::new()
+            };
+            let (admin_state, who) = (&self.context.admin_state, &self.context.session.who);
+            let answer = forms::run(admin_state, who, (id, subject), &reason, body).await?;
+            if answer.status() == StatusCode::ACCEPTED {
+                return Ok(ActOutcome::Asked);
+            }
+            let outcome = match CreatedSubject::of(&answer) {
+                Some(made) => ActOutcome::Made(made),
+                None => ActOutcome::Done(changes::of(&answer)),
+            };
+            read = dispatch::read(answer).await;
+            Ok(outcome)
+        };
+        let outcome = self.does_or_asks(id, subject, Box::pin(work)).await?;
+        Ok((outcome, read))
     }
 
     /// Like [`Self::does`], for an act that changes fields, or that may have to wait for a second person: then it already
     /// has its second entry.
     pub(super) async fn does_or_asks(
         &self,
-        act: AuditedAct<'_>,
+        id: &str,
+        subject: &str,
         work: impl Future<Output = Result<ActOutcome, ApiError>>,
     ) -> Result<ActOutcome, ApiError> {
-        self.between(act, work).await
-    }
-
-    async fn between(
-        &self,
-        act: AuditedAct<'_>,
-        work: impl Future<Output = Result<ActOutcome, ApiError>>,
-    ) -> Result<ActOutcome, ApiError> {
-        let _inside = if act.grave {
-            self.context.admin_state.app.enter()?
+        let act = AuditedAct::of(id, subject)?;
+        let (app, who) = (&self.context.admin_state.app, &self.context.session.who);
+        let (_inside, reason) = if act.is_grave() {
+            (app.enter()?, self.reason())
         } else {
-            None
-        };
-        let reason = if act.grave {
-            self.reason()
-        } else {
-            Ok(String::new())
+            (None, Ok(String::new()))
         };
         self.context.may(&act).await?;
         let reason = reason?;
-        let (app, who) = (&self.context.admin_state.app, &self.context.session.who);
-        let begun = if act.grave || app.audit_rate.admits(&who.name) {
-            self.context
-                .note(&act, &reason, AuditOutcome::Begun, Vec::new())
-                .await
-                .map(Some)
-        } else {
-            Ok(None)
-        };
-        let of = match begun {
-            Ok(of) => of,
-            Err(why) if act.grave => return Err(why.into()),
-            // A full disk must not keep operators from verifying or shipping the journal.
-            Err(why) => {
-                tracing::error!(%why, "a check could not be written to the audit log");
-                None
+        let mut of = None;
+        if act.is_grave() || app.audit_rate.admits(&who.name) {
+            let begun = self
+                .context
+                .log(&act, &reason, AuditOutcome::Begun, Vec::new());
+            match begun.await {
+                Ok(begun) => of = Some(begun),
+                Err(why) if act.is_grave() => return Err(why.into()),
+                // A full disk must not keep operators from verifying or shipping the journal.
+                Err(why) => {
+                    tracing::error!(%why, "a check could not be written to the audit log");
+                }
             }
-        };
+        }
         let done = work.await;
-        let outcome = of.and_then(|of| match &done {
-            Ok(ActOutcome::Asked) => None,
-            Ok(ActOutcome::Done(_) | ActOutcome::Made(_)) => {
-                Some(AuditOutcome::Done { of, status: DONE })
-            }
+        let Some(of) = of else { return done };
+        let (outcome, subject, changes) = match &done {
+            Ok(ActOutcome::Asked) => return done,
+            Ok(ActOutcome::Done(changes)) => (
+                AuditOutcome::Done { of, status: DONE },
+                act.subject,
+                changes.clone(),
+            ),
+            Ok(ActOutcome::Made(subject)) => (
+                AuditOutcome::Done { of, status: DONE },
+                subject.as_str(),
+                Vec::new(),
+            ),
             // It may have been done, so the entry that it began stays alone.
-            Err(why) if why.is_unknown() => None,
-            Err(why) => Some(AuditOutcome::Failed {
-                of,
-                status: why.status.as_u16(),
-            }),
-        });
-        let changes = match &done {
-            Ok(ActOutcome::Done(changes)) => changes.clone(),
-            Ok(ActOutcome::Made(_) | ActOutcome::Asked) | Err(_) => Vec::new(),
+            Err(why) if why.is_unknown() => return done,
+            Err(why) => {
+                let status = why.status.as_u16();
+                (AuditOutcome::Failed { of, status }, act.subject, Vec::new())
+            }
         };
-        let ended = AuditedAct {
-            subject: match &done {
-                Ok(ActOutcome::Made(subject)) => subject,
-                Ok(ActOutcome::Done(_) | ActOutcome::Asked) | Err(_) => act.subject,
-            },
-            ..act
-        };
-        if let Some(outcome) = outcome
-            && let Err(why) = self.context.note(&ended, &reason, outcome, changes).await
-        {
-            let action = act.action;
+        let ended = AuditedAct { subject, ..act };
+        if let Err(why) = self.context.log(&ended, &reason, outcome, changes).await {
+            let action = act.operation.id;
             tracing::error!(%why, action, "the outcome could not be written to the audit log");
         }
         done

@@ -7,10 +7,9 @@ use actix_web::{HttpResponse, web};
 use caudal_http::errors::ApiError;
 use caudal_http::words::{Mistake, Say as _};
 use caudal_ledger::people::approvals::{Approval, Proposal};
-use caudal_ledger::people::audit::{FieldChange, REASON_MAX};
+use caudal_ledger::people::audit::FieldChange;
 use serde_json::Value;
 
-use super::acts::AuditedAct;
 use super::cases;
 use super::page_context::{PageContext, SubmittedForm};
 use super::show::seen;
@@ -19,7 +18,6 @@ use super::words::Word;
 use crate::admin::approvals::voting::choices;
 use crate::admin::approvals::{ApprovalSubject, case_of, changes};
 use crate::admin::forms::vote;
-use crate::admin::people::Power;
 
 /// Lists approvals, the newest first: all that wait, and the last of those that were decided.
 pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
@@ -71,10 +69,8 @@ async fn numbered(
             Err(why) => blocks.push(Block::Note(Tone::Warn, why.text(context.locale().0))),
         }
     }
-    blocks.push(Block::Text(
-        context.say(Word::Request).to_owned(),
-        readable(&proposal.body),
-    ));
+    let request = context.say(Word::Request).to_owned();
+    blocks.push(Block::Text(request, readable(&proposal.body)));
     blocks.extend(form(context, approval));
     let title = format!("{} {number}", context.say(Word::Approval));
     let page = context.page(Part::Approvals, title, blocks);
@@ -97,8 +93,8 @@ fn facts(context: &PageContext, approval: &Approval) -> Block {
         || Cell::text(""),
         |tenant| Cell::text(&tenant.name).to(format!("/console/tenants/{}", tenant.id)),
     );
-    let facts = facts! {
-        context;
+    facts! {
+        context, Approval;
         State: locale.state(approval.state(now));
         By: Cell::text(&proposal.by);
         At: locale.time(approval.asked_at);
@@ -112,8 +108,7 @@ fn facts(context: &PageContext, approval: &Approval) -> Block {
         DecidedAt: locale.maybe_time(vote.map(|vote| vote.at));
         ApprovalReason: Cell::maybe(vote.map(|vote| &vote.reason));
         Answer: Cell::maybe_code(approval.status);
-    };
-    Block::Facts(context.say(Word::Approval).to_owned(), facts)
+    }
 }
 
 /// What the first person decides about a case.
@@ -131,18 +126,14 @@ fn decision(context: &PageContext, proposal: &Proposal) -> Option<Block> {
     };
     let to = text("cvu").map(|cvu| Cell::code(cvu).to(format!("/console/accounts/{cvu}")));
     let forced = sent.get("force").and_then(Value::as_bool) == Some(true);
-    let facts = facts! {
-        context;
+    Some(facts! {
+        context, WouldDecide;
         Outcome: Cell::text(outcome);
         CreditedTo: to.unwrap_or_else(|| Cell::text(""));
         Reason: Cell::maybe(text("reason"));
         BankReference: Cell::maybe_code(text("bankReference"));
         Forced: context.locale().is(forced, Tone::Quiet);
-    };
-    Some(Block::Facts(
-        context.say(Word::WouldDecide).to_owned(),
-        facts,
-    ))
+    })
 }
 
 /// The form to decide, for those who may; for whoever asked, a note that somebody else has to.
@@ -150,8 +141,7 @@ fn form(context: &PageContext, approval: &Approval) -> Option<Block> {
     let (locale, who) = (context.locale(), &context.session.who);
     let (approves, rejects) = choices(&context.admin_state.app, who, approval);
     if approval.waits_at(context.engine().now()) && approval.proposal.by == who.name {
-        let note = context.say(Word::OwnRequest).to_owned();
-        return Some(Block::Note(Tone::Quiet, note));
+        return Some(context.note(Tone::Quiet, Word::OwnRequest));
     }
     if !rejects {
         return None;
@@ -161,16 +151,9 @@ fn form(context: &PageContext, approval: &Approval) -> Option<Block> {
     all.extend(approves.then(|| ("approve".to_owned(), said(Word::Approve))));
     all.push(("reject".to_owned(), said(Word::Reject)));
     let outcome = Field::new(locale, "outcome", Word::Outcome, Takes::Choice(all), 10);
-    let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
-    Some(Block::Form(
-        context
-            .form(
-                Word::Decide,
-                format!("/console/approvals/{}", approval.proposal.number),
-                vec![outcome, reason],
-            )
-            .grave(true),
-    ))
+    let action = format!("/console/approvals/{}", approval.proposal.number);
+    let form = context.form(Word::Decide, action, vec![outcome, Field::reason(locale)]);
+    Some(Block::Form(form.grave(true)))
 }
 
 /// The fields that a request would change, or that it would have changed when it was made.
@@ -220,12 +203,6 @@ async fn voted(sent: &SubmittedForm, number: &str) -> Result<Option<String>, Api
         Some("reject") => ("rejectRequest", false),
         _ => return Err(ApiError::field("outcome", Mistake::Required)),
     };
-    let act = AuditedAct {
-        action,
-        subject: number,
-        power: Power::Approve,
-        grave: true,
-    };
     let reason = sent.reason()?;
     let (admin_state, who) = (&sent.context.admin_state, &sent.context.session.who);
     let mut answer = None;
@@ -233,7 +210,7 @@ async fn voted(sent: &SubmittedForm, number: &str) -> Result<Option<String>, Api
         answer = vote(admin_state, who, number, &reason, approved).await?;
         Ok(())
     };
-    sent.does(act, Box::pin(work)).await?;
+    sent.does(action, number, Box::pin(work)).await?;
     let key = answer
         .as_ref()
         .and_then(|answer| answer.get("key")?.as_str());

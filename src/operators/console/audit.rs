@@ -7,11 +7,11 @@ use caudal_ledger::people::audit::{
 };
 use caudal_ledger::time::BusinessDay;
 
+use super::lists::going_on;
 use super::page_context::PageContext;
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Takes, table};
+use super::view::{Block, Cell, Page, Part, ROWS, Takes, table};
 use super::words::Word;
 use crate::admin::audit::subjects;
-use crate::admin::people::Power;
 
 /// The longest name, action or subject to search for, in characters.
 const TEXT_MAX: usize = 200;
@@ -20,7 +20,7 @@ const SAID_MAX: usize = 20;
 
 /// Shows the log to those who may see it.
 pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
-    context.needs("listAudit", Power::Audit).await?;
+    context.needs("listAudit").await?;
     let text = |name: &str| context.asks(name).map(str::to_owned);
     let day = |name: &str| context.asks(name).and_then(BusinessDay::parse);
     let asked = AuditQuery {
@@ -51,15 +51,10 @@ pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
         Details: Cell::text(details(context, &entry.details));
         Request: Cell::code(&entry.request_id);
     };
-    let next = found.next.map(|before| {
-        let kept = context.asked.iter().filter(|(name, _)| *name != "before");
-        let query = url::form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(kept)
-            .append_pair("before", &before.to_string())
-            .finish();
-        format!("/console/audit?{query}")
-    });
-    let blocks = vec![Block::Form(form(context)), Block::Table(table.next(next))];
+    let next = found
+        .next
+        .map(|before| going_on(context, "before", &before.to_string()));
+    let blocks = vec![form(context), Block::Table(table.next(next))];
     Ok(context.page(Part::Audit, context.say(Word::Audit), blocks))
 }
 
@@ -114,21 +109,14 @@ fn change(change: &FieldChange) -> String {
     format!("{}: {before} → {after}", change.field)
 }
 
-fn form(context: &PageContext) -> Form {
-    let field = |name, word, takes| {
-        let value = context.asks(name).map_or("", |text| text);
-        Field::new(context.locale(), name, word, takes, TEXT_MAX).maybe(value)
-    };
-    context.query(
-        Word::Filter,
-        Word::Filter,
-        vec![
-            field("operator", Word::By, Takes::Line),
-            field("action", Word::Action, Takes::Line),
-            field("subject", Word::About, Takes::Line),
-            field("request", Word::Request, Takes::Line),
-            field("from", Word::From, Takes::Day),
-            field("to", Word::To, Takes::Day),
-        ],
-    )
+fn form(context: &PageContext) -> Block {
+    let field = |name, word, takes| context.asked_field(name, word, takes, TEXT_MAX);
+    context.filter(vec![
+        field("operator", Word::By, Takes::Line),
+        field("action", Word::Action, Takes::Line),
+        field("subject", Word::About, Takes::Line),
+        field("request", Word::Request, Takes::Line),
+        field("from", Word::From, Takes::Day),
+        field("to", Word::To, Takes::Day),
+    ])
 }

@@ -1,50 +1,19 @@
 //! Backups: the second place of the journal, how far it is behind, and shipping now.
 
 use actix_web::HttpResponse;
-
 use caudal_http::errors::ApiError;
 
-use super::acts::AuditedAct;
 use super::page_context::{PageContext, SubmittedForm};
 use super::show::seen;
 use super::view::{Block, Cell, Page, Part, Tone, facts};
 use super::words::Word;
-use crate::admin::people::Power;
 
 /// Shows the backup's progress.
 pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
-    Ok(made(context))
-}
-
-/// Ships the new part of the journal, and shows the result.
-pub(super) async fn ship(sent: SubmittedForm) -> HttpResponse {
-    let act = AuditedAct {
-        action: "shipBackup",
-        subject: "backup",
-        power: Power::Act,
-        grave: false,
-    };
-    let mut failed = false;
-    let shipped = async {
-        if let Some(backup) = &sent.context.admin_state.backup {
-            failed = backup.now().await.error.is_some();
-        }
-        Ok(())
-    };
-    match sent.does(act, shipped).await {
-        // The page shows the error: a note that something was done would mean nothing.
-        Ok(()) if failed => seen("/console/backups"),
-        Ok(()) => sent.context.done("/console/backups"),
-        Err(why) => sent.context.show(Err(why)),
-    }
-}
-
-fn made(context: &PageContext) -> Page {
     let mut blocks = Vec::new();
     match &context.admin_state.backup {
         None => {
-            let text = context.say(Word::NoBackupHint);
-            blocks.push(Block::Note(Tone::Warn, text.to_owned()));
+            blocks.push(context.note(Tone::Warn, Word::NoBackupHint));
         }
         Some(backup) => {
             let (locale, progress) = (context.locale(), backup.progress());
@@ -52,14 +21,14 @@ fn made(context: &PageContext) -> Page {
                 let (by, text) = (progress.shipper, context.say(Word::ShippedElsewhere));
                 let by = by.unwrap_or_else(|| "?".to_owned());
                 blocks.push(Block::Note(Tone::Quiet, format!("{text}: {by}")));
-                return context.page(Part::Backups, context.say(Word::Backups), blocks);
+                return Ok(context.page(Part::Backups, context.say(Word::Backups), blocks));
             }
             let last = context.operators().stats().last_commit;
             let failing = context.say(Word::Failing);
             let failed = progress.error.map(|why| format!("{failing}: {why}"));
             blocks.extend(failed.map(|text| Block::Note(Tone::Bad, text)));
-            let facts = facts! {
-                context;
+            blocks.push(facts! {
+                context, Backup;
                 Place: Cell::code(progress.place);
                 Store: Cell::code(progress.store);
                 Every: locale.lasting(progress.every.as_secs());
@@ -72,14 +41,27 @@ fn made(context: &PageContext) -> Page {
                     .map_or_else(|| Cell::figure(""), |ago| locale.lasting(ago.as_secs()));
                 Objects: locale.count(progress.shipped.objects);
                 Failures: locale.count(progress.failures);
-            };
-            blocks.push(Block::Facts(context.say(Word::Backup).to_owned(), facts));
-            blocks.push(Block::Form(context.form(
-                Word::ShipNow,
-                "/console/backups".to_owned(),
-                Vec::new(),
-            )));
+            });
+            let form = context.form(Word::ShipNow, "/console/backups", Vec::new());
+            blocks.push(Block::Form(form));
         }
     }
-    context.page(Part::Backups, context.say(Word::Backups), blocks)
+    Ok(context.page(Part::Backups, context.say(Word::Backups), blocks))
+}
+
+/// Ships the new part of the journal, and shows the result.
+pub(super) async fn ship(sent: SubmittedForm) -> HttpResponse {
+    let mut failed = false;
+    let shipped = async {
+        if let Some(backup) = &sent.context.admin_state.backup {
+            failed = backup.now().await.error.is_some();
+        }
+        Ok(())
+    };
+    match sent.does("shipBackup", "backup", shipped).await {
+        // The page shows the error: a note that something was done would mean nothing.
+        Ok(()) if failed => seen("/console/backups"),
+        Ok(()) => sent.context.done("/console/backups"),
+        Err(why) => sent.context.show(Err(why)),
+    }
 }

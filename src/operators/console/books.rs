@@ -31,9 +31,8 @@ pub(super) async fn balances(
     let (locale, place) = (context.locale(), context.place(path)?);
     let day = context
         .asks("date")
-        .map(|_| asked_day(context, place.realm))
-        .transpose()?;
-    let queries = context.queries();
+        .map(|_| asked_day(context, place.realm));
+    let (day, queries) = (day.transpose()?, context.queries());
     let found = queries
         .trial_balance(place.realm, day.map(BusinessDay::end))
         .await?;
@@ -60,17 +59,15 @@ pub(super) async fn balances(
         total(Word::DebitSide, |debit| debit),
         total(Word::CreditSide, |debit| Sum::from_centavos(0).minus(debit))
     ));
-    let form = context.query(
-        Word::Day,
-        Word::Show,
-        vec![
-            Field::new(locale, "date", Word::EndOfDay, Takes::Day, 10)
-                .maybe(day.map_or_else(String::new, |day| day.to_string())),
-        ],
-    );
+    let field = Field::new(locale, "date", Word::EndOfDay, Takes::Day, 10).maybe(said(day));
+    let form = context.query(Word::Day, Word::Show, vec![field]);
     let blocks = vec![Block::Form(form), Block::Table(table)];
-    let page = context.page(Part::Treasury, context.say(Word::Books), blocks);
-    Ok(page.below(place.above(locale)))
+    Ok(context.page_in(&place, Part::Treasury, context.say(Word::Books), blocks))
+}
+
+/// A day as the value of its field.
+fn said(day: Option<BusinessDay>) -> String {
+    day.map_or_else(String::new, |day| day.to_string())
 }
 
 /// Shows entries of the books.
@@ -109,29 +106,19 @@ pub(super) async fn entries(
         CounterAccount: locale.book(&body.counter_account).to(counter);
     };
     let table = whole(context, table, &listing);
-    let asked = |day: Option<BusinessDay>| day.map_or_else(String::new, |day| day.to_string());
     let name = account.as_ref().map_or("", BookRef::as_str);
-    let form = context.query(
-        Word::Filter,
-        Word::Filter,
-        vec![
-            Field::new(
-                locale,
-                "account",
-                Word::BookAccount,
-                Takes::Line,
-                BookName::BYTES_MAX,
-            )
-            .maybe(name),
-            Field::new(locale, "from", Word::From, Takes::Day, 10).maybe(asked(from)),
-            Field::new(locale, "to", Word::To, Takes::Day, 10).maybe(asked(to)),
-        ],
-    );
+    let most = BookName::BYTES_MAX;
+    let form = context.filter(vec![
+        Field::new(locale, "account", Word::BookAccount, Takes::Line, most).maybe(name),
+        Field::new(locale, "from", Word::From, Takes::Day, 10).maybe(said(from)),
+        Field::new(locale, "to", Word::To, Takes::Day, 10).maybe(said(to)),
+    ]);
     let date = to.map_or_else(String::new, |to| format!("?date={to}"));
-    let blocks = vec![Block::Form(form), Block::Table(table)];
-    let page = context.page(Part::Treasury, context.say(Word::BookEntries), blocks);
+    let (title, blocks) = (
+        context.say(Word::BookEntries),
+        vec![form, Block::Table(table)],
+    );
+    let page = context.page_in(&place, Part::Treasury, title, blocks);
     let books = place.address(&format!("books{date}"));
-    Ok(page
-        .below(place.above(locale))
-        .under(context.say(Word::Books), books))
+    Ok(page.under(context.say(Word::Books), books))
 }

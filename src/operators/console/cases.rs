@@ -16,13 +16,14 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 
+use super::lists::{going_on, in_all};
 use super::movements::counterparty;
 use super::page_context::PageContext;
 use super::places::accounts;
 use super::transfers::{bank_calls, decided, details};
 use super::view::{Block, Cell, Page, Part, ROWS, facts, table};
 use super::words::Word;
-use crate::admin::cases::render;
+use crate::admin::cases::{realm_of, render};
 
 pub(super) use decide::decide;
 
@@ -35,14 +36,11 @@ pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
         tenant.is_none_or(|id| found.id == id) && mode.is_none_or(|mode| of.as_str() == mode)
     });
     let wanted = wanted.map(|(tenant, mode)| tenant.realm(mode)).collect();
-    let offset = context
-        .asks("offset")
-        .and_then(|text| text.parse::<usize>().ok());
-    let offset = offset.map_or(0, |offset| offset);
-    let (cases, total) = engine
-        .operators()
-        .cases(wanted, CaseKind::ALL.to_vec(), (offset, context.rows(ROWS)))
-        .await?;
+    let offset = context.asks("offset").and_then(|text| text.parse().ok());
+    let offset: usize = offset.map_or(0, |offset| offset);
+    let span = (offset, context.rows(ROWS));
+    let kinds = CaseKind::ALL.to_vec();
+    let (cases, total) = engine.operators().cases(wanted, kinds, span).await?;
     let mut table = table! {
         locale, Word::Cases, Word::NothingWaits; case in &cases;
         => let it = render(&context.admin_state, case);
@@ -60,24 +58,10 @@ pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
         Reason: locale.state(&it.reason);
     };
     table.total = Some(total);
-    table.note = Some(format!(
-        "{} {}",
-        locale.count(total).text,
-        context.say(Word::InAll)
-    ));
-    let end = offset
-        .checked_add(cases.len())
-        .filter(|end| u64::try_from(*end).is_ok_and(|end| end < total));
-    table.next = end.map(|end| {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        for (name, value) in [("tenant", tenant), ("mode", mode)] {
-            query.extend_pairs(value.map(|value| (name, value)));
-        }
-        format!(
-            "/console/cases?{}",
-            query.append_pair("offset", &end.to_string()).finish()
-        )
-    });
+    table.note = Some(in_all(locale, total));
+    let end = offset.checked_add(cases.len());
+    let end = end.filter(|end| u64::try_from(*end).is_ok_and(|end| end < total));
+    table.next = end.map(|end| going_on(context, "offset", &end.to_string()));
     let blocks = vec![Block::Table(table)];
     Ok(context.page(Part::Cases, context.say(Word::Cases), blocks))
 }
@@ -108,9 +92,10 @@ pub(super) async fn contents(
     let engine = context.engine();
     let (mut blocks, mut form) = (Vec::new(), None);
     let mut named = request.to_owned();
+    // Anybody can make up ids of realms that do not exist.
+    context.realm(realm_of(id)).ok_or(Rejection::CaseNotFound)?;
     match id {
         CaseId::Transfer(id) => {
-            known(context, id.0.realm)?;
             let (case, calls) = engine.operators().transfer_case(id).await?;
             if let Case::Transfer(view, since) = case {
                 let body = transfer(id.0.realm, &view);
@@ -125,29 +110,21 @@ pub(super) async fn contents(
             blocks.push(Block::FoldEnds);
         }
         CaseId::Suspense(id) => {
-            known(context, id.realm)?;
             let parked = engine.operators().suspense_case(id)?;
             named = format!("{named} {}", parked.suspense.cash_in.cvu);
             blocks.extend(of_suspense(context, id.realm, text, &parked));
             form = decide::about_suspense(context, text, parked.state.as_str());
         }
         CaseId::Unbooked(id) => {
-            known(context, id.realm)?;
             let unbooked = engine.operators().unbooked_case(id)?;
             blocks.extend(said(context, text, &unbooked));
-            blocks.extend(
-                unbooked
-                    .decision()
-                    .map(|it| decided(context, &DecisionBody::from(it))),
-            );
-            named = format!(
-                "{named} {:?}",
-                unbooked.says.cvu().map(|cvu| cvu.to_string())
-            );
+            let decision = unbooked.decision().map(DecisionBody::from);
+            blocks.extend(decision.map(|it| decided(context, &it)));
+            let cvu = unbooked.says.cvu().map(|cvu| cvu.to_string());
+            named = format!("{named} {cvu:?}");
             form = decide::about_unbooked(context, text, &unbooked);
         }
         CaseId::Collector(id) => {
-            known(context, id.realm)?;
             let record = engine.operators().collector_case(id)?;
             blocks.extend(of_collector(context, text, &record));
             let decision = record.decision.as_ref().map(DecisionBody::from);
@@ -162,9 +139,9 @@ pub(super) async fn contents(
 /// Money in suspense, its sender, and the decision about it.
 fn of_suspense(context: &PageContext, realm: RealmId, id: &str, parked: &Parked) -> Vec<Block> {
     let (locale, body) = (context.locale(), resolved(realm, parked));
-    let (say, arrived) = (|word| context.say(word), body.arrived);
+    let arrived = body.arrived;
     let facts = facts! {
-        context;
+        context, Suspense;
         State: locale.state(body.outcome);
         Amount: locale.money(arrived.amount);
         Cvu: Cell::code(&arrived.cvu).to(format!("/console/accounts/{}", arrived.cvu));
@@ -177,36 +154,27 @@ fn of_suspense(context: &PageContext, realm: RealmId, id: &str, parked: &Parked)
     };
     let mut blocks = vec![
         waiting(context, id, parked.since),
-        Block::Facts(say(Word::Suspense).to_owned(), facts),
+        facts,
         counterparty(context, arrived.counterparty),
     ];
     blocks.extend(body.decision.map(|decision| decided(context, &decision)));
     blocks
 }
 
-/// Checks that the realm exists: anybody can make up ids.
-fn known(context: &PageContext, realm: RealmId) -> Result<(), Rejection> {
-    context
-        .realm(realm)
-        .map(|_| ())
-        .ok_or(Rejection::CaseNotFound)
-}
-
 fn waiting(context: &PageContext, id: &str, since: Timestamp) -> Block {
-    let facts = vec![
-        (context.say(Word::Since), context.locale().time(since)),
-        (context.say(Word::Id), Cell::code(id)),
-    ];
-    Block::Facts(context.say(Word::Case).to_owned(), facts)
+    facts! {
+        context, Case;
+        Since: context.locale().time(since);
+        Id: Cell::code(id);
+    }
 }
 
 /// A movement of the collector account, and its other side.
 fn of_collector(context: &PageContext, id: &str, record: &RecordedMovement) -> [Block; 3] {
     let (locale, movement) = (context.locale(), &record.movement);
-    let say = |word| context.say(word);
     let way = if movement.incoming { "in" } else { "out" };
     let facts = facts! {
-        context;
+        context, Collector;
         Class: locale.state(record.class.as_str());
         Direction: locale.state(way);
         Amount: locale.money(movement.amount);
@@ -217,7 +185,7 @@ fn of_collector(context: &PageContext, id: &str, record: &RecordedMovement) -> [
     };
     [
         waiting(context, id, record.since),
-        Block::Facts(say(Word::Collector).to_owned(), facts),
+        facts,
         counterparty(context, movement.counterparty.clone().into()),
     ]
 }
@@ -234,15 +202,15 @@ fn said(context: &PageContext, id: &str, unbooked: &Unbooked) -> [Block; 2] {
         Reason: locale.state(&unbooked.reason);
     };
     if let BankSays::Unreadable(line) = says {
-        facts.push((
-            context.say(Word::BankId),
-            Cell::maybe_code(line.bank_id.as_deref()),
-        ));
-        facts.push((context.say(Word::UnreadableField), Cell::code(&line.field)));
-        facts.push((context.say(Word::BankSays), Cell::code(&line.text)));
+        facts.extend(facts! {
+            context;
+            BankId: Cell::maybe_code(line.bank_id.as_deref());
+            UnreadableField: Cell::code(&line.field);
+            BankSays: Cell::code(&line.text);
+        });
     }
     [
         waiting(context, id, unbooked.since),
-        Block::Facts(context.say(Word::Unbooked).to_owned(), facts),
+        context.facts(Word::Unbooked, facts),
     ]
 }

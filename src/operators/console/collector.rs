@@ -17,11 +17,9 @@ const SHOWN_MAX: usize = 500;
 pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
     let day = asked_day(context, place.realm)?;
-    let mut blocks = vec![Block::Form(context.query(
-        Word::Day,
-        Word::Show,
-        vec![Field::new(locale, "date", Word::Day, Takes::Day, 10).maybe(day.to_string())],
-    ))];
+    let field = Field::new(locale, "date", Word::Day, Takes::Day, 10).maybe(day.to_string());
+    let form = context.query(Word::Day, Word::Show, vec![field]);
+    let mut blocks = vec![Block::Form(form)];
     let queries = context.queries();
     let id = current::request().id;
     match queries.collector_day(place.realm, day, &id).await {
@@ -38,9 +36,7 @@ pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Resul
         }
     }
     let title = format!("{} {day}", context.say(Word::CollectorDay));
-    Ok(context
-        .page(Part::Treasury, title, blocks)
-        .below(place.above(locale)))
+    Ok(context.page_in(&place, Part::Treasury, title, blocks))
 }
 
 fn shown(context: &PageContext, place: &TenantRealm, body: CollectorDayBody) -> [Block; 2] {
@@ -52,20 +48,18 @@ fn shown(context: &PageContext, place: &TenantRealm, body: CollectorDayBody) -> 
         None => Tone::Warn,
     };
     let open = place.address("reconciliation");
+    let unexplained = Cell {
+        kind: CellKind::State(state),
+        ..locale.maybe_money(body.unexplained)
+    };
     let tiles = [
         (Word::Opening, locale.maybe_money(body.opening)),
         (Word::AmountIn, locale.maybe_money(body.incoming)),
         (Word::AmountOut, locale.maybe_money(body.outgoing)),
         (Word::Closing, locale.maybe_money(body.closing)),
+        (Word::Unexplained, unexplained.to(open)),
     ];
-    let mut tiles: Vec<_> = tiles
-        .map(|(word, cell)| Tile::of(locale, word, cell))
-        .into();
-    let unexplained = Cell {
-        kind: CellKind::State(state),
-        ..locale.maybe_money(body.unexplained)
-    };
-    tiles.push(Tile::of(locale, Word::Unexplained, unexplained.to(open)));
+    let tiles = tiles.map(|(word, cell)| Tile::of(locale, word, cell));
     // A file has all of them.
     let most = if context.is_page() {
         SHOWN_MAX
@@ -92,7 +86,7 @@ fn shown(context: &PageContext, place: &TenantRealm, body: CollectorDayBody) -> 
         State: Cell::text(state);
     };
     table.note = more.then(|| context.say(Word::MoreByApi).to_owned());
-    [Block::Tiles(tiles), Block::Table(table)]
+    [Block::Tiles(tiles.into()), Block::Table(table)]
 }
 
 /// The page of what a movement is in the ledger.

@@ -14,8 +14,7 @@ use super::words::Word;
 /// Shows the closed days, the newest first.
 pub(super) async fn list(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
-    let queries = context.queries();
-    let page = asked_page(context, ROWS);
+    let (queries, page) = (context.queries(), asked_page(context, ROWS));
     let listing = queries.closed_days(place.realm, (None, None), page).await?;
     let table = table! {
         locale, Word::ClosedDays, Word::NoClosedDays; day in listing.items.iter().map(ClosedDayBody::from);
@@ -29,9 +28,8 @@ pub(super) async fn list(context: &PageContext, path: &(String, String)) -> Resu
         ClosedAt: locale.time_of(&day.closed_at);
     };
     let table = whole(context, table, &listing);
-    let blocks = vec![Block::Table(table)];
-    let page = context.page(Part::Treasury, context.say(Word::ClosedDays), blocks);
-    Ok(page.below(place.above(locale)))
+    let (title, blocks) = (context.say(Word::ClosedDays), vec![Block::Table(table)]);
+    Ok(context.page_in(&place, Part::Treasury, title, blocks))
 }
 
 /// Shows a closed day.
@@ -42,14 +40,12 @@ pub(super) async fn day(
     let (tenant, mode, date) = path;
     let place = context.place(&(tenant.clone(), mode.clone()))?;
     let date = BusinessDay::parse(date).ok_or(Rejection::DayNotClosed)?;
-    let queries = context.queries();
-    let record = queries.closed_day(place.realm, date).await?;
+    let record = context.queries().closed_day(place.realm, date).await?;
     let record = record.ok_or(Rejection::DayNotClosed)?;
     let body = ClosedDayBody::from(&record);
     let title = format!("{} {date}", context.say(Word::ClosedDay));
     let blocks = shown(context, &place, date, &body);
-    let page = context.page(Part::Treasury, title, blocks);
-    Ok(page.below(place.above(context.locale())))
+    Ok(context.page_in(&place, Part::Treasury, title, blocks))
 }
 
 fn shown(
@@ -62,7 +58,7 @@ fn shown(
     let link = |what: &str| place.address(&format!("{what}?date={date}"));
     let bank = &day.bank;
     let facts = facts! {
-        context;
+        context, ClosedDay;
         ClientsHave: locale.money(&day.client_funds.total).to(link("positions"));
         Available: locale.money(&day.client_funds.available);
         Held: locale.money(&day.client_funds.held);
@@ -84,18 +80,13 @@ fn shown(
         BookAccount: locale.book(&book.account).to(entries);
         Balance figure: locale.money(&book.balance);
     };
-    let mut blocks = vec![
-        Block::Facts(context.say(Word::ClosedDay).to_owned(), facts),
-        Block::Table(books),
-    ];
+    let mut blocks = vec![facts, Block::Table(books)];
     if let Some(found) = bank.differences.as_ref().filter(|found| !found.is_empty()) {
-        let rows = found.iter();
-        let table = table! {
-            locale, Word::Differences, Word::NothingHere; it in rows;
+        blocks.push(Block::Table(table! {
+            locale, Word::Differences, Word::NothingHere; it in found;
             Outcome: locale.state(&it.kind);
             Movements figure: locale.count(it.count);
-        };
-        blocks.push(Block::Table(table));
+        }));
     }
     let checkpoint = context.say(Word::Checkpoint).to_owned();
     blocks.push(Block::Text(checkpoint, day.checkpoint.clone()));

@@ -1,5 +1,7 @@
 //! Pages of lists: which one a visit asks for, the address of the next one, and the note below it.
 
+use std::fmt::Display;
+
 use caudal_actors::engine::lists::{ListPage, Listing};
 use caudal_http::cursors;
 use caudal_http::errors::ApiError;
@@ -26,14 +28,19 @@ pub(super) fn cut<T>(context: &PageContext, all: Vec<T>) -> (Vec<T>, String, Opt
     let skip: usize = asked.map_or(0, |skip| skip);
     let rows = context.rows(ROWS);
     let part = all.into_iter().skip(skip).take(rows).collect();
-    let note = format!("{} {}", locale.count(count).text, locale.say(Word::InAll));
+    let note = in_all(locale, count);
     let next = skip.checked_add(rows).filter(|next| *next < count);
     let next = next.map(|next| going_on(context, OFFSET, &next.to_string()));
     (part, note, next)
 }
 
+/// The note below a list of so many items.
+pub(super) fn in_all(locale: Locale, count: impl Display) -> String {
+    format!("{} {}", locale.count(count).text, locale.say(Word::InAll))
+}
+
 /// The address of the same page with another value of its continuation.
-fn going_on(context: &PageContext, name: &str, value: &str) -> String {
+pub(super) fn going_on(context: &PageContext, name: &str, value: &str) -> String {
     let kept = context
         .asked
         .iter()
@@ -71,16 +78,11 @@ fn after<T>(context: &PageContext, listing: &Listing<T>) -> Option<String> {
 /// The note below a listing: how many items there are, or how far the search went.
 fn note<T>(locale: Locale, listing: &Listing<T>) -> String {
     match &listing.looked {
-        None => format!(
-            "{} {}",
-            locale.count(listing.total).text,
-            locale.say(Word::InAll)
-        ),
-        Some(part) => format!(
-            "{} {}",
-            locale.count(part.rows).text,
-            locale.say(Word::RowsLooked)
-        ),
+        None => in_all(locale, listing.total),
+        Some(part) => {
+            let (rows, looked) = (locale.count(part.rows).text, locale.say(Word::RowsLooked));
+            format!("{rows} {looked}")
+        }
     }
 }
 

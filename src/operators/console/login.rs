@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, web};
+use caudal_actors::failure::Failure;
 use caudal_http::bytes::Bytes;
 use caudal_ledger::people::audit::AuditDetails;
 
@@ -17,7 +18,7 @@ use super::page_context::{
 };
 use super::sessions::{SessionSecret, WHOLE};
 use super::show::{self, seen};
-use super::view::{Block, Part, Tone};
+use super::view::{Part, Tone};
 use super::words::Word;
 use crate::admin::AdminState;
 use crate::admin::people::{self, AuditOutcome, Operator};
@@ -50,11 +51,8 @@ fn entered(request: &HttpRequest, secret: &SessionSecret, answer: HttpResponse) 
 /// The login page.
 pub(super) async fn page(request: HttpRequest) -> HttpResponse {
     let asked = fields(request.query_string().as_bytes());
-    show::login(
-        DisplayPreferences::of(&request),
-        &back(asked.get("back")),
-        None,
-    )
+    let preferences = DisplayPreferences::of(&request);
+    show::login(preferences, &back(asked.get("back")), None)
 }
 
 /// Logs in with the admin key.
@@ -69,21 +67,14 @@ pub(super) async fn enter(
     let key = sent.get("key").map_or("", |key| key.trim());
     let known = people::recognise(&admin_state.app, key).filter(|_| !is_foreign(&request));
     let Some(operator) = known else {
-        let what = "a credential was refused at the console";
-        admin_state
-            .app
-            .wrong_keys
-            .wrong(&request, &admin_state.app, what);
+        let (what, app) = ("a credential was refused at the console", &admin_state.app);
+        app.wrong_keys.wrong(&request, app, what);
         return show::refused(preferences, &back, Word::WrongKey);
     };
     noted(&admin_state, &operator).await;
     match begun(&request, &console, operator, Instant::now()) {
         Some(secret) => entered(&request, &secret, seen(&back)),
-        None => show::login(
-            preferences,
-            &back,
-            Some(&caudal_actors::failure::Failure::Overloaded.into()),
-        ),
+        None => show::login(preferences, &back, Some(&Failure::Overloaded.into())),
     }
 }
 
@@ -164,10 +155,8 @@ pub(super) async fn settings(
     ];
     for (name, field, values) in known {
         let given = sent.get(field).map_or("", String::as_str);
-        if let Some(value) = values
-            .iter()
-            .find(|value| **value == given && !value.is_empty())
-        {
+        let mut values = values.iter().filter(|value| !value.is_empty());
+        if let Some(value) = values.find(|value| **value == given) {
             answer = set(answer, &cookie(&request, name, value, PREFERENCES_SECONDS));
         }
     }
@@ -181,7 +170,7 @@ pub(super) async fn home() -> HttpResponse {
 
 /// The answer for a page that does not exist.
 pub(super) async fn nowhere(context: PageContext) -> HttpResponse {
-    let note = Block::Note(Tone::Warn, context.say(Word::NoSuchPageHint).to_owned());
+    let note = context.note(Tone::Warn, Word::NoSuchPageHint);
     let page = context.page(Part::Search, context.say(Word::NoSuchPage), vec![note]);
     context.show_as(StatusCode::NOT_FOUND, &page)
 }

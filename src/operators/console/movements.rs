@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
+use caudal_http::bodies::counterparty::CounterpartyBody;
 use caudal_http::bodies::vouchers::{VoucherBody, voucher, whole as shown};
 use caudal_http::errors::ApiError;
 use caudal_ledger::books::BookMove;
 use caudal_ledger::ids::{HoldId, RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::time::BusinessDay;
 
 use super::books::entries_address;
 use super::lists::{asked_page, whole};
 use super::locale::Locale;
 use super::page_context::PageContext;
 use super::places::{accounts, found};
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, facts, table};
+use super::view::{Block, Cell, Page, Part, ROWS, Table, Takes, facts, table};
 use super::words::Word;
 
 /// The longest text to search for, in characters.
@@ -54,11 +56,7 @@ fn filter(context: &PageContext) -> VoucherFilter {
     let text = context
         .asks("text")
         .filter(|text| text.chars().count() <= TEXT_MAX);
-    let day = |name| {
-        context
-            .asks(name)
-            .and_then(caudal_ledger::time::BusinessDay::parse)
-    };
+    let day = |name| context.asks(name).and_then(BusinessDay::parse);
     VoucherFilter {
         text: text.map(str::to_owned),
         from: day("from").map(|day| day.start()),
@@ -67,45 +65,31 @@ fn filter(context: &PageContext) -> VoucherFilter {
     }
 }
 
-fn form(context: &PageContext) -> Form {
-    let locale = context.locale();
-    let field = |name, word, takes| {
-        let value = context.asks(name).map_or("", |text| text);
-        Field::new(locale, name, word, takes, TEXT_MAX).maybe(value)
-    };
-    context.query(
-        Word::Filter,
-        Word::Filter,
-        vec![
-            field("from", Word::From, Takes::Day),
-            field("to", Word::To, Takes::Day),
-            field("text", Word::TextInVoucher, Takes::Line),
-        ],
-    )
+fn form(context: &PageContext) -> Block {
+    context.filter(vec![
+        context.asked_field("from", Word::From, Takes::Day, TEXT_MAX),
+        context.asked_field("to", Word::To, Takes::Day, TEXT_MAX),
+        context.asked_field("text", Word::TextInVoucher, Takes::Line, TEXT_MAX),
+    ])
 }
 
 /// The movements of an account.
 pub(super) async fn of_account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
-    let key = key.as_str();
-    let page = asked_page(context, ROWS);
-    let listing = context
-        .queries()
-        .movements(
-            place.realm,
-            target,
-            filter(context),
-            VoucherSort::default(),
-            page,
-        )
+    let (queries, page) = (context.queries(), asked_page(context, ROWS));
+    let (filter, sort) = (filter(context), VoucherSort::default());
+    let listing = queries
+        .movements(place.realm, target, filter, sort, page)
         .await?;
     let locale = context.locale();
     let table = table(locale, Word::Movements, place.realm, &listing.items, false);
     let table = whole(context, table, &listing);
-    let blocks = vec![Block::Form(form(context)), Block::Table(table)];
-    let page = context.page(Part::Tenants, context.say(Word::Movements), blocks);
-    let page = page.below(place.above(locale));
-    Ok(page.under(key, format!("/console/accounts/{key}")))
+    let (title, blocks) = (
+        context.say(Word::Movements),
+        vec![form(context), Block::Table(table)],
+    );
+    let page = context.page_in(&place, Part::Tenants, title, blocks);
+    Ok(page.under(&key, format!("/console/accounts/{key}")))
 }
 
 /// The vouchers of a realm, in the order in which they were posted.
@@ -114,16 +98,15 @@ pub(super) async fn of_realm(
     path: &(String, String),
 ) -> Result<Page, ApiError> {
     let (locale, place) = (context.locale(), context.place(path)?);
-    let page = asked_page(context, ROWS);
-    let listing = context
-        .queries()
-        .vouchers(place.realm, filter(context), page)
-        .await?;
+    let (queries, page) = (context.queries(), asked_page(context, ROWS));
+    let listing = queries.vouchers(place.realm, filter(context), page).await?;
     let table = table(locale, Word::Vouchers, place.realm, &listing.items, true);
     let table = whole(context, table, &listing);
-    let blocks = vec![Block::Form(form(context)), Block::Table(table)];
-    let page = context.page(Part::Tenants, context.say(Word::Vouchers), blocks);
-    Ok(page.below(place.above(locale)))
+    let (title, blocks) = (
+        context.say(Word::Vouchers),
+        vec![form(context), Block::Table(table)],
+    );
+    Ok(context.page_in(&place, Part::Tenants, title, blocks))
 }
 
 /// Shows a voucher.
@@ -146,14 +129,13 @@ pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiErro
     let of_day = Cell::text(day.to_string()).to(of_day);
     facts.push((context.say(Word::TrialBalance), of_day));
     facts.extend(links(context, &body));
-    let mut blocks = vec![Block::Facts(context.say(Word::Voucher).to_owned(), facts)];
+    let mut blocks = vec![context.facts(Word::Voucher, facts)];
     blocks.extend(accounts(context, &body.cvu).await?);
     if let Some(other) = body.counterparty {
         blocks.push(counterparty(context, *other));
     }
     blocks.extend(metadata(context, &body.metadata));
-    let page = context.page(Part::Tenants, context.say(Word::Voucher), blocks);
-    let page = page.below(place.above(context.locale()));
+    let page = context.page_in(&place, Part::Tenants, context.say(Word::Voucher), blocks);
     Ok(page.under(&body.cvu, format!("/console/accounts/{}", body.cvu)))
 }
 
@@ -229,19 +211,15 @@ pub(super) fn metadata(context: &PageContext, data: &BTreeMap<String, String>) -
 }
 
 /// The other side of a movement.
-pub(super) fn counterparty(
-    context: &PageContext,
-    other: caudal_http::bodies::counterparty::CounterpartyBody,
-) -> Block {
+pub(super) fn counterparty(context: &PageContext, other: CounterpartyBody) -> Block {
     let bank = other.bank.and_then(|bank| bank.name.or(bank.code));
-    let facts = facts! {
-        context;
+    facts! {
+        context, Counterparty;
         Name: Cell::maybe(other.name);
         Cuit: Cell::maybe_code(other.cuit);
         CbuOrCvu: Cell::maybe_code(other.cbu);
         Alias: Cell::maybe(other.alias);
         Bank: Cell::maybe(bank);
         CoelsaId: Cell::maybe_code(other.coelsa_id);
-    };
-    Block::Facts(context.say(Word::Counterparty).to_owned(), facts)
+    }
 }

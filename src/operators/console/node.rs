@@ -14,23 +14,17 @@ use crate::admin::observed::Observed;
 /// Shows the nodes.
 pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
     let observed = Observed::now(&context.admin_state).await;
-    Ok(made(context, &observed))
-}
-
-fn made(context: &PageContext, observed: &Observed) -> Page {
     let (locale, found) = (context.locale(), NodesBody::now(&context.admin_state));
-    let mut blocks = vec![needed(context, observed)];
+    let mut blocks = vec![needed(context, &observed)];
     let Some(name) = &found.node else {
-        let note = context.say(Word::NoNodes).to_owned();
-        blocks.push(Block::Note(Tone::Quiet, note));
-        return context.page(Part::Node, context.say(Word::Nodes), blocks);
+        blocks.push(context.note(Tone::Quiet, Word::NoNodes));
+        return Ok(context.page(Part::Node, context.say(Word::Nodes), blocks));
     };
     if !found.owns {
-        let note = context.say(Word::StandbyHint).to_owned();
-        blocks.push(Block::Note(Tone::Warn, note));
+        blocks.push(context.note(Tone::Warn, Word::StandbyHint));
     }
-    let facts = facts! {
-        context;
+    blocks.push(facts! {
+        context, Log;
         ThisNode: Cell::code(name);
         OwnsLog: locale.is(found.owns, Tone::Quiet);
         LogOwner: Cell::maybe_code(found.owner.as_ref());
@@ -38,8 +32,7 @@ fn made(context: &PageContext, observed: &Observed) -> Page {
         Epoch: locale.maybe_count(found.epoch);
         LeaseLeftMs: locale.maybe_count(found.lease_left_ms);
         LastCommit: locale.count(found.commit);
-    };
-    blocks.push(Block::Facts(context.say(Word::Log).to_owned(), facts));
+    });
     blocks.push(Block::Table(table! {
         locale, Word::Nodes, Word::NothingHere; node in &found.nodes;
         Name: Cell::code(&node.name);
@@ -49,14 +42,12 @@ fn made(context: &PageContext, observed: &Observed) -> Page {
         SeenMsAgo figure: locale.maybe_count(node.seen_ms_ago);
         Present: locale.is(node.present, Tone::Warn);
     }));
-    let others = found
-        .nodes
-        .iter()
-        .filter(|node| node.present && node.name != *name);
+    let others = found.nodes.iter();
+    let others = others.filter(|node| node.present && node.name != *name);
     let others: Vec<String> = others.map(|node| node.name.clone()).collect();
     if found.owns && !others.is_empty() {
         let which = OperationForm::HandOver;
         blocks.extend(of_subjects(context, which, "", &Value::Null, others));
     }
-    context.page(Part::Node, context.say(Word::Nodes), blocks)
+    Ok(context.page(Part::Node, context.say(Word::Nodes), blocks))
 }

@@ -10,24 +10,19 @@
 
 use std::borrow::Cow;
 
-use actix_web::body::to_bytes_limited;
-use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_http::errors::ApiError;
 use caudal_http::words::Refusal;
 use caudal_ledger::limits::{LimitKind, Quantity};
 use caudal_ledger::people::Role;
-use caudal_ledger::people::audit::REASON_MAX;
 use serde_json::{Map, Value};
 
-use super::acts::{ActOutcome, AuditedAct};
+use super::acts::ActOutcome;
 use super::page_context::{PageContext, SubmittedForm, back};
 use super::show::seen;
 use super::view::{Block, Field, Part, Takes, Tone};
 use super::words::Word;
-use crate::admin::access::{AdminOperation, CreatedSubject, OPERATIONS};
-use crate::admin::changes::Changed;
-use crate::admin::forms::run;
+use crate::admin::access::AdminOperation;
 
 /// The longest text of a field, in characters.
 const TEXT_MAX: usize = 500;
@@ -35,8 +30,6 @@ const TEXT_MAX: usize = 500;
 const FEES_MAX: usize = 8_000;
 /// The field with the name of whoever acts with the admin key.
 const BY: &str = "by";
-/// The largest answer of an operation that is read, in bytes.
-const ANSWER_MAX: usize = 256 << 10;
 
 /// How the text of a field becomes a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -115,9 +108,7 @@ impl OperationForm {
     }
 
     fn operation(self) -> Result<&'static AdminOperation, ApiError> {
-        let id = self.row().1;
-        let found = OPERATIONS.iter().find(|it| it.id == id);
-        Ok(found.ok_or(Refusal::NoPage)?)
+        Ok(AdminOperation::named(self.row().1).ok_or(Refusal::NoPage)?)
     }
 
     /// Whether it stops somebody, or lets money or messages out.
@@ -230,8 +221,7 @@ pub(super) fn of_subjects(
     let fields = fields.filter(|(name, ..)| !(named && name == BY));
     let mut fields: Vec<Field> = fields.map(|it| shown(context, it, current)).collect();
     if which.has_reason() {
-        let reason = Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
-        fields.push(reason);
+        fields.push(Field::reason(locale));
     }
     let place = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("subject", subject)
@@ -273,8 +263,10 @@ fn shown(context: &PageContext, (name, label, kind): OperationField, current: &V
     } else {
         name
     };
-    let field = Field::new(locale, name, label, takes, most).maybe(value);
-    if needed { field.required() } else { field }
+    Field {
+        required: needed,
+        ..Field::new(locale, name, label, takes, most).maybe(value)
+    }
 }
 
 /// A value as the text of its field.
@@ -396,42 +388,17 @@ async fn done(sent: &SubmittedForm, name: &str) -> Result<(ActOutcome, Shown), A
             str::to_owned,
         )
     };
-    let act = AuditedAct {
-        action: operation.id,
-        subject: &subject,
-        power: operation.power,
-        grave: which.has_reason(),
-    };
     let body = body(sent, &fields).to_string();
-    let mut shown = None;
-    let work = async {
-        let reason = sent.fields.get("reason").map_or("", |text| text.trim());
-        let (admin_state, who) = (&sent.context.admin_state, &sent.context.session.who);
-        let about = (operation.id, subject.as_str());
-        let answer = run(admin_state, who, about, reason, &body).await?;
-        if answer.status() == StatusCode::ACCEPTED {
-            return Ok(ActOutcome::Asked);
-        }
-        let made = answer.extensions().get::<CreatedSubject>().cloned();
-        let changed = answer.extensions().get::<Changed>().cloned();
-        let read = to_bytes_limited(answer.into_body(), ANSWER_MAX).await;
-        let read = read.ok().and_then(Result::ok);
-        let answer = read.and_then(|read| serde_json::from_slice::<Value>(&read).ok());
-        let title = sent.context.say(Word::NewKey);
-        shown = answer.as_ref().and_then(|it| answered(it, title));
-        Ok(match (made, changed) {
-            (Some(CreatedSubject(made)), _) => ActOutcome::Made(made),
-            (None, changed) => ActOutcome::Done(changed.map_or_else(Vec::new, |it| it.0)),
-        })
-    };
-    let outcome = sent.does_or_asks(act, Box::pin(work)).await?;
+    let (outcome, answer) = sent.runs(operation.id, &subject, &body).await?;
+    let title = sent.context.say(Word::NewKey);
+    let shown = answer.and_then(|it| answered(&it, title));
     Ok((outcome, shown))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::access::AuditWeight;
+    use crate::admin::access::{AuditWeight, OPERATIONS};
 
     /// Operations with a form of their own elsewhere in the console.
     const ELSEWHERE: [&str; 8] = [

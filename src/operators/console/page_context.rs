@@ -26,7 +26,7 @@ use super::locale::Locale;
 use super::sessions::Session;
 use super::view::Cell;
 use super::words::Word;
-use crate::admin::{AdminState, people};
+use crate::admin::{AdminState, owner, people};
 
 /// The largest form, in bytes.
 pub(super) const FORM_BYTES_MAX: usize = 16 * 1024;
@@ -271,9 +271,7 @@ impl PageContext {
     /// The tenant and mode of a realm, as addresses name them.
     pub(super) fn realm(&self, realm: RealmId) -> Option<TenantRealm> {
         let platform = self.engine().platform();
-        let mut all = caudal_actors::platform::realms(&platform);
-        let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
-        found.map(|(tenant, mode)| TenantRealm::of(tenant, mode))
+        owner(&platform, realm).map(|(tenant, mode)| TenantRealm::of(tenant, mode))
     }
 
     /// The name of a tenant.
@@ -335,20 +333,6 @@ impl TenantRealm {
     /// The name of the realm.
     pub(super) fn title(&self, locale: Locale) -> String {
         format!("{} · {}", self.name, locale.named(self.mode.as_str()))
-    }
-
-    /// The pages above one of this realm.
-    pub(super) fn above(&self, locale: Locale) -> Vec<(String, String)> {
-        vec![
-            (
-                locale.say(Word::Tenants).to_owned(),
-                "/console/tenants".to_owned(),
-            ),
-            (
-                self.title(locale),
-                format!("/console/tenants/{}", self.tenant),
-            ),
-        ]
     }
 }
 

@@ -11,8 +11,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell};
-use super::words::Word;
+use super::view::{Block, Cell, facts};
 use crate::admin::approvals::{AccountBody, accounts_in};
 
 /// The realm and account of a key, and the one key by which the audit log knows it: the same account has to be found
@@ -68,13 +67,13 @@ pub(super) async fn accounts(
 fn account(context: &PageContext, it: AccountBody) -> Block {
     let locale = context.locale();
     let place = format!("/console/accounts/{}", it.cvu);
-    let facts = vec![
-        (context.say(Word::Cvu), Cell::code(it.cvu).to(place)),
-        (context.say(Word::Holder), Cell::text(it.holder_name)),
-        (context.say(Word::Cuit), Cell::code(it.cuit)),
-        (context.say(Word::State), locale.state(it.status)),
-        (context.say(Word::Available), locale.money(it.available)),
-        (context.say(Word::Held), locale.money(it.held)),
-    ];
-    Block::Facts(context.say(Word::Account).to_owned(), facts)
+    facts! {
+        context, Account;
+        Cvu: Cell::code(it.cvu).to(place);
+        Holder: Cell::text(it.holder_name);
+        Cuit: Cell::code(it.cuit);
+        State: locale.state(it.status);
+        Available: locale.money(it.available);
+        Held: locale.money(it.held);
+    }
 }

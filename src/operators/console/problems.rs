@@ -13,8 +13,7 @@ use crate::admin::problems::{Problem, ProblemKind, problems};
 pub(super) fn needed(context: &PageContext, observed: &Observed) -> Block {
     let found = problems(&context.admin_state, observed);
     if found.is_empty() {
-        let text = context.say(Word::NothingWrong).to_owned();
-        return Block::Note(Tone::Good, text);
+        return context.note(Tone::Good, Word::NothingWrong);
     }
     let (locale, platform) = (context.locale(), context.engine().platform());
     Block::Table(table! {

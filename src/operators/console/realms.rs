@@ -14,8 +14,8 @@ pub(super) async fn events(
     context: &PageContext,
     path: &(String, String),
 ) -> Result<Page, ApiError> {
-    let (locale, engine, place) = (context.locale(), context.engine(), context.place(path)?);
-    let last = engine.queries().last_event(place.realm)?;
+    let (queries, place) = (context.queries(), context.place(path)?);
+    let last = queries.last_event(place.realm)?;
     let asked = context
         .asks("last")
         .and_then(|text| text.parse::<u64>().ok());
@@ -23,24 +23,15 @@ pub(super) async fn events(
     let rows = context.rows(ROWS);
     let size = u64::try_from(rows).map_or(1, |size| size);
     let after = to.checked_sub(size).map_or(0, |after| after);
-    let page = engine
-        .queries()
-        .events(place.realm, after, EventKinds::default(), rows)
-        .await?;
-    let shown = page
-        .items
-        .iter()
-        .rev()
-        .filter(|event| event.id.number <= to);
+    let kinds = EventKinds::default();
+    let page = queries.events(place.realm, after, kinds, rows).await?;
+    let shown = page.items.iter().rev();
+    let shown = shown.filter(|event| event.id.number <= to);
     let next = (after > 0).then(|| format!("{}?last={after}", place.address("events")));
     let mut table = table(context, Word::Events, place.realm, shown).next(next);
     table.total = Some(last);
-    let page = context.page(
-        Part::Tenants,
-        context.say(Word::Events),
-        vec![Block::Table(table)],
-    );
-    Ok(page.below(place.above(locale)))
+    let (title, blocks) = (context.say(Word::Events), vec![Block::Table(table)]);
+    Ok(context.page_in(&place, Part::Tenants, title, blocks))
 }
 
 /// A table of events.

@@ -55,14 +55,11 @@ fn form(context: &PageContext, day: BusinessDay, result: Option<Agreement>) -> F
     let locale = context.locale();
     let choices = Takes::any_of(locale, Agreement::ALL.map(Agreement::as_str));
     let result = result.map_or("", Agreement::as_str);
-    context.query(
-        Word::Day,
-        Word::Show,
-        vec![
-            Field::new(locale, "date", Word::Day, Takes::Day, 10).maybe(day.to_string()),
-            Field::new(locale, "result", Word::Result, choices, 20).maybe(result),
-        ],
-    )
+    let fields = vec![
+        Field::new(locale, "date", Word::Day, Takes::Day, 10).maybe(day.to_string()),
+        Field::new(locale, "result", Word::Result, choices, 20).maybe(result),
+    ];
+    context.query(Word::Day, Word::Show, fields)
 }
 
 /// The day and the result that a visit asks for.
@@ -72,15 +69,14 @@ fn asked(
 ) -> Result<(BusinessDay, Option<Agreement>), ApiError> {
     let day = asked_day(context, realm)?;
     let asked = context.asks("result");
-    let result = Agreement::ALL
-        .into_iter()
-        .find(|it| asked == Some(it.as_str()));
+    let mut all = Agreement::ALL.into_iter();
+    let result = all.find(|it| asked == Some(it.as_str()));
     Ok((day, result))
 }
 
 /// The page of a day; the comparison follows later.
 pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Result<Page, ApiError> {
-    let (locale, place) = (context.locale(), context.place(path)?);
+    let place = context.place(path)?;
     let (day, result) = asked(context, place.realm)?;
     let mut blocks = vec![Block::Form(form(context, day, result))];
     if context.asks(WHOLE).is_some() {
@@ -101,9 +97,7 @@ pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Resul
         });
     }
     let title = format!("{} {day}", context.say(Word::Reconciliation));
-    Ok(context
-        .page(Part::Reconciliation, title, blocks)
-        .below(place.above(locale)))
+    Ok(context.page_in(&place, Part::Reconciliation, title, blocks))
 }
 
 async fn compared(
@@ -121,18 +115,16 @@ async fn compared(
         counted: None,
     };
     let id = current::request().id;
-    let found = context
-        .queries()
-        .reconcile_days(place.realm, &wanted, &id)
-        .await;
+    let queries = context.queries();
+    let found = queries.reconcile_days(place.realm, &wanted, &id).await;
     Ok(match found {
         Ok(found) => shown(context, place, &found).into(),
         Err(why) if !context.is_page() => return Err(why.into()),
         // The form stays, so that another day can be asked for.
-        Err(why) => vec![Block::Note(
-            Tone::Bad,
-            ApiError::from(why).text(context.locale().0),
-        )],
+        Err(why) => {
+            let text = ApiError::from(why).text(context.locale().0);
+            vec![Block::Note(Tone::Bad, text)]
+        }
     })
 }
 
@@ -145,24 +137,18 @@ fn shown(context: &PageContext, place: &TenantRealm, found: &Comparison) -> [Blo
         hint: String::new(),
     });
     let facts = facts! {
-        context;
+        context, BankSays;
         AmountIn: locale.money(sums.amount_in);
         AmountOut: locale.money(sums.amount_out);
         Contradicted: locale.count(sums.contradicted);
     };
-    let items = found
-        .items
-        .iter()
-        .map(|(day, it)| item(place.realm, *day, it));
+    let items = found.items.iter();
+    let items = items.map(|(day, it)| item(place.realm, *day, it));
     let mut table = table(context, items);
     if found.next.is_some() {
         table.note = Some(context.say(Word::MoreByApi).to_owned());
     }
-    [
-        Block::Tiles(counts.into()),
-        Block::Facts(context.say(Word::BankSays).to_owned(), facts),
-        Block::Table(table),
-    ]
+    [Block::Tiles(counts.into()), facts, Block::Table(table)]
 }
 
 fn table(context: &PageContext, items: impl Iterator<Item = ReconciledItem>) -> Table {

@@ -74,11 +74,9 @@ pub(super) async fn found(
         return Ok(Vec::new());
     }
     if blocks.is_empty() {
-        let note = context.say(Word::NothingFound).to_owned();
-        blocks.push(Block::Note(Tone::Warn, note));
+        blocks.push(context.note(Tone::Warn, Word::NothingFound));
     }
-    let note = context.say(Word::RequestsInLog).to_owned();
-    blocks.insert(0, Block::Note(Tone::Quiet, note));
+    blocks.insert(0, context.note(Tone::Quiet, Word::RequestsInLog));
     Ok(blocks)
 }
 
@@ -124,9 +122,8 @@ async fn audited(
         Action: Cell::code(&row.entry.action);
         About: Cell::code(&row.entry.subject);
     };
-    let whole = found
-        .next
-        .map(|next| format!("/console/audit?request={id}&before={next}"));
+    let whole = found.next;
+    let whole = whole.map(|next| format!("/console/audit?request={id}&before={next}"));
     Ok(Some(Block::Table(table.next(whole))))
 }
 
@@ -142,16 +139,9 @@ fn written(context: &PageContext, place: &TenantRealm, found: &[AccountVoucher])
     if found.is_empty() {
         return None;
     }
-    let table = movements::table(
-        context.locale(),
-        Word::OfThisRequest,
-        place.realm,
-        found,
-        true,
-    );
-    Some(Block::Table(
-        table.of(&place.title(context.locale()), place.realm.0),
-    ))
+    let (title, locale) = (Word::OfThisRequest, context.locale());
+    let table = movements::table(locale, title, place.realm, found, true);
+    Some(Block::Table(table.of(&place.title(locale), place.realm.0)))
 }
 
 /// The events of a realm around the time of the request, with the request's calls to the bank. The period by which
@@ -162,16 +152,13 @@ async fn around(
     id: &str,
     at: Timestamp,
 ) -> Result<Vec<Block>, ApiError> {
-    let (engine, realm) = (context.engine(), place.realm);
+    let (queries, realm) = (context.queries(), place.realm);
     let until = at.plus_millis(WINDOW_MILLIS);
-    let after = engine
-        .queries()
-        .events_between(realm, (at, until), BRIEF)
-        .await?;
+    let after = queries.events_between(realm, (at, until), BRIEF).await?;
     let full = after.len() == BRIEF;
     let first = after.first().map(|event| event.id.number);
     let early = (before(at, slack(id)), at);
-    let mut events = engine.queries().events_between(realm, early, BRIEF).await?;
+    let mut events = queries.events_between(realm, early, BRIEF).await?;
     // Both lists have the events of that very instant.
     events.retain(|event| first.is_none_or(|first| event.id.number < first));
     events.extend(after);

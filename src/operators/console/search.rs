@@ -36,7 +36,7 @@ pub(super) async fn page(context: PageContext) -> HttpResponse {
         .asks("q")
         .filter(|text| text.chars().count() <= accounts::TEXT_MAX);
     let Some(text) = text else {
-        let note = Block::Note(Tone::Quiet, context.say(Word::SearchHelp).to_owned());
+        let note = context.note(Tone::Quiet, Word::SearchHelp);
         let page = context.page(Part::Search, context.say(Word::Search), vec![note]);
         return context.show(Ok(page));
     };
@@ -59,9 +59,8 @@ pub(super) async fn page(context: PageContext) -> HttpResponse {
 
 /// The page of the one thing that a text names.
 fn leads(text: &str) -> Option<String> {
-    let cvu = Cvu::parse(text)
-        .ok()
-        .map(|cvu| format!("/console/accounts/{cvu}"));
+    let cvu = Cvu::parse(text).ok();
+    let cvu = cvu.map(|cvu| format!("/console/accounts/{cvu}"));
     let transfer = || TransferId::parse(text).map(|id| format!("/console/transfers/{id}"));
     let suspense = || SuspenseId::parse(text).map(|id| format!("/console/cases/{id}"));
     let collector = || CollectorId::parse(text).map(|id| format!("/console/cases/{id}"));
@@ -83,10 +82,9 @@ fn leads(text: &str) -> Option<String> {
 fn covered(context: &PageContext) -> (Vec<TenantRealm>, bool) {
     let platform = context.engine().platform();
     let count = realms(&platform).count();
-    let all: Vec<_> = realms(&platform)
-        .take(REALMS_MAX)
-        .map(|(tenant, mode)| TenantRealm::of(tenant, mode))
-        .collect();
+    let all = realms(&platform).take(REALMS_MAX);
+    let all = all.map(|(tenant, mode)| TenantRealm::of(tenant, mode));
+    let all: Vec<_> = all.collect();
     let whole = count == all.len();
     (all, whole)
 }
@@ -122,26 +120,14 @@ async fn looked(context: &PageContext, text: &str) -> Result<Page, ApiError> {
         blocks = requests::found(context, &all, text).await?;
     }
     if blocks.is_empty() {
-        blocks.push(Block::Note(
-            Tone::Warn,
-            context.say(Word::NothingFound).to_owned(),
-        ));
-        blocks.push(Block::Note(
-            Tone::Quiet,
-            context.say(Word::SearchHelp).to_owned(),
-        ));
+        blocks.push(context.note(Tone::Warn, Word::NothingFound));
+        blocks.push(context.note(Tone::Quiet, Word::SearchHelp));
     }
     if !whole {
-        blocks.push(Block::Note(
-            Tone::Warn,
-            context.say(Word::NotAllRealms).to_owned(),
-        ));
+        blocks.push(context.note(Tone::Warn, Word::NotAllRealms));
     }
-    Ok(context.page(
-        Part::Search,
-        format!("{}: {text}", context.say(Word::Search)),
-        blocks,
-    ))
+    let title = format!("{}: {text}", context.say(Word::Search));
+    Ok(context.page(Part::Search, title, blocks))
 }
 
 /// The things in a realm that an id names: the tenant's own id, or one of the bank's.

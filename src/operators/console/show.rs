@@ -11,8 +11,10 @@ use caudal_ledger::time::Timestamp;
 
 use super::assets::address;
 use super::downloads::{DOWNLOAD, LIST, OF_PAGES};
-use super::page_context::{DisplayPreferences, PageContext};
-use super::view::{Block, CellKind, Field, Form, Page, Part, PartEntry, Table, Takes, Tile, Tone};
+use super::page_context::{DisplayPreferences, PageContext, TenantRealm};
+use super::view::{
+    Block, Cell, CellKind, Field, Form, Page, Part, PartEntry, Table, Takes, Tile, Tone,
+};
 use super::words::Word;
 
 /// The policy for a page of the console: it may load files of this service, nothing inline, and send forms to the
@@ -179,7 +181,7 @@ impl PageContext {
             is_here: *part == page.part,
             waiting: self.waiting(*part),
         };
-        let group = |(name, parts): (Option<Word>, &[PartEntry])| {
+        let group = |(name, parts): &(Option<Word>, &[PartEntry])| {
             let there = parts.iter();
             let there = there.filter(|(part, ..)| !(alone && *part == Part::Node));
             PartGroup {
@@ -189,7 +191,7 @@ impl PageContext {
         };
         let whole = Whole {
             frame: self.frame(&page.title, Some(page.at)),
-            groups: Part::GROUPS.into_iter().map(group).collect(),
+            groups: Part::GROUPS.iter().map(group).collect(),
             page,
         };
         written(status, &whole)
@@ -198,25 +200,14 @@ impl PageContext {
     /// How many items of a part wait for a person, for the navigation: empty if none do, or if they cannot be counted now.
     fn waiting(&self, part: Part) -> String {
         let engine = self.engine();
-        let count = match part {
-            Part::Cases => engine.operators().open_cases().ok(),
-            Part::Approvals => {
-                let (approvals, now) = (engine.operators().staff().approvals, engine.now());
-                let waiting = approvals.all().filter(|it| it.waits_at(now)).count();
-                u64::try_from(waiting).ok()
-            }
-            Part::Overview
-            | Part::Search
-            | Part::Treasury
-            | Part::Banks
-            | Part::Reconciliation
-            | Part::Tenants
-            | Part::Webhooks
-            | Part::Node
-            | Part::Backups
-            | Part::Audit
-            | Part::People
-            | Part::Settings => None,
+        let count = if part == Part::Cases {
+            engine.operators().open_cases().ok()
+        } else if part == Part::Approvals {
+            let (approvals, now) = (engine.operators().staff().approvals, engine.now());
+            let waiting = approvals.all().filter(|it| it.waits_at(now)).count();
+            u64::try_from(waiting).ok()
+        } else {
+            None
         };
         let count = count.filter(|count| *count > 0);
         count.map_or_else(String::new, |count| self.locale().count(count).text)
@@ -267,7 +258,7 @@ impl PageContext {
     /// A page of a part, with its blocks; after an act it begins with the note that something was done.
     pub(super) fn page(&self, part: Part, title: impl Into<String>, blocks: Vec<Block>) -> Page {
         let done = self.asks("done").is_some();
-        let done = done.then(|| Block::Note(Tone::Good, self.say(Word::Done).to_owned()));
+        let done = done.then(|| self.note(Tone::Good, Word::Done));
         Page {
             title: title.into(),
             part,
@@ -275,6 +266,47 @@ impl PageContext {
             blocks: done.into_iter().chain(blocks).collect(),
             at: self.engine().now(),
         }
+    }
+
+    /// A page about a realm, below those of its tenant.
+    pub(super) fn page_in(
+        &self,
+        place: &TenantRealm,
+        part: Part,
+        title: impl Into<String>,
+        blocks: Vec<Block>,
+    ) -> Page {
+        let tenant = format!("/console/tenants/{}", place.tenant);
+        let page = self.page(part, title, blocks);
+        let page = page.under(self.say(Word::Tenants), "/console/tenants");
+        page.under(place.title(self.locale()), tenant)
+    }
+
+    /// A sentence that matters.
+    pub(super) fn note(&self, tone: Tone, word: Word) -> Block {
+        Block::Note(tone, self.say(word).to_owned())
+    }
+
+    /// Names and values, with a heading.
+    pub(super) fn facts(&self, title: Word, facts: Vec<(&'static str, Cell)>) -> Block {
+        Block::Facts(self.say(title).to_owned(), facts)
+    }
+
+    /// A field of a query with the value that the visit asks for.
+    pub(super) fn asked_field(
+        &self,
+        name: &'static str,
+        label: Word,
+        takes: Takes,
+        most: usize,
+    ) -> Field {
+        let value = self.asks(name).map_or("", |text| text);
+        Field::new(self.locale(), name, label, takes, most).maybe(value)
+    }
+
+    /// A form that filters the list below it.
+    pub(super) fn filter(&self, fields: Vec<Field>) -> Block {
+        Block::Form(self.query(Word::Filter, Word::Filter, fields))
     }
 
     /// A form that only queries, and leads to the same page.
@@ -308,13 +340,6 @@ impl PageContext {
 }
 
 impl Page {
-    /// Adds the pages above it.
-    #[must_use]
-    pub(super) fn below(mut self, above: Vec<(String, String)>) -> Self {
-        self.above.extend(above);
-        self
-    }
-
     /// Adds a page above it, and below those that were added.
     #[must_use]
     pub(super) fn under(mut self, name: impl Into<String>, address: impl Into<String>) -> Self {

@@ -12,7 +12,7 @@ use super::operations::{OperationForm, form, of_subjects};
 use super::page_context::{PageContext, TenantRealm};
 use super::view::{Block, Cell, Page, Part, Table, Tone, facts, table};
 use super::words::Word;
-use crate::admin::{state_of_platform, tenant_state};
+use crate::admin::{key_status, keys_of_tenant, state_of_platform, tenant_state};
 
 /// Lists the tenants.
 pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
@@ -40,14 +40,9 @@ pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
 pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let (locale, platform) = (context.locale(), context.engine().platform());
     let found = platform.tenant(id)?;
-    let mut keys: Vec<_> = platform
-        .keys
-        .values()
-        .filter(|key| key.tenant == found.id)
-        .collect();
-    keys.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
+    let keys = keys_of_tenant(&platform, &found.id);
     let facts = facts! {
-        context;
+        context, Tenant;
         Id: Cell::code(&found.id);
         CreatedAt: locale.time(found.created_at);
         CloseNeedsZero: locale.is(found.policy.close_requires_zero_balance, Tone::Quiet);
@@ -58,7 +53,7 @@ pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiErro
     let working: Vec<String> = working.map(|key| key.id.clone()).collect();
     let mut blocks = vec![
         Block::Table(realms(context, found)),
-        Block::Facts(context.say(Word::Tenant).to_owned(), facts),
+        facts,
         Block::Table(limits(context, &found.limits)),
         Block::Table(shown_keys(context, keys)),
     ];
@@ -70,8 +65,7 @@ pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiErro
 /// What operators do about a tenant and its keys.
 fn forms(context: &PageContext, id: &str, working: Vec<String>) -> Result<Vec<Block>, ApiError> {
     let current = tenant_state(&context.admin_state.app, id)?;
-    let mut forms: Vec<Option<Block>> =
-        vec![form(context, OperationForm::IssueKey, id, &Value::Null)];
+    let mut forms = vec![form(context, OperationForm::IssueKey, id, &Value::Null)];
     if !working.is_empty() {
         let of_keys = [OperationForm::RotateKey, OperationForm::RevokeKey];
         let of_keys =
@@ -137,20 +131,11 @@ fn shown_keys(context: &PageContext, keys: Vec<&ApiKey>) -> Table {
     let (keys, note, next) = cut(context, keys);
     let table = table! {
         locale, Word::Keys, Word::NoKeys; key in keys.into_iter();
-        => let state = match key.revoked {
-            true => "revoked",
-            false if !key.works_at(now) => "expired",
-            false if key.ends_as_issued() => "active",
-            false => "ending",
-        };
-        => let used = context
-            .engine()
-            .key(&key.id)
-            .and_then(|known| known.used.at());
+        => let used = context.engine().key(&key.id).and_then(|known| known.used.at());
         Id: Cell::code(&key.id);
         Label: Cell::maybe(key.label.as_ref());
         Mode: locale.mode(key.mode.as_str());
-        State: locale.state(state);
+        State: locale.state(key_status(key, now));
         CreatedAt: locale.time(key.created_at);
         EndsAt: locale.maybe_time(key.ends_at);
         LastUsed: locale.maybe_time(used);

@@ -2,7 +2,7 @@
 
 use caudal_actors::accounts::TransferView;
 use caudal_actors::engine::money::TransferFilter;
-use caudal_http::bodies::transfers::{BankCallBody, TransferBody, transfer};
+use caudal_http::bodies::transfers::{BankCallBody, DecisionBody, TransferBody, transfer};
 use caudal_http::errors::ApiError;
 use caudal_ledger::ids::{RealmId, TransferId};
 use caudal_ledger::rejection::Rejection;
@@ -13,7 +13,7 @@ use super::locale::Locale;
 use super::movements::{counterparty, metadata};
 use super::page_context::{PageContext, TenantRealm};
 use super::places::{accounts, found};
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, Tone, facts, table};
+use super::view::{Block, Cell, Page, Part, ROWS, Table, Takes, Tone, facts, table};
 use super::words::Word;
 
 /// A table of transfers.
@@ -39,30 +39,19 @@ fn status(context: &PageContext) -> Option<TransferStatus> {
         .find(|status| status.as_str() == asked)
 }
 
-fn form(context: &PageContext) -> Form {
-    let locale = context.locale();
-    let takes = Takes::any_of(locale, TransferStatus::ALL.map(TransferStatus::as_str));
-    let value = context.asks("status").map_or("", |text| text);
-    context.query(
-        Word::Filter,
-        Word::Filter,
-        vec![Field::new(locale, "status", Word::State, takes, 20).maybe(value)],
-    )
-}
-
 async fn listed(
     context: &PageContext,
     place: &TenantRealm,
     filter: TransferFilter,
 ) -> Result<Vec<Block>, ApiError> {
-    let page = asked_page(context, ROWS);
-    let listing = context
-        .queries()
-        .transfers(place.realm, filter, page)
-        .await?;
+    let (queries, page) = (context.queries(), asked_page(context, ROWS));
+    let listing = queries.transfers(place.realm, filter, page).await?;
     let table = table(context.locale(), place.realm, &listing.items);
     let table = whole(context, table, &listing);
-    Ok(vec![Block::Form(form(context)), Block::Table(table)])
+    let states = TransferStatus::ALL.map(TransferStatus::as_str);
+    let takes = Takes::any_of(context.locale(), states);
+    let form = context.filter(vec![context.asked_field("status", Word::State, takes, 20)]);
+    Ok(vec![form, Block::Table(table)])
 }
 
 /// The transfers of a realm.
@@ -76,53 +65,44 @@ pub(super) async fn of_realm(
         ..TransferFilter::default()
     };
     let blocks = listed(context, &place, filter).await?;
-    let page = context.page(Part::Tenants, context.say(Word::Transfers), blocks);
-    Ok(page.below(place.above(context.locale())))
+    Ok(context.page_in(&place, Part::Tenants, context.say(Word::Transfers), blocks))
 }
 
 /// The transfers of an account.
 pub(super) async fn of_account(context: &PageContext, key: &str) -> Result<Page, ApiError> {
     let (place, target, key) = found(context, key).await?;
-    let key = key.as_str();
     let filter = TransferFilter {
         status: status(context),
         from: Some(target),
         ..TransferFilter::default()
     };
     let blocks = listed(context, &place, filter).await?;
-    let page = context.page(Part::Tenants, context.say(Word::Transfers), blocks);
-    let page = page.below(place.above(context.locale()));
-    Ok(page.under(key, format!("/console/accounts/{key}")))
+    let page = context.page_in(&place, Part::Tenants, context.say(Word::Transfers), blocks);
+    Ok(page.under(&key, format!("/console/accounts/{key}")))
 }
 
 /// Shows a transfer.
 pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiError> {
     let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
-    let place = context
-        .realm(id.0.realm)
-        .ok_or(Rejection::TransferNotFound)?;
+    let place = context.realm(id.0.realm);
+    let place = place.ok_or(Rejection::TransferNotFound)?;
     let (view, calls) = context.queries().transfer_of(place.realm, id).await?;
     let body = transfer(place.realm, &view);
     let mut blocks = Vec::new();
     if view.transfer.status == TransferStatus::Audit {
-        let text = context.say(Word::TransferWaits);
-        blocks.push(Block::Note(Tone::Warn, text.to_owned()));
+        blocks.push(context.note(Tone::Warn, Word::TransferWaits));
     }
     if view.transfer.status.is_open() {
         let case = format!("/console/cases/{}", body.id);
-        blocks.push(Block::Tabs(vec![(
-            case,
-            context.say(Word::OpenCase),
-            false,
-        )]));
+        let tab = (case, context.say(Word::OpenCase), false);
+        blocks.push(Block::Tabs(vec![tab]));
     }
     let from = body.from_cvu.clone();
     let calls: Vec<_> = calls.iter().map(BankCallBody::from).collect();
     blocks.extend(details(context, body));
     blocks.extend(accounts(context, &from).await?);
     blocks.extend(bank_calls(context, &calls));
-    let page = context.page(Part::Tenants, context.say(Word::Transfer), blocks);
-    let page = page.below(place.above(context.locale()));
+    let page = context.page_in(&place, Part::Tenants, context.say(Word::Transfer), blocks);
     let account = format!("/console/accounts/{from}");
     Ok(page.under(from, account))
 }
@@ -130,7 +110,6 @@ pub(super) async fn one(context: &PageContext, id: &str) -> Result<Page, ApiErro
 /// All details of a transfer.
 pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
     let locale = context.locale();
-    let say = |word| context.say(word);
     let to = body.to.cvu.or(body.to.cbu).or(body.to.alias);
     let rejection = body
         .rejection
@@ -157,12 +136,12 @@ pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
         UpdatedAt: locale.time_of(&body.updated_at);
     };
     let mut blocks = vec![
-        Block::Facts(say(Word::Transfer).to_owned(), facts),
+        context.facts(Word::Transfer, facts),
         counterparty(context, body.counterparty),
     ];
     if let Some(dispute) = body.dispute {
-        let facts = facts! {
-            context;
+        blocks.push(facts! {
+            context, BankSays;
             Differs: Cell::text(dispute.differs.join(", "));
             BankId: Cell::code(dispute.bank_transfer_id);
             State: locale.state(dispute.status);
@@ -170,8 +149,7 @@ pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
             FromCvu: Cell::maybe_code(dispute.from_cvu);
             CbuOrCvu: Cell::maybe_code(dispute.to_cbu);
             Alias: Cell::maybe(dispute.to_alias);
-        };
-        blocks.push(Block::Facts(say(Word::BankSays).to_owned(), facts));
+        });
     }
     blocks.extend(body.decision.map(|decision| decided(context, &decision)));
     blocks.extend(metadata(context, &body.metadata));
@@ -179,20 +157,16 @@ pub(super) fn details(context: &PageContext, body: TransferBody) -> Vec<Block> {
 }
 
 /// The decision about a transfer: by whom, and why.
-pub(super) fn decided(
-    context: &PageContext,
-    decision: &caudal_http::bodies::transfers::DecisionBody,
-) -> Block {
-    let facts = facts! {
-        context;
+pub(super) fn decided(context: &PageContext, decision: &DecisionBody) -> Block {
+    facts! {
+        context, Decision;
         By: Cell::text(&decision.by);
         Reason: Cell::text(&decision.reason);
         ApprovalReason: Cell::maybe(decision.approval_reason.as_ref());
         At: context.locale().time_of(&decision.at);
         BankReference: Cell::maybe_code(decision.bank_reference.as_ref());
         Forced: context.locale().is(decision.forced, Tone::Quiet);
-    };
-    Block::Facts(context.say(Word::Decision).to_owned(), facts)
+    }
 }
 
 /// The calls to the bank, with their requests and answers.

@@ -29,29 +29,22 @@ struct OnAccount {
 }
 
 async fn collectors(context: &PageContext) -> Result<Vec<OnAccount>, ApiError> {
-    let (engine, id) = (context.engine(), current::request().id);
-    let asked = (context.asks("tenant"), context.asks("mode"));
-    let one = match asked {
-        (Some(tenant), Some(mode)) => Some(context.place(&(tenant.to_owned(), mode.to_owned()))?),
-        (_, _) => None,
-    };
-    let all = engine.queries().collectors();
+    let (queries, id) = (context.queries(), current::request().id);
+    let asked = context.asks("tenant").zip(context.asks("mode"));
+    let asked = asked.map(|(tenant, mode)| context.place(&(tenant.to_owned(), mode.to_owned())));
+    let one = asked.transpose()?;
+    let all = queries.collectors();
     let all = all.values().filter(|on| {
         let wanted = |place: &TenantRealm| on.realms.contains(&place.realm);
         one.as_ref().is_none_or(wanted)
     });
     let all: Vec<_> = all.take(COLLECTORS_MAX).cloned().collect();
-    let asked = all
-        .iter()
-        .map(|on| engine.queries().treasury_of(on.clone(), &id));
+    let asked = all.iter().map(|on| queries.treasury_of(on.clone(), &id));
     let taken = futures_util::future::join_all(asked).await;
     let both = all.iter().zip(taken).map(|(on, snapshot)| {
+        let places = on.realms.iter().filter_map(|realm| context.realm(*realm));
         Ok(OnAccount {
-            places: on
-                .realms
-                .iter()
-                .filter_map(|realm| context.realm(*realm))
-                .collect(),
+            places: places.collect(),
             snapshot: snapshot?,
         })
     });
@@ -65,10 +58,7 @@ pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
         blocks.extend(shown(context, &on));
     }
     if blocks.is_empty() {
-        blocks.push(Block::Note(
-            Tone::Quiet,
-            context.say(Word::NoCollectors).to_owned(),
-        ));
+        blocks.push(context.note(Tone::Quiet, Word::NoCollectors));
     }
     Ok(context.page(Part::Treasury, context.say(Word::Treasury), blocks))
 }
@@ -115,10 +105,8 @@ fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
         tile(Word::State, covered(context, it.covered)),
     ];
     let names: Vec<_> = on.places.iter().map(|it| it.title(locale)).collect();
-    let ratio = it
-        .coverage_ratio
-        .as_ref()
-        .map(|ratio| locale.grouped(ratio));
+    let ratio = it.coverage_ratio.as_ref();
+    let ratio = ratio.map(|ratio| locale.grouped(ratio));
     let books = on.places.iter().map(|place| {
         let page = Cell::text(place.title(locale)).to(place.address("books"));
         (context.say(Word::Books), page)
@@ -135,12 +123,8 @@ fn shown(context: &PageContext, on: &OnAccount) -> Vec<Block> {
     let title = format!("{} {}", context.say(Word::Collector), it.collector.cbu);
     let mut blocks = vec![Block::Facts(title, facts), Block::Tiles(tiles)];
     if let Some(why) = &it.bank_error {
-        let text = format!(
-            "{}: {}",
-            context.say(Word::BankSilent),
-            locale.state(why.code).text
-        );
-        blocks.push(Block::Note(Tone::Warn, text));
+        let (word, why) = (context.say(Word::BankSilent), locale.state(why.code).text);
+        blocks.push(Block::Note(Tone::Warn, format!("{word}: {why}")));
     }
     blocks.push(Block::Table(terms(context, on, &it)));
     blocks
@@ -157,35 +141,23 @@ fn terms(context: &PageContext, on: &OnAccount, it: &Treasury) -> Table {
     let day = link("collector").filter(|_| on.places.len() == 1);
     let bank = locale.maybe_money(it.bank_balance.as_ref());
     let (available, held) = (&it.client_funds.available, &it.client_funds.held);
+    let (available, held) = (locale.money(available), locale.money(held));
+    let (outgoing, incoming) = (locale.money(totals.outgoing), locale.money(totals.incoming));
+    let (positions, cases) = (link("positions"), Some("/console/cases".to_owned()));
+    let open = link("transfers?status=in_progress");
     let mut rows = vec![
         (Word::BankHas, bank, Word::CollectorDay, day.clone()),
         (
             Word::Available,
-            locale.money(available),
+            available,
             Word::Positions,
-            link("positions"),
+            positions.clone(),
         ),
-        (
-            Word::Held,
-            locale.money(held),
-            Word::Positions,
-            link("positions"),
-        ),
-        (
-            Word::OutgoingHeld,
-            locale.money(totals.outgoing),
-            Word::TransfersOpen,
-            link("transfers?status=in_progress"),
-        ),
-        (
-            Word::InSuspense,
-            locale.money(totals.incoming),
-            Word::Cases,
-            Some("/console/cases".to_owned()),
-        ),
+        (Word::Held, held, Word::Positions, positions),
+        (Word::OutgoingHeld, outgoing, Word::TransfersOpen, open),
+        (Word::InSuspense, incoming, Word::Cases, cases.clone()),
     ];
     if let Some(uncredited) = &it.uncredited {
-        let cases = Some("/console/cases".to_owned());
         rows.push((
             Word::Uncredited,
             locale.money(uncredited),
@@ -246,11 +218,8 @@ pub(super) async fn positions(
         at: day.map(|day| day.end()),
         ..PositionFilter::default()
     };
-    let page = asked_page(context, ROWS);
-    let listing = context
-        .queries()
-        .positions(place.realm, filter, page)
-        .await?;
+    let (queries, page) = (context.queries(), asked_page(context, ROWS));
+    let listing = queries.positions(place.realm, filter, page).await?;
     let table = table! {
         locale, Word::Positions, Word::NoAccounts; it in listing.items.iter();
         Cvu: Cell::maybe_code(it.account.cvu).to(address(place.realm, &it.account));
@@ -262,17 +231,15 @@ pub(super) async fn positions(
         LastMovement: locale.maybe_time(it.last_movement_at);
     };
     let table = whole(context, table, &listing);
-    let form = context.query(
-        Word::Filter,
-        Word::Filter,
-        vec![
-            Field::new(locale, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
-                .maybe(text.map_or("", |text| text)),
-            Field::new(locale, "date", Word::EndOfDay, Takes::Day, 10)
-                .maybe(day.map_or_else(String::new, |day| day.to_string())),
-        ],
+    let form = context.filter(vec![
+        Field::new(locale, "text", Word::TextInAccount, Takes::Line, TEXT_MAX)
+            .maybe(text.map_or("", |text| text)),
+        Field::new(locale, "date", Word::EndOfDay, Takes::Day, 10)
+            .maybe(day.map_or_else(String::new, |day| day.to_string())),
+    ]);
+    let (title, blocks) = (
+        context.say(Word::Positions),
+        vec![form, Block::Table(table)],
     );
-    let blocks = vec![Block::Form(form), Block::Table(table)];
-    let page = context.page(Part::Treasury, context.say(Word::Positions), blocks);
-    Ok(page.below(place.above(locale)))
+    Ok(context.page_in(&place, Part::Treasury, title, blocks))
 }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use caudal_http::current::Language;
+use caudal_ledger::people::audit::REASON_MAX;
 use caudal_ledger::time::Timestamp;
 
 use super::locale::Locale;
@@ -128,8 +129,11 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// Declares facts: who says their names, and each name with its value.
+/// Declares facts: who says their names, and each name with its value; with a heading, as a block.
 macro_rules! facts {
+    ($context:expr, $title:ident; $($facts:tt)+) => {
+        $context.facts($crate::console::words::Word::$title, facts! { $context; $($facts)+ })
+    };
     ($locale:expr; $($name:ident: $cell:expr;)+) => {
         vec![$(($locale.say($crate::console::words::Word::$name), $cell)),+]
     };
@@ -211,11 +215,9 @@ impl Field {
         }
     }
 
-    /// Makes the field required.
-    #[must_use]
-    pub(super) const fn required(mut self) -> Self {
-        self.required = true;
-        self
+    /// The field for the reason of an act.
+    pub(super) fn reason(locale: Locale) -> Self {
+        Self::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX)
     }
 
     /// Makes the field optional, with an initial value.
@@ -322,93 +324,66 @@ pub(super) enum Block {
     },
 }
 
-/// The parts of the console, in the order of the navigation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part {
-    /// The present state.
-    Overview,
-    /// Tenants and their realms.
-    Tenants,
-    /// The search.
-    Search,
-    /// Cases that wait for a person.
-    Cases,
-    /// Acts that wait for a second person.
-    Approvals,
-    /// The collector accounts.
-    Treasury,
-    /// Whether the banks respond, and what waits for them.
-    Banks,
-    /// The bank next to the ledger.
-    Reconciliation,
-    /// Webhooks of all tenants.
-    Webhooks,
-    /// The nodes of the log, where there are several.
-    Node,
-    /// The second place of the journal.
-    Backups,
-    /// Who did what.
-    Audit,
-    /// The people who run the service.
-    People,
-    /// What the platform sets for tenants that set nothing.
-    Settings,
-}
-
 /// An entry of the navigation: the part, its address and its name.
 pub(super) type PartEntry = (Part, &'static str, Word);
 
-impl Part {
-    /// The groups of the navigation, each with its name and its parts; the first group needs no name.
-    pub(super) const GROUPS: [(Option<Word>, &'static [PartEntry]); 5] = [
-        (
-            None,
-            &[
-                (Self::Overview, "/console/", Word::Overview),
-                (Self::Search, "/console/search", Word::Search),
-            ],
-        ),
-        (
-            Some(Word::GroupMoney),
-            &[
-                (Self::Treasury, "/console/treasury", Word::Treasury),
-                (Self::Banks, "/console/banks", Word::Banks),
-                (
-                    Self::Reconciliation,
-                    "/console/reconciliation",
-                    Word::Reconciliation,
-                ),
-                (Self::Cases, "/console/cases", Word::Cases),
-            ],
-        ),
-        (
-            Some(Word::GroupTenants),
-            &[
-                (Self::Tenants, "/console/tenants", Word::Tenants),
-                (Self::Webhooks, "/console/webhooks", Word::Webhooks),
-                (
-                    Self::Settings,
-                    "/console/settings-of-platform",
-                    Word::Settings,
-                ),
-            ],
-        ),
-        (
-            Some(Word::GroupSystem),
-            &[
-                (Self::Node, "/console/node", Word::Nodes),
-                (Self::Backups, "/console/backups", Word::Backups),
-            ],
-        ),
-        (
-            Some(Word::GroupPeople),
-            &[
-                (Self::Approvals, "/console/approvals", Word::Approvals),
-                (Self::People, "/console/people", Word::People),
-                (Self::Audit, "/console/audit", Word::Audit),
-            ],
-        ),
-    ];
+/// Declares the parts of the console in the order of the navigation, group by group: each with its address and its name.
+macro_rules! parts {
+    ($($group:expr => {$($(#[$about:meta])+ $part:ident $place:literal $word:ident;)+})+) => {
+        /// A part of the console.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum Part {$($(
+            $(#[$about])+
+            $part,
+        )+)+}
+
+        impl Part {
+            /// The groups of the navigation, each with its name and its parts; the first group needs no name.
+            pub(super) const GROUPS: &[(Option<Word>, &[PartEntry])] =
+                &[$(($group, &[$((Self::$part, $place, Word::$word)),+])),+];
+        }
+    };
+}
+
+parts! {
+    None => {
+        /// The present state.
+        Overview "/console/" Overview;
+        /// The search.
+        Search "/console/search" Search;
+    }
+    Some(Word::GroupMoney) => {
+        /// The collector accounts.
+        Treasury "/console/treasury" Treasury;
+        /// Whether the banks respond, and what waits for them.
+        Banks "/console/banks" Banks;
+        /// The bank next to the ledger.
+        Reconciliation "/console/reconciliation" Reconciliation;
+        /// Cases that wait for a person.
+        Cases "/console/cases" Cases;
+    }
+    Some(Word::GroupTenants) => {
+        /// Tenants and their realms.
+        Tenants "/console/tenants" Tenants;
+        /// Webhooks of all tenants.
+        Webhooks "/console/webhooks" Webhooks;
+        /// What the platform sets for tenants that set nothing.
+        Settings "/console/settings-of-platform" Settings;
+    }
+    Some(Word::GroupSystem) => {
+        /// The nodes of the log, where there are several.
+        Node "/console/node" Nodes;
+        /// The second place of the journal.
+        Backups "/console/backups" Backups;
+    }
+    Some(Word::GroupPeople) => {
+        /// Acts that wait for a second person.
+        Approvals "/console/approvals" Approvals;
+        /// The people who run the service.
+        People "/console/people" People;
+        /// Who did what.
+        Audit "/console/audit" Audit;
+    }
 }
 
 /// A page.

@@ -16,7 +16,7 @@ use super::lists::{asked_page, cut, whole};
 use super::locale::Locale;
 use super::operations::{OperationForm, form};
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes, facts, table};
+use super::view::{Block, Cell, Page, Part, ROWS, Table, Takes, facts, table};
 use super::words::Word;
 use crate::admin::{all_webhooks, host, shown_status};
 
@@ -46,25 +46,21 @@ pub(super) async fn list(context: &PageContext) -> Result<Page, ApiError> {
         Parked figure: locale.count(row.progress.parked);
     }
     .part(note, next);
-    Ok(context.page(
-        Part::Webhooks,
-        context.say(Word::Webhooks),
-        vec![Block::Table(table)],
-    ))
+    let (title, blocks) = (context.say(Word::Webhooks), vec![Block::Table(table)]);
+    Ok(context.page(Part::Webhooks, title, blocks))
 }
 
 /// Shows a webhook with its deliveries.
 pub(super) async fn one(context: &PageContext, text: &str) -> Result<Page, ApiError> {
-    let engine = context.engine();
+    let queries = context.queries();
     let id = WebhookId::parse(text).ok_or(Rejection::WebhookNotFound)?;
     let place = context.realm(id.realm).ok_or(Rejection::WebhookNotFound)?;
-    let view = engine.queries().webhook(id.realm, id.number).await?;
+    let view = queries.webhook(id.realm, id.number).await?;
     let asked = context.asks("status");
     let ending = ENDINGS.iter().find(|(word, _)| asked == Some(*word));
     let ending = ending.map(|(_, ending)| *ending);
     let page = asked_page(context, ROWS);
-    let found = engine
-        .queries()
+    let found = queries
         .deliveries(id.realm, id.number, ending, page)
         .await?;
     let shown = webhook(id.realm, &view);
@@ -74,7 +70,9 @@ pub(super) async fn one(context: &PageContext, text: &str) -> Result<Page, ApiEr
     let title = host(&shown.url);
     let mut blocks = vec![known(context, &place, shown)];
     blocks.extend(resumes);
-    blocks.push(Block::Form(filter(context)));
+    let choices = Takes::any_of(context.locale(), ENDINGS.map(|(word, _)| word));
+    let field = context.asked_field("status", Word::State, choices, 20);
+    blocks.push(context.filter(vec![field]));
     let table = table(context, id, &found.items);
     blocks.push(Block::Table(whole(context, table, &found)));
     let page = context.page(Part::Webhooks, title, blocks);
@@ -94,8 +92,8 @@ fn known(context: &PageContext, place: &TenantRealm, body: WebhookBody) -> Block
     let any = || context.say(Word::Any).to_owned();
     let types = body.types.map_or_else(any, |types| types.join(", "));
     let success = progress.last_success_at.as_ref();
-    let facts = facts! {
-        context;
+    facts! {
+        context, Webhook;
         Tenant: Cell::text(place.title(locale));
         Id: Cell::code(body.id);
         State: locale.state(status);
@@ -108,8 +106,7 @@ fn known(context: &PageContext, place: &TenantRealm, body: WebhookBody) -> Block
         Parked: locale.count(progress.parked);
         LastSuccess: success.map_or_else(|| Cell::text(""), |at| locale.time_of(at));
         LastFailure: said(locale, progress.last_failure.as_ref());
-    };
-    Block::Facts(context.say(Word::Webhook).to_owned(), facts)
+    }
 }
 
 fn table(context: &PageContext, id: WebhookId, found: &[DeliveryView]) -> Table {
@@ -126,15 +123,4 @@ fn table(context: &PageContext, id: WebhookId, found: &[DeliveryView]) -> Table 
         LastTry: last.map_or_else(|| Cell::text(""), |it| locale.time_of(&it.at));
         Answer: said(locale, last);
     }
-}
-
-fn filter(context: &PageContext) -> Form {
-    let locale = context.locale();
-    let choices = Takes::any_of(locale, ENDINGS.map(|(word, _)| word));
-    let value = context.asks("status").map_or("", |text| text);
-    context.query(
-        Word::Filter,
-        Word::Filter,
-        vec![Field::new(locale, "status", Word::State, choices, 20).maybe(value)],
-    )
 }

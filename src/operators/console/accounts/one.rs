@@ -21,7 +21,7 @@ use super::super::places::found;
 use super::super::realms;
 use super::super::transfers::bank_calls;
 use super::super::view::{
-    BRIEF, Block, Cell, CellKind, Field, Page, Part, Table, Takes, Tile, Tone, facts, table,
+    BRIEF, Block, Cell, CellKind, Page, Part, Table, Takes, Tile, Tone, facts, table,
 };
 use super::super::words::Word;
 use super::{orders, statements};
@@ -36,11 +36,8 @@ pub(crate) async fn one(context: &PageContext, key: &str) -> Result<Page, ApiErr
     let view = context.queries().view(place.realm, target).await?;
     let account = &view.account;
     let tab = |what: &str, word: Word| {
-        (
-            format!("/console/accounts/{key}/{what}"),
-            context.say(word),
-            false,
-        )
+        let place = format!("/console/accounts/{key}/{what}");
+        (place, context.say(word), false)
     };
     let mut blocks = vec![Block::Tiles(balances(context, &view))];
     if account.cvu.is_some() {
@@ -63,9 +60,7 @@ pub(crate) async fn one(context: &PageContext, key: &str) -> Result<Page, ApiErr
     blocks.push(Block::FoldBegins(technical));
     blocks.extend(actor(context, &place, account).await?);
     blocks.push(Block::FoldEnds);
-    Ok(context
-        .page(Part::Tenants, &account.holder.name, blocks)
-        .below(place.above(context.locale())))
+    Ok(context.page_in(&place, Part::Tenants, &account.holder.name, blocks))
 }
 
 /// The newest events of an account.
@@ -74,13 +69,10 @@ async fn events(
     place: &TenantRealm,
     account: &Account,
 ) -> Result<Table, ApiError> {
-    let (engine, realm) = (context.engine(), place.realm);
-    let found = engine
-        .queries()
-        .account_events(realm, account.number, context.rows(BRIEF));
-    let (items, more) = found.await?;
+    let (queries, realm, rows) = (context.queries(), place.realm, context.rows(BRIEF));
+    let (items, more) = queries.account_events(realm, account.number, rows).await?;
     let mut table = realms::table(context, Word::Events, realm, items.iter());
-    if more && items.len() < context.rows(BRIEF) {
+    if more && items.len() < rows {
         // They come from the newest events of the realm, which are not searched to the end.
         table.title = format!("{} · {}", table.title, context.say(Word::NewestOfRealm));
     }
@@ -111,10 +103,8 @@ async fn past(
         let day = BusinessDay::parse(text).map(|day| day.end());
         let at = day.or_else(|| Timestamp::parse(text));
         let at = at.ok_or_else(|| ApiError::field("at", Mistake::NotAnInstant))?;
-        let then: BalanceView = context
-            .queries()
-            .balance_at(place.realm, target, at)
-            .await?;
+        let queries = context.queries();
+        let then: BalanceView = queries.balance_at(place.realm, target, at).await?;
         let facts = facts! {
             context;
             Available: locale.money(then.balance.available);
@@ -126,21 +116,17 @@ async fn past(
         let title = format!("{} {}", context.say(Word::BalanceAt), locale.time(at).text);
         blocks.push(Block::Facts(title, facts));
     }
-    let field = Field::new(locale, "at", Word::DayOrInstant, Takes::Line, INSTANT_MAX);
-    blocks.push(Block::Form(context.query(
-        Word::BalanceAt,
-        Word::Show,
-        vec![field.maybe(asked.map_or("", |text| text))],
-    )));
+    let field = context.asked_field("at", Word::DayOrInstant, Takes::Line, INSTANT_MAX);
+    let form = context.query(Word::BalanceAt, Word::Show, vec![field]);
+    blocks.push(Block::Form(form));
     Ok(blocks)
 }
 
 fn holder(context: &PageContext, account: &Account) -> Block {
     let locale = context.locale();
     let others = account.holders.iter().skip(1);
-    let others: Vec<_> = others
-        .map(|it| format!("{} ({})", it.name, it.cuit))
-        .collect();
+    let others = others.map(|it| format!("{} ({})", it.name, it.cuit));
+    let others: Vec<_> = others.collect();
     let mut facts = facts! {
         context;
         Holder: Cell::text(&account.holder.name);
@@ -173,7 +159,7 @@ fn holder(context: &PageContext, account: &Account) -> Block {
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
     facts.push((context.say(Word::Metadata), Cell::text(kept.join(", "))));
-    Block::Facts(context.say(Word::Holder).to_owned(), facts)
+    context.facts(Word::Holder, facts)
 }
 
 fn limits(context: &PageContext, view: &AccountView) -> Table {
@@ -220,18 +206,13 @@ async fn latest(
     target: Target,
     key: &str,
 ) -> Result<Table, ApiError> {
+    let (queries, page) = (context.queries(), newest(BRIEF));
     let (filter, sort) = (VoucherFilter::default(), VoucherSort::default());
-    let listing = context
-        .queries()
-        .movements(place.realm, target, filter, sort, newest(BRIEF))
+    let listing = queries
+        .movements(place.realm, target, filter, sort, page)
         .await?;
-    let table = movements::table(
-        context.locale(),
-        Word::LatestMovements,
-        place.realm,
-        &listing.items,
-        false,
-    );
+    let (title, locale) = (Word::LatestMovements, context.locale());
+    let table = movements::table(locale, title, place.realm, &listing.items, false);
     let more = listing.next.is_some();
     Ok(table.next(more.then(|| format!("/console/accounts/{key}/movements"))))
 }
@@ -241,11 +222,9 @@ async fn holds(
     place: &TenantRealm,
     target: Target,
 ) -> Result<Table, ApiError> {
-    let locale = context.locale();
-    let listing = context
-        .queries()
-        .holds(place.realm, target, None, asked_page(context, BRIEF))
-        .await?;
+    let (locale, queries) = (context.locale(), context.queries());
+    let page = asked_page(context, BRIEF);
+    let listing = queries.holds(place.realm, target, None, page).await?;
     let table = table! {
         locale, Word::Holds, Word::NoHolds; view in listing.items.iter();
         => let body = hold(place.realm, view);
@@ -268,21 +247,16 @@ async fn actor(
     place: &TenantRealm,
     account: &Account,
 ) -> Result<Vec<Block>, ApiError> {
-    let engine = context.engine();
+    let (operators, realm) = (context.operators(), place.realm);
     let target = Target::Account(account.number);
-    let live = engine.operators().observe(place.realm, target).await?;
-    let (disk, calls) = engine
-        .operators()
-        .on_disk(place.realm, account.number)
-        .await?;
+    let live = operators.observe(realm, target).await?;
+    let (disk, calls) = operators.on_disk(realm, account.number).await?;
     let mut blocks = vec![
         observed(context, live.as_ref(), &disk),
         Block::Table(beside(context, live.as_ref(), &disk)),
     ];
-    let calls = calls.into_iter();
-    let calls: Vec<_> = calls
-        .map(|call| BankCallBody::from(&(Timestamp::default(), call)))
-        .collect();
+    let calls = calls.into_iter().map(|call| (Timestamp::default(), call));
+    let calls: Vec<_> = calls.map(|call| BankCallBody::from(&call)).collect();
     blocks.extend(undated(bank_calls(context, &calls)));
     Ok(blocks)
 }
@@ -300,15 +274,14 @@ fn observed(context: &PageContext, live: Option<&Observed>, disk: &Account) -> B
         None => Cell::of(CellKind::State(Tone::Quiet), context.say(Word::NotResident)),
     };
     let count = |n: Option<usize>| locale.maybe_count(n);
-    let facts = facts! {
-        context;
+    facts! {
+        context, Actor;
         Actor: resident;
         Mailbox: count(live.map(|it| it.mailbox));
         InFlight: count(live.map(|it| it.pending_commits));
         LastActive: locale.maybe_time(live.map(|it| it.active_at));
         MemoryAgrees: agrees;
-    };
-    Block::Facts(context.say(Word::Actor).to_owned(), facts)
+    }
 }
 
 /// Renders one value of an account.

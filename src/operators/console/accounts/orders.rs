@@ -9,9 +9,8 @@ use caudal_actors::realms::Target;
 use caudal_http::errors::ApiError;
 use caudal_http::words::{Mistake, Refusal};
 use caudal_ledger::accounts::{Account, ProfileOrder, Status, SuspensionCode};
-use caudal_ledger::people::audit::REASON_MAX;
 
-use super::super::acts::{ActOutcome, AuditedAct};
+use super::super::acts::ActOutcome;
 use super::super::operations::{self, OperationForm};
 use super::super::page_context::{PageContext, SubmittedForm, TenantRealm};
 use super::super::places::found;
@@ -31,21 +30,17 @@ pub(super) fn forms(context: &PageContext, key: &str, account: &Account) -> Vec<
         let word = code.as_str();
         (word.to_owned(), locale.state(word).text)
     });
-    let reason = || Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX);
+    let reason = || Field::reason(locale);
     let mut blocks = Vec::new();
     if !context.session.who.role.may(Power::Act) {
         return blocks;
     }
     match account.status {
-        Status::Active => blocks.push(form(
-            Word::Suspend,
-            "suspend",
-            vec![
-                Field::new(locale, "code", Word::Cause, Takes::Choice(codes.into()), 20),
-                reason(),
-            ],
-            true,
-        )),
+        Status::Active => {
+            let takes = Takes::Choice(codes.into());
+            let code = Field::new(locale, "code", Word::Cause, takes, 20);
+            blocks.push(form(Word::Suspend, "suspend", vec![code, reason()], true));
+        }
         Status::Suspended => {
             blocks.push(form(Word::Reactivate, "reactivate", vec![reason()], false));
         }
@@ -71,9 +66,8 @@ pub(crate) async fn act(sent: SubmittedForm, path: web::Path<String>) -> HttpRes
 
 fn code(fields: &BTreeMap<String, String>) -> Result<SuspensionCode, ApiError> {
     let given = fields.get("code").map_or("", String::as_str);
-    let found = SuspensionCode::ALL
-        .into_iter()
-        .find(|code| code.as_str() == given);
+    let mut all = SuspensionCode::ALL.into_iter();
+    let found = all.find(|code| code.as_str() == given);
     found.ok_or_else(|| ApiError::field("code", Mistake::Required))
 }
 
@@ -85,14 +79,9 @@ async fn ordered(sent: &SubmittedForm, key: &str) -> Result<(), ApiError> {
         _ => return Err(Refusal::NoPage.into()),
     };
     let (place, target, key) = found(&sent.context, key).await?;
-    let act = AuditedAct {
-        action,
-        subject: &key,
-        power: Power::Act,
-        grave: true,
-    };
     let work = changed(sent, &place, target, action);
-    sent.does_or_asks(act, Box::pin(work)).await.map(drop)
+    let done = sent.does_or_asks(action, &key, Box::pin(work)).await;
+    done.map(drop)
 }
 
 async fn changed(

@@ -1,21 +1,17 @@
 //! The decision about a case: its form, and its handling.
 
-use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::TransferView;
-use caudal_http::errors::ApiError;
-use caudal_ledger::cases::{BY_MAX, REASON_MAX, RecordedMovement, Unbooked};
+use caudal_ledger::cases::{BY_MAX, RecordedMovement, Unbooked};
 
 use caudal_ledger::transfers::TransferStatus;
 use serde_json::{Map, Value};
 
-use super::super::acts::{ActOutcome, AuditedAct};
+use super::super::acts::ActOutcome;
 use super::super::page_context::{PageContext, SubmittedForm};
 use super::super::show::seen;
 use super::super::view::{Block, Field, Takes};
 use super::super::words::Word;
-use crate::admin::forms::run;
-use crate::admin::people::Power;
 
 /// The longest reference of the bank, in characters.
 const REFERENCE_MAX: usize = 64;
@@ -31,31 +27,16 @@ fn form(context: &PageContext, id: &str, outcomes: &[(&str, Word)], more: Vec<Fi
     // A person decides under their own name.
     let nameless = !context.session.who.is_person();
     let by = nameless.then(|| Field::new(locale, "by", Word::By, Takes::Line, BY_MAX));
-    let mut fields = vec![Field::new(
-        locale,
-        "outcome",
-        Word::Outcome,
-        Takes::Choice(choices.collect()),
-        20,
-    )];
+    let takes = Takes::Choice(choices.collect());
+    let outcome = Field::new(locale, "outcome", Word::Outcome, takes, 20);
+    let (name, label) = ("bankReference", Word::BankReference);
+    let reference = Field::new(locale, name, label, Takes::Line, REFERENCE_MAX).maybe("");
+    let mut fields = vec![outcome];
     fields.extend(by);
-    fields.extend([
-        Field::new(
-            locale,
-            "bankReference",
-            Word::BankReference,
-            Takes::Line,
-            REFERENCE_MAX,
-        )
-        .maybe(""),
-        Field::new(locale, "reason", Word::Reason, Takes::Lines, REASON_MAX),
-    ]);
+    fields.extend([reference, Field::reason(locale)]);
     fields.extend(more);
-    Block::Form(
-        context
-            .form(Word::Decide, format!("/console/cases/{id}"), fields)
-            .grave(true),
-    )
+    let form = context.form(Word::Decide, format!("/console/cases/{id}"), fields);
+    Block::Form(form.grave(true))
 }
 
 /// The form for a transfer that waits; `None` for one that does not.
@@ -87,14 +68,8 @@ pub(super) fn about_suspense(context: &PageContext, id: &str, outcome: &str) -> 
         ("return", Word::OutcomeReturn),
         ("credit", Word::OutcomeCredit),
     ];
-    let cvu = Field::new(
-        context.locale(),
-        "cvu",
-        Word::CreditTo,
-        Takes::Line,
-        CVU_DIGITS,
-    )
-    .maybe("");
+    let locale = context.locale();
+    let cvu = Field::new(locale, "cvu", Word::CreditTo, Takes::Line, CVU_DIGITS).maybe("");
     (outcome == "waiting").then(|| form(context, id, &outcomes, vec![cvu]))
 }
 
@@ -105,9 +80,8 @@ pub(super) fn about_unbooked(
     unbooked: &Unbooked,
 ) -> Option<Block> {
     let outcomes = [("dismiss", Word::OutcomeDismiss)];
-    unbooked
-        .waits()
-        .then(|| form(context, id, &outcomes, Vec::new()))
+    let waits = unbooked.waits();
+    waits.then(|| form(context, id, &outcomes, Vec::new()))
 }
 
 /// The form for a movement of the collector account that nobody has classified.
@@ -123,28 +97,15 @@ pub(super) fn about_collector(
         ("funding", Word::ClassFunding),
         ("sweep", Word::ClassSweep),
     ];
-    record
-        .waits()
-        .then(|| form(context, id, &outcomes, Vec::new()))
+    let waits = record.waits();
+    waits.then(|| form(context, id, &outcomes, Vec::new()))
 }
 
 /// Takes the decision, or asks for a second person where the tenant's policy wants one.
 pub(crate) async fn decide(sent: SubmittedForm, path: web::Path<String>) -> HttpResponse {
-    let body = body(&sent);
-    let act = AuditedAct {
-        action: "decideCase",
-        subject: &path,
-        power: Power::Act,
-        grave: true,
-    };
-    match sent
-        .does_or_asks(act, Box::pin(decided(&sent, &path, &body)))
-        .await
-    {
-        Ok(ActOutcome::Done(_) | ActOutcome::Made(_)) => {
-            sent.context.done(&format!("/console/cases/{path}"))
-        }
-        Ok(ActOutcome::Asked) => seen("/console/approvals"),
+    match sent.runs("decideCase", &path, &body(&sent)).await {
+        Ok((ActOutcome::Asked, _)) => seen("/console/approvals"),
+        Ok(_) => sent.context.done(&format!("/console/cases/{path}")),
         Err(why) => sent.context.show(Err(why)),
     }
 }
@@ -163,16 +124,4 @@ fn body(sent: &SubmittedForm) -> String {
         body.insert("force".to_owned(), Value::from(true));
     }
     Value::from(body).to_string()
-}
-
-async fn decided(sent: &SubmittedForm, id: &str, body: &str) -> Result<ActOutcome, ApiError> {
-    let (context, reason) = (&sent.context, sent.reason()?);
-    let who = &context.session.who;
-    let operation = ("decideCase", id);
-    let answer = run(&context.admin_state, who, operation, &reason, body).await?;
-    Ok(if answer.status() == StatusCode::ACCEPTED {
-        ActOutcome::Asked
-    } else {
-        ActOutcome::Done(Vec::new())
-    })
 }
