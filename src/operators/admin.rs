@@ -31,12 +31,10 @@ pub(crate) mod looks;
 mod memory;
 pub(crate) mod node;
 pub(crate) mod observed;
-mod older_pepper;
 mod outgoing;
 pub(crate) mod people;
 pub(crate) mod problems;
 mod proposals;
-mod reasons;
 mod redeliveries;
 mod relations;
 mod requests;
@@ -246,11 +244,13 @@ fn routes(config: &mut web::ServiceConfig) {
 }
 
 macro_rules! routes_of {
-    ($($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+) => {
+    ($($tag:ident {
+        $($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+
+    })+) => {
         /// The operations. [`access::authorize`] refuses a method that a path does not have.
         fn operations(config: &mut web::ServiceConfig) {
             let admin = web::scope("/admin")
-                $(.route($path, web::method(Method::$method).to($($handler)::+)))+
+                $($(.route($path, web::method(Method::$method).to($($handler)::+)))+)+
                 .default_service(web::to(not_found))
                 .wrap(from_fn(access::authorize));
             config.service(admin);

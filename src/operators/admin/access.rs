@@ -27,20 +27,25 @@
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderName;
 use actix_web::middleware::Next;
 use actix_web::{
     Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse, ResponseError as _, web,
 };
+use caudal_http::body::BODY_BYTES_MAX;
+use caudal_http::bytes::Bytes;
 use caudal_http::errors::ApiError;
 use caudal_http::node::Inside;
+use caudal_http::respond::json;
 use caudal_http::words::{Mistake, Refusal, WrongField};
 use caudal_http::{AppState, accept, caller, shown};
-use caudal_ledger::people::audit::{AuditDetails, FieldChange, SecondPerson};
+use caudal_ledger::people::audit::{AuditDetails, FieldChange, REASON_MAX, SecondPerson};
+use caudal_ledger::text::line;
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 
 use super::looks::{self, AlsoShown};
 use super::people::{self, AuditOutcome, Operator, Power};
-use super::reasons::{read, said};
 use super::{ADMIN_KEY, AdminState, changes};
 
 /// Operations that any node does: they tell of the asked node, or check its copy. A hand-over is refused by its handler,
@@ -73,6 +78,8 @@ pub enum AuditWeight {
 /// An operation of the admin API.
 #[derive(Clone, Copy, Debug)]
 pub struct AdminOperation {
+    /// Its tag in the document.
+    pub tag: &'static str,
     /// Its method.
     pub method: &'static str,
     /// The pattern of its path, below `/admin`.
@@ -85,85 +92,108 @@ pub struct AdminOperation {
     pub weight: AuditWeight,
 }
 
-/// Hands every operation to a macro, in the order of the document: method and path, the handler, the id, the power that
-/// it takes, and its weight.
+/// Hands every operation to a macro, in the order of the document and under its tags there: method and path, the handler,
+/// the id, the power that it takes, and its weight.
 macro_rules! each_operation {
     ($to:ident) => {
         $to! {
-            GET "/tenants" tenants::list listTenants: Read, Reads;
-            POST "/tenants" tenants::post createTenant: Act, Acts;
-            GET "/tenants/{id}" tenants::read readTenant: Read, Reads;
-            PATCH "/tenants/{id}" tenants::change changeTenant: Act, Acts;
-            GET "/tenants/{id}/collector-rules" collector_rules::read readCollectorRules: Read, Reads;
-            PUT "/tenants/{id}/collector-rules" collector_rules::set setCollectorRules: Act, Acts;
-            GET "/tenants/{id}/evidence" evidence::read readEvidence: Audit, Looks;
-            GET "/tenants/{id}/seal-keys" seal_keys::read readSealKeys: Read, Reads;
-            POST "/tenants/{id}/seal-keys/rotate" seal_keys::rotate rotateSealKeys: Act, Acts;
-            GET "/platform" tenants::platform readPlatform: Read, Reads;
-            PATCH "/platform" tenants::settings changePlatform: Act, Acts;
-            GET "/accounts/{cvu}/fee-schedule" fees::read readFeeSchedule: Read, Looks;
-            PUT "/accounts/{cvu}/fee-schedule" fees::set setFeeSchedule: Act, Acts;
-            POST "/accounts/{cvu}/suspend" accounts::suspend suspendAccountByOperator: Act, Acts;
-            POST "/accounts/{cvu}/reactivate" accounts::reactivate reactivateAccountByOperator: Act, Acts;
-            POST "/accounts/{cvu}/verify" accounts::verify verifyAccount: Read, Checks;
-            GET "/tenants/{id}/keys" keys::list listKeys: Read, Reads;
-            POST "/tenants/{id}/keys" keys::post issueKey: Act, Acts;
-            POST "/keys/{id}/rotate" keys::rotate rotateKey: Act, Acts;
-            DELETE "/keys/{id}" keys::revoke revokeKey: Act, Acts;
-            GET "/cases" cases::list listCases: Read, Looks;
-            GET "/cases/{id}" cases::one readCase: Read, Looks;
-            POST "/cases/{id}/decide" cases::deciding::decide decideCase: Act, Acts;
-            POST "/transfers/{id}/decide" cases::deciding::decide_transfer decideTransfer: Act, Acts;
-            GET "/find" find::find find: Read, Looks;
-            GET "/actors" actors::list listActors: Read, Reads;
-            GET "/actors/{cvu}" actors::read readActor: Read, Looks;
-            POST "/actors/{cvu}/passivate" actors::passivate passivateActor: Act, Acts;
-            GET "/webhooks" webhooks::list listAllWebhooks: Read, Reads;
-            POST "/webhooks/{id}/resume" webhooks::resume resumeWebhook: Act, Acts;
-            POST "/webhooks/{id}/redeliver" redeliveries::range redeliverRangeByOperator: Act, Acts;
-            POST "/webhooks/deliveries/{id}/redeliver" redeliveries::one redeliverByOperator: Act, Acts;
-            GET "/treasury" treasury::list listCollectors: Read, Reads;
-            GET "/status" status::show readStatus: Read, Reads;
-            GET "/node" node::show readNode: Read, Reads;
-            POST "/node/hand-over" node::hand_over handOver: Act, Checks;
-            GET "/clock" clock::show readClock: Read, Reads;
-            POST "/clock/confirm" clock::confirm confirmClock: Act, Acts;
-            GET "/log" log::show readLog: Read, Reads;
-            PUT "/log" log::change changeLog: Act, Acts;
-            GET "/journal" storage::journal readJournal: Read, Reads;
-            GET "/memory" memory::show readMemory: Read, Reads;
-            GET "/backup" backup::show readBackup: Read, Reads;
-            POST "/backup" backup::ship shipBackup: Act, Checks;
-            GET "/outgoing" outgoing::show readOutgoing: Read, Reads;
-            POST "/outgoing/release" outgoing::release releaseOutgoing: Act, Acts;
-            POST "/verify" storage::verify verify: Read, Checks;
-            GET "/people" staff::list listPeople: Read, Reads;
-            POST "/people" staff::add addPerson: Administer, Acts;
-            DELETE "/people/{name}" staff::revoke revokePerson: Revoke, Acts;
-            PATCH "/people/{name}" staff::change changePerson: Administer, Acts;
-            POST "/people/{name}/rotate" staff::rotate rotatePerson: Administer, Acts;
-            GET "/me" staff::me readMe: Read, Reads;
-            POST "/me/rotate" staff::rotate_me rotateMe: Read, Acts;
-            GET "/audit" audit::list listAudit: Audit, Looks;
-            GET "/approvals" approvals::list listApprovals: Read, Looks;
-            GET "/approvals/{id}" approvals::one readApproval: Read, Looks;
-            POST "/approvals/{id}/approve" approvals::voting::approve approveRequest: Approve, Acts;
-            POST "/approvals/{id}/reject" approvals::voting::reject rejectRequest: Approve, Acts;
+            Tenants {
+                GET "/tenants" tenants::list listTenants: Read, Reads;
+                POST "/tenants" tenants::post createTenant: Act, Acts;
+                GET "/tenants/{id}" tenants::read readTenant: Read, Reads;
+                PATCH "/tenants/{id}" tenants::change changeTenant: Act, Acts;
+                GET "/tenants/{id}/collector-rules" collector_rules::read readCollectorRules: Read, Reads;
+                PUT "/tenants/{id}/collector-rules" collector_rules::set setCollectorRules: Act, Acts;
+            }
+            People {
+                GET "/tenants/{id}/evidence" evidence::read readEvidence: Audit, Looks;
+            }
+            Tenants {
+                GET "/tenants/{id}/seal-keys" seal_keys::read readSealKeys: Read, Reads;
+                POST "/tenants/{id}/seal-keys/rotate" seal_keys::rotate rotateSealKeys: Act, Acts;
+                GET "/platform" tenants::platform readPlatform: Read, Reads;
+                PATCH "/platform" tenants::settings changePlatform: Act, Acts;
+                GET "/accounts/{cvu}/fee-schedule" fees::read readFeeSchedule: Read, Looks;
+                PUT "/accounts/{cvu}/fee-schedule" fees::set setFeeSchedule: Act, Acts;
+            }
+            Actors {
+                POST "/accounts/{cvu}/suspend" accounts::suspend suspendAccountByOperator: Act, Acts;
+                POST "/accounts/{cvu}/reactivate" accounts::reactivate reactivateAccountByOperator: Act, Acts;
+                POST "/accounts/{cvu}/verify" accounts::verify verifyAccount: Read, Checks;
+            }
+            Keys {
+                GET "/tenants/{id}/keys" keys::list listKeys: Read, Reads;
+                POST "/tenants/{id}/keys" keys::post issueKey: Act, Acts;
+                POST "/keys/{id}/rotate" keys::rotate rotateKey: Act, Acts;
+                DELETE "/keys/{id}" keys::revoke revokeKey: Act, Acts;
+            }
+            Cases {
+                GET "/cases" cases::list listCases: Read, Looks;
+                GET "/cases/{id}" cases::one readCase: Read, Looks;
+                POST "/cases/{id}/decide" cases::deciding::decide decideCase: Act, Acts;
+                POST "/transfers/{id}/decide" cases::deciding::decide_transfer decideTransfer: Act, Acts;
+            }
+            Operation {
+                GET "/find" find::find find: Read, Looks;
+            }
+            Actors {
+                GET "/actors" actors::list listActors: Read, Reads;
+                GET "/actors/{cvu}" actors::read readActor: Read, Looks;
+                POST "/actors/{cvu}/passivate" actors::passivate passivateActor: Act, Acts;
+            }
+            Operation {
+                GET "/webhooks" webhooks::list listAllWebhooks: Read, Reads;
+                POST "/webhooks/{id}/resume" webhooks::resume resumeWebhook: Act, Acts;
+                POST "/webhooks/{id}/redeliver" redeliveries::range redeliverRangeByOperator: Act, Acts;
+                POST "/webhooks/deliveries/{id}/redeliver" redeliveries::one redeliverByOperator: Act, Acts;
+                GET "/treasury" treasury::list listCollectors: Read, Reads;
+                GET "/status" status::show readStatus: Read, Reads;
+                GET "/node" node::show readNode: Read, Reads;
+                POST "/node/hand-over" node::hand_over handOver: Act, Checks;
+                GET "/clock" clock::show readClock: Read, Reads;
+                POST "/clock/confirm" clock::confirm confirmClock: Act, Acts;
+                GET "/log" log::show readLog: Read, Reads;
+                PUT "/log" log::change changeLog: Act, Acts;
+                GET "/journal" storage::journal readJournal: Read, Reads;
+                GET "/memory" memory::show readMemory: Read, Reads;
+                GET "/backup" backup::show readBackup: Read, Reads;
+                POST "/backup" backup::ship shipBackup: Act, Checks;
+                GET "/outgoing" outgoing::show readOutgoing: Read, Reads;
+                POST "/outgoing/release" outgoing::release releaseOutgoing: Act, Acts;
+                POST "/verify" storage::verify verify: Read, Checks;
+            }
+            People {
+                GET "/people" staff::list listPeople: Read, Reads;
+                POST "/people" staff::add addPerson: Administer, Acts;
+                DELETE "/people/{name}" staff::revoke revokePerson: Revoke, Acts;
+                PATCH "/people/{name}" staff::change changePerson: Administer, Acts;
+                POST "/people/{name}/rotate" staff::rotate rotatePerson: Administer, Acts;
+                GET "/me" staff::me readMe: Read, Reads;
+                POST "/me/rotate" staff::rotate_me rotateMe: Read, Acts;
+                GET "/audit" audit::list listAudit: Audit, Looks;
+                GET "/approvals" approvals::list listApprovals: Read, Looks;
+                GET "/approvals/{id}" approvals::one readApproval: Read, Looks;
+                POST "/approvals/{id}/approve" approvals::voting::approve approveRequest: Approve, Acts;
+                POST "/approvals/{id}/reject" approvals::voting::reject rejectRequest: Approve, Acts;
+            }
         }
     };
 }
 pub(super) use each_operation;
 
 macro_rules! rows {
-    ($($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+) => {
+    ($($tag:ident {
+        $($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+
+    })+) => {
         /// Every operation, in the order of the document.
-        pub const OPERATIONS: &[AdminOperation] = &[$(AdminOperation {
+        pub const OPERATIONS: &[AdminOperation] = &[$($(AdminOperation {
+            tag: stringify!($tag),
             method: stringify!($method),
             path: $path,
             id: stringify!($id),
             power: Power::$power,
             weight: AuditWeight::$weight,
-        }),+];
+        },)+)+];
     };
 }
 each_operation!(rows);
@@ -386,6 +416,44 @@ async fn acts(
     Ok(acting)
 }
 
+/// The header in which an operator gives the reason.
+pub(super) const REASON: HeaderName = HeaderName::from_static("x-reason");
+
+/// Reads the body of a request and puts it back for its handler.
+async fn read(call: &mut ServiceRequest) -> Result<web::Bytes, ApiError> {
+    let (request, payload) = call.parts_mut();
+    let Bytes(bytes) = Bytes::<BODY_BYTES_MAX>::from_request(request, payload).await?;
+    let again = bytes.clone();
+    let again = futures_util::stream::once(async move { Ok(again) });
+    call.set_payload(Payload::Stream {
+        payload: Box::pin(again),
+    });
+    Ok(bytes)
+}
+
+/// An operator's reason: from the header, or else from the body's field.
+fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>, ApiError> {
+    #[derive(Deserialize)]
+    struct Said {
+        reason: Option<String>,
+    }
+    let wrong = || ApiError::from(Refusal::ReasonRequired);
+    let mut headers = request.headers().get_all(&REASON);
+    match (headers.next(), headers.next()) {
+        (Some(_), Some(_)) => Err(wrong()),
+        (Some(one), None) => {
+            let text = std::str::from_utf8(one.as_bytes()).map_err(|_| wrong())?;
+            line(text, REASON_MAX).map(Some).map_err(|_| wrong())
+        }
+        (None, _) => {
+            let said: Option<Said> = serde_json::from_slice(body).ok();
+            let text = said.and_then(|said| said.reason);
+            // The handler that parses the body reports an invalid one.
+            Ok(text.and_then(|text| line(&text, REASON_MAX).ok()))
+        }
+    }
+}
+
 /// Whether an operator has to give a reason: always, once there are people. Before that, the configured admin key sets
 /// up the service without one.
 fn must_say(app: &AppState, operator: &Operator) -> bool {
@@ -432,6 +500,13 @@ async fn ended<B>(app: &AppState, acting: &Acting, answer: &ServiceResponse<B>) 
 /// extension.
 #[derive(Clone, Debug)]
 pub struct CreatedSubject(pub String);
+
+/// The answer to an operation that created something: what it is, and its name in the audit log.
+pub(super) fn created(body: &impl Serialize, subject: String) -> HttpResponse {
+    let mut answer = json(StatusCode::CREATED, body);
+    answer.extensions_mut().insert(CreatedSubject(subject));
+    answer
+}
 
 impl CreatedSubject {
     /// The thing that an answer's operation created, if it did.

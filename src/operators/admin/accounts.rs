@@ -119,7 +119,6 @@ async fn ordered(admin_state: &AdminState, cvu: Cvu, order: ProfileOrder) -> Han
 #[utoipa::path(
     post,
     path = "/admin/accounts/{cvu}/suspend",
-    tag = "Actors",
     params(CvuInPath),
     request_body(content = SuspendByOperator),
     responses((status = 200, body = StandingBody))
@@ -143,7 +142,6 @@ pub(crate) async fn suspend(
 #[utoipa::path(
     post,
     path = "/admin/accounts/{cvu}/reactivate",
-    tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = StandingBody))
 )]
@@ -156,7 +154,6 @@ pub(crate) async fn reactivate(admin_state: State, path: PathPart) -> HandlerRes
 #[utoipa::path(
     post,
     path = "/admin/accounts/{cvu}/verify",
-    tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = VerifyBody))
 )]

@@ -70,7 +70,6 @@ body! {
 #[utoipa::path(
     get,
     path = "/admin/actors",
-    tag = "Actors",
     responses((status = 200, body = List<RealmBody>))
 )]
 pub(super) async fn list(admin_state: State) -> HandlerResult {
@@ -158,7 +157,6 @@ async fn locate(
 #[utoipa::path(
     get,
     path = "/admin/actors/{cvu}",
-    tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = ActorBody))
 )]
@@ -187,7 +185,6 @@ body! {
 #[utoipa::path(
     post,
     path = "/admin/actors/{cvu}/passivate",
-    tag = "Actors",
     params(CvuInPath),
     responses((status = 200, body = PassivatedBody))
 )]

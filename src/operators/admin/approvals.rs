@@ -307,7 +307,6 @@ fn entry(proposal: &Proposal, outcome: AuditOutcome, details: AuditDetails) -> A
 #[utoipa::path(
     get,
     path = "/admin/approvals",
-    tag = "People",
     responses((status = 200, body = List<ApprovalBody>))
 )]
 pub(crate) async fn list(admin_state: State) -> HttpResponse {
@@ -328,7 +327,6 @@ declared! {
 #[utoipa::path(
     get,
     path = "/admin/approvals/{id}",
-    tag = "People",
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]

@@ -138,7 +138,6 @@ pub(crate) async fn subjects(
 #[utoipa::path(
     get,
     path = "/admin/audit",
-    tag = "People",
     params(AuditParams),
     responses((status = 200, content((PageBody = "application/json"), (String = "application/x-ndjson"))))
 )]

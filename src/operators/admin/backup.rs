@@ -78,7 +78,6 @@ impl BackupBody {
 #[utoipa::path(
     get,
     path = "/admin/backup",
-    tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]
 pub(super) async fn show(admin_state: State) -> HttpResponse {
@@ -89,7 +88,6 @@ pub(super) async fn show(admin_state: State) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/backup",
-    tag = "Operation",
     responses((status = 200, body = BackupBody))
 )]
 pub(super) async fn ship(admin_state: State) -> HttpResponse {

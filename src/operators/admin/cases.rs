@@ -358,7 +358,6 @@ params! {
 #[utoipa::path(
     get,
     path = "/admin/cases",
-    tag = "Cases",
     params(CaseParams),
     responses((status = 200, body = CasesPage))
 )]
@@ -412,7 +411,6 @@ declared! {
 #[utoipa::path(
     get,
     path = "/admin/cases/{id}",
-    tag = "Cases",
     params(CaseInPath),
     responses((status = 200, body = CaseBody))
 )]

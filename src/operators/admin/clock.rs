@@ -41,7 +41,6 @@ fn shown(admin_state: &AdminState) -> HttpResponse {
 #[utoipa::path(
     get,
     path = "/admin/clock",
-    tag = "Operation",
     responses((status = 200, body = ClockBody))
 )]
 pub(super) async fn show(admin_state: State) -> HttpResponse {
@@ -63,7 +62,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/clock/confirm",
-    tag = "Operation",
     request_body(content = ConfirmClock),
     responses((status = 200, body = ClockBody))
 )]

@@ -74,7 +74,6 @@ fn shown(rules: &[CollectorRule]) -> Vec<RuleBody> {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}/collector-rules",
-    tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = Vec<RuleBody>))
 )]
@@ -92,7 +91,6 @@ pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
 #[utoipa::path(
     put,
     path = "/admin/tenants/{id}/collector-rules",
-    tag = "Tenants",
     params(TenantInPath),
     request_body(content = Vec<RuleRequest>),
     responses((status = 200, body = Vec<RuleBody>))

@@ -17,15 +17,17 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, clock, collector_rules, evidence,
-    fees, find, keys, log, memory, node, outgoing, reasons, redeliveries, seal_keys, staff, status,
-    storage, tenants, treasury, webhooks,
+    fees, find, keys, log, memory, node, outgoing, redeliveries, seal_keys, staff, status, storage,
+    tenants, treasury, webhooks,
 };
 
 macro_rules! document {
-    ($($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+) => {
+    ($($tag:ident {
+        $($method:ident $path:literal $($handler:ident)::+ $id:ident: $power:ident, $weight:ident;)+
+    })+) => {
         #[derive(utoipa::OpenApi)]
         #[openapi(
-            paths($($($handler)::+),+),
+            paths($($($($handler)::+),+),+),
             components(schemas(ErrorBody, FieldError, DayOrInstant))
         )]
         struct Operations;
@@ -170,6 +172,7 @@ pub fn openapi() -> OpenApi {
             };
             let Some(operation) = operation else { continue };
             operation.operation_id = Some(it.id.to_owned());
+            operation.tags = Some(vec![it.tag.to_owned()]);
             share(operation, named, it.method != "GET");
             if it.weight == access::AuditWeight::Acts {
                 explain(operation);
@@ -193,7 +196,7 @@ fn mention(operation: &mut Operation, (status, name, _): Shared) {
 
 /// Adds the header for the reason to an operation that acts.
 fn explain(operation: &mut Operation) {
-    let mut reason = Parameter::new(reasons::REASON.as_str());
+    let mut reason = Parameter::new(access::REASON.as_str());
     reason.parameter_in = ParameterIn::Header;
     reason.description = Some(
         "Why; required as soon as there are people, unless the body has a `reason`. At most 500 characters, in \

@@ -120,7 +120,6 @@ impl EvidenceParams {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}/evidence",
-    tag = "People",
     params(TenantInPath, EvidenceParams),
     responses((status = 200, content((String = "application/zip"))))
 )]

@@ -57,7 +57,6 @@ pub(super) async fn can_be_charged(
 #[utoipa::path(
     get,
     path = "/admin/accounts/{cvu}/fee-schedule",
-    tag = "Tenants",
     params(CvuInPath),
     responses((status = 200, body = ScheduleBody))
 )]
@@ -80,7 +79,6 @@ pub(crate) fn state(cvu: Cvu, fees: &[FeeRule]) -> Value {
 #[utoipa::path(
     put,
     path = "/admin/accounts/{cvu}/fee-schedule",
-    tag = "Tenants",
     params(CvuInPath),
     request_body(content = SetFees),
     responses((status = 200, body = ScheduleBody))

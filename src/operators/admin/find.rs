@@ -65,7 +65,6 @@ params! {
 #[utoipa::path(
     get,
     path = "/admin/find",
-    tag = "Operation",
     params(FindParams),
     responses((status = 200, body = List<FoundBody>))
 )]

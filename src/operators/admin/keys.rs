@@ -25,7 +25,7 @@ use caudal_ledger::tenants::scopes::{Network, SCOPES, Scope};
 use caudal_ledger::tenants::{ApiKey, Mode, Platform};
 use caudal_ledger::time::Timestamp;
 
-use super::access::{Acting, CreatedSubject};
+use super::access::{Acting, created};
 use super::approvals::{self, ApprovalBody};
 use super::shapes::{KeyBody, List};
 use super::tenants::TenantInPath;
@@ -94,13 +94,6 @@ pub async fn issue(
     Ok((text, kept(&platform, &id)?))
 }
 
-/// The answer that made a key; the audit log names the key by its id.
-fn made(key: KeyBody) -> HttpResponse {
-    let mut answer = json(StatusCode::CREATED, &key);
-    answer.extensions_mut().insert(CreatedSubject(key.id));
-    answer
-}
-
 /// The keys of a tenant, newest first.
 pub(crate) fn of_tenant<'a>(platform: &'a Platform, tenant: &str) -> Vec<&'a ApiKey> {
     let keys = platform.keys.values();
@@ -113,7 +106,6 @@ pub(crate) fn of_tenant<'a>(platform: &'a Platform, tenant: &str) -> Vec<&'a Api
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}/keys",
-    tag = "Keys",
     params(TenantInPath),
     responses((status = 200, body = List<KeyBody>))
 )]
@@ -162,7 +154,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/keys",
-    tag = "Keys",
     params(TenantInPath),
     request_body(content = IssueKey),
     responses((status = 201, body = KeyBody),
@@ -186,7 +177,7 @@ pub(super) async fn post(
         return approvals::ask(&admin_state, &acting).await;
     }
     let (text, key) = issue(app, tenant, wanted).await?;
-    Ok(made(KeyBody::of(app, &key, Some(text))))
+    Ok(created(&KeyBody::of(app, &key, Some(text)), key.id))
 }
 
 /// Whether issuing or rotating a key of a mode has to wait for a second person: of a live key it does as soon as any
@@ -260,7 +251,6 @@ declared! {
 #[utoipa::path(
     post,
     path = "/admin/keys/{id}/rotate",
-    tag = "Keys",
     params(KeyInPath),
     request_body(content = RotateKey),
     responses((status = 201, body = KeyBody),
@@ -293,14 +283,13 @@ pub(super) async fn rotate(
     let platform = app.engine.operators().administer(order).await?;
     tracing::info!(tenant = old.tenant, key = old.id, new = id, "key rotated");
     let key = kept(&platform, &id)?;
-    Ok(made(KeyBody::of(app, &key, Some(new.text))))
+    Ok(created(&KeyBody::of(app, &key, Some(new.text)), key.id))
 }
 
 /// Revokes a key: from this answer on it does not work.
 #[utoipa::path(
     delete,
     path = "/admin/keys/{id}",
-    tag = "Keys",
     params(KeyInPath),
     responses((status = 204, description = "revoked"))
 )]

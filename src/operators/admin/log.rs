@@ -37,7 +37,6 @@ body! {
 #[utoipa::path(
     get,
     path = "/admin/log",
-    tag = "Operation",
     responses((status = 200, body = LogBody))
 )]
 pub(crate) async fn show() -> HttpResponse {
@@ -64,7 +63,6 @@ request! {
 #[utoipa::path(
     put,
     path = "/admin/log",
-    tag = "Operation",
     request_body(content = ChangeLog),
     responses((status = 200, body = LogBody))
 )]

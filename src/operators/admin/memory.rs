@@ -38,7 +38,6 @@ body! {
 #[utoipa::path(
     get,
     path = "/admin/memory",
-    tag = "Operation",
     responses((status = 200, body = MemoryBody))
 )]
 pub(super) async fn show(admin_state: State) -> HttpResponse {

@@ -135,7 +135,6 @@ impl NodesBody {
 #[utoipa::path(
     get,
     path = "/admin/node",
-    tag = "Operation",
     responses((status = 200, body = NodesBody))
 )]
 pub(crate) async fn show(admin_state: State) -> HttpResponse {
@@ -156,7 +155,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/node/hand-over",
-    tag = "Operation",
     request_body(content = HandOver),
     responses((status = 200, body = HandedOverBody))
 )]

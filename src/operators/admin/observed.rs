@@ -54,7 +54,7 @@ impl Observed {
 ///
 /// # Errors
 /// The reason why it does not.
-pub(super) fn fit(app: &AppState) -> Result<(), ApiError> {
+pub(crate) fn fit(app: &AppState) -> Result<(), ApiError> {
     if !app.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }

@@ -38,7 +38,6 @@ fn shown(admin_state: &AdminState, error: Option<String>) -> HttpResponse {
 #[utoipa::path(
     get,
     path = "/admin/outgoing",
-    tag = "Operation",
     responses((status = 200, body = OutgoingBody))
 )]
 pub(super) async fn show(admin_state: State) -> HttpResponse {
@@ -60,7 +59,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/outgoing/release",
-    tag = "Operation",
     request_body(content = ReleaseOutgoing),
     responses((status = 200, body = OutgoingBody))
 )]

@@ -55,7 +55,6 @@ declared! {
 #[utoipa::path(
     post,
     path = "/admin/webhooks/deliveries/{id}/redeliver",
-    tag = "Operation",
     params(DeliveryInPath),
     responses((status = 200, body = RedeliveryBody))
 )]
@@ -80,7 +79,6 @@ request! {
 #[utoipa::path(
     post,
     path = "/admin/webhooks/{id}/redeliver",
-    tag = "Operation",
     params(WebhookInPath),
     request_body(content = RedeliverByOperator),
     responses((status = 200, body = RedeliveryBody))

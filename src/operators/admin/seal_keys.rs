@@ -41,7 +41,6 @@ impl SealKeysBody {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}/seal-keys",
-    tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = SealKeysBody))
 )]
@@ -57,7 +56,6 @@ pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/seal-keys/rotate",
-    tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = SealKeysBody))
 )]

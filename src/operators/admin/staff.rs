@@ -15,10 +15,8 @@ use caudal_http::words::Mistake;
 use caudal_ledger::people::audit::FieldChange;
 use caudal_ledger::people::{Credential, PeopleOrder, Person, PersonName, Role};
 use caudal_ledger::rejection::Rejection;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::access::{Acting, CreatedSubject};
+use super::access::{Acting, created};
 use super::changes::Changed;
 use super::people::Operator;
 use super::shapes::List;
@@ -93,7 +91,6 @@ fn found<'a>(staff: &'a Staff, name: &PersonName) -> Result<&'a Person, ApiError
 #[utoipa::path(
     get,
     path = "/admin/people",
-    tag = "People",
     responses((status = 200, body = List<PersonBody>))
 )]
 pub(super) async fn list(admin_state: State) -> HttpResponse {
@@ -106,7 +103,6 @@ pub(super) async fn list(admin_state: State) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/people",
-    tag = "People",
     request_body(content = AddPerson),
     responses((status = 201, body = PersonBody))
 )]
@@ -121,18 +117,13 @@ pub(super) async fn add(admin_state: State, sent: Body) -> HandlerResult {
     let staff = admin_state.operators().manage(order).await?;
     tracing::warn!(role = role.as_str(), "person added; see the audit log");
     let person = shown(found(&staff, &name)?, Some(text));
-    let mut answer = json(StatusCode::CREATED, &person);
-    answer
-        .extensions_mut()
-        .insert(CreatedSubject(name.to_string()));
-    Ok(answer)
+    Ok(created(&person, name.to_string()))
 }
 
 /// Gives a person another role, from this answer on.
 #[utoipa::path(
     patch,
     path = "/admin/people/{name}",
-    tag = "People",
     params(PersonInPath),
     request_body(content = ChangePerson),
     responses((status = 200, body = PersonBody))
@@ -163,7 +154,6 @@ pub(super) async fn change(admin_state: State, path: PathPart, sent: Body) -> Ha
 #[utoipa::path(
     delete,
     path = "/admin/people/{name}",
-    tag = "People",
     params(PersonInPath),
     responses((status = 204, description = "revoked"))
 )]
@@ -196,7 +186,6 @@ async fn replaced(
 #[utoipa::path(
     post,
     path = "/admin/people/{name}/rotate",
-    tag = "People",
     params(PersonInPath),
     responses((status = 201, body = PersonBody))
 )]
@@ -204,29 +193,24 @@ pub(super) async fn rotate(admin_state: State, path: PathPart) -> HandlerResult 
     replaced(&admin_state, PersonInPath::read(&path)?, None).await
 }
 
-/// Who asks, as the service knows them.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Me)]
-struct MeBody {
-    /// The name in the audit log; `root` is the configured admin key.
-    name: String,
-    /// `viewer`, `auditor`, `operator`, `approver` or `root`.
-    role: &'static str,
+body! {
+    /// Who asks, as the service knows them.
+    struct MeBody as Me from who: Operator {
+        /// The name in the audit log; `root` is the configured admin key.
+        name: String = who.name;
+        /// `viewer`, `auditor`, `operator`, `approver` or `root`.
+        role: &'static str = who.role.as_str();
+    }
 }
 
 /// Says whose credential this is.
 #[utoipa::path(
     get,
     path = "/admin/me",
-    tag = "People",
     responses((status = 200, body = MeBody))
 )]
 pub(super) async fn me(acting: Acting) -> HttpResponse {
-    let body = MeBody {
-        name: acting.operator.name,
-        role: acting.operator.role.as_str(),
-    };
-    json(StatusCode::OK, &body)
+    json(StatusCode::OK, &MeBody::from(acting.operator))
 }
 
 /// Issues another credential to whoever asks; the one that they showed does not work any more. Whoever got a
@@ -234,14 +218,9 @@ pub(super) async fn me(acting: Acting) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/me/rotate",
-    tag = "People",
     responses((status = 201, body = PersonBody))
 )]
 pub(super) async fn rotate_me(admin_state: State, acting: Acting) -> HandlerResult {
-    let Operator {
-        name: who,
-        credential,
-        ..
-    } = acting.operator;
-    replaced(&admin_state, PersonInPath::read(&who)?, credential).await
+    let who = acting.operator;
+    replaced(&admin_state, PersonInPath::read(&who.name)?, who.credential).await
 }

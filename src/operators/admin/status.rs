@@ -3,8 +3,10 @@
 use actix_web::http::StatusCode;
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::coverage::WatchedCollector;
+use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_backup::since::Since;
+use caudal_http::AppState;
 use caudal_http::bodies::body;
 use caudal_http::errors::HandlerResult;
 use caudal_http::respond::json;
@@ -14,7 +16,6 @@ use super::backup::BackupBody;
 use super::disk::DiskFigures;
 use super::memory::MemoryBody;
 use super::observed::{Observed, RealmCases, fit};
-use super::older_pepper::OlderPepper;
 use super::problems::{Problem, ProblemBody, problems};
 use super::webhooks;
 use super::{AdminState, State};
@@ -153,12 +154,55 @@ body! {
     }
 }
 
+body! {
+    /// What still needs an older pepper; it can be removed when all of it is 0.
+    struct OlderPepper as StatusOfOlderPepper {
+        /// API keys that work.
+        keys: usize;
+        /// Credentials of people.
+        people: usize;
+        /// Webhooks, of which a secret that signs is sealed under it.
+        webhooks: usize;
+        /// Realms whose next closed day is signed under it.
+        realms: usize;
+    }
+}
+
+impl OlderPepper {
+    /// What needs it now; `None` while there is only one pepper.
+    async fn now(app: &AppState) -> Result<Option<Self>, Failure> {
+        let (engine, keyring) = (&app.engine, &app.keyring);
+        if keyring.older_peppers() == 0 {
+            return Ok(None);
+        }
+        let (platform, now) = (engine.platform(), engine.now());
+        let keys = platform.keys.values().filter(|key| key.works_at(now));
+        let staff = engine.operators().staff();
+        let people = staff.people.working();
+        let mut webhooks = 0_usize;
+        for (tenant, mode) in realms(&platform) {
+            for view in engine.queries().webhooks(tenant.realm(mode)).await? {
+                let mut signing = view.webhook.signing(now).into_iter();
+                let needs = signing.any(|it| app.hooks.sealer.needs_older(&tenant.id, &it));
+                webhooks = webhooks.strict_add(usize::from(needs));
+            }
+        }
+        Ok(Some(Self {
+            keys: keys.filter(|key| keyring.needs_older(key.pepper)).count(),
+            people: people
+                .filter(|person| keyring.needs_older(person.credential.pepper))
+                .count(),
+            webhooks,
+            realms: engine.operators().realms_with_older_seal_key().await?,
+        }))
+    }
+}
+
 /// Shows how the service is: version, whether it is ready and why not, realms, journal, disk, memory, open cases, collector
 /// accounts, webhooks, and what needs a person.
 #[utoipa::path(
     get,
     path = "/admin/status",
-    tag = "Operation",
     responses((status = 200, body = StatusBody))
 )]
 pub(super) async fn show(admin_state: State) -> HandlerResult {

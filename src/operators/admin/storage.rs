@@ -109,7 +109,6 @@ body! {
 #[utoipa::path(
     get,
     path = "/admin/journal",
-    tag = "Operation",
     responses((status = 200, body = JournalBody))
 )]
 pub(super) async fn journal(admin_state: State) -> HttpResponse {
@@ -158,7 +157,6 @@ pub(super) fn verified(report: Report) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/verify",
-    tag = "Operation",
     responses((status = 200, body = VerifyBody))
 )]
 pub(super) async fn verify(admin_state: State) -> HandlerResult {

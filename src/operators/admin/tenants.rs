@@ -15,7 +15,7 @@ use caudal_ledger::tenants::four_eyes::{raises, raises_total};
 use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Provider, Tenant};
 use serde_json::Value;
 
-use super::access::{Acting, CreatedSubject};
+use super::access::{Acting, created};
 use super::approvals::{self, ApprovalBody};
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
@@ -45,7 +45,6 @@ pub fn new_id() -> String {
 #[utoipa::path(
     get,
     path = "/admin/tenants",
-    tag = "Tenants",
     responses((status = 200, body = List<TenantBody>))
 )]
 pub(super) async fn list(admin_state: State) -> HttpResponse {
@@ -61,7 +60,6 @@ pub(super) async fn list(admin_state: State) -> HttpResponse {
 #[utoipa::path(
     post,
     path = "/admin/tenants",
-    tag = "Tenants",
     request_body(content = CreateTenant),
     responses((status = 201, body = TenantBody))
 )]
@@ -103,9 +101,7 @@ pub(super) async fn post(admin_state: State, sent: Body) -> HandlerResult {
     };
     let tenant = create(&admin_state.app, new).await?;
     let body = TenantBody::of(&admin_state.app, &tenant);
-    let mut answer = json(StatusCode::CREATED, &body);
-    answer.extensions_mut().insert(CreatedSubject(tenant.id));
-    Ok(answer)
+    Ok(created(&body, tenant.id))
 }
 
 declared! {
@@ -117,7 +113,6 @@ declared! {
 #[utoipa::path(
     get,
     path = "/admin/tenants/{id}",
-    tag = "Tenants",
     params(TenantInPath),
     responses((status = 200, body = TenantBody))
 )]
@@ -131,7 +126,6 @@ pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
 #[utoipa::path(
     patch,
     path = "/admin/tenants/{id}",
-    tag = "Tenants",
     params(TenantInPath),
     request_body(content = ChangeTenant),
     responses((status = 200, body = TenantBody),
@@ -205,7 +199,6 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
 #[utoipa::path(
     get,
     path = "/admin/platform",
-    tag = "Tenants",
     responses((status = 200, body = PlatformBody))
 )]
 pub(super) async fn platform(admin_state: State) -> HttpResponse {
@@ -231,7 +224,6 @@ pub(crate) fn state_of_platform(app: &AppState) -> Value {
 #[utoipa::path(
     patch,
     path = "/admin/platform",
-    tag = "Tenants",
     request_body(content = ChangePlatform),
     responses((status = 200, body = PlatformBody),
         (status = 202, body = ApprovalBody, description = "It waits for a second person."))

@@ -42,7 +42,6 @@ struct CollectorBody {
 #[utoipa::path(
     get,
     path = "/admin/treasury",
-    tag = "Operation",
     responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))))
 )]
 pub(super) async fn list(

@@ -88,7 +88,6 @@ pub(crate) async fn all(admin_state: &AdminState) -> Result<Vec<Row>, Failure> {
 #[utoipa::path(
     get,
     path = "/admin/webhooks",
-    tag = "Operation",
     responses((status = 200, body = List<Row>))
 )]
 pub(super) async fn list(admin_state: State) -> Result<HttpResponse, ApiError> {
@@ -116,7 +115,6 @@ async fn one(admin_state: &AdminState, id: WebhookId) -> Result<Row, ApiError> {
 #[utoipa::path(
     post,
     path = "/admin/webhooks/{id}/resume",
-    tag = "Operation",
     params(WebhookInPath),
     responses((status = 200, body = Row))
 )]

@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::rc::Rc;
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use actix_web::web::Bytes;
@@ -102,7 +103,7 @@ impl PageContext {
             return self.show(page);
         }
         let made = async move |context: &Self, path: &P| Ok(made(context, path).await?.blocks);
-        self.file(Box::new(Blocks { path, made })).await
+        self.file(source(path, made)).await
     }
 
     /// The same for a part of a page.
@@ -115,7 +116,7 @@ impl PageContext {
             let blocks = made(&self, &path).await;
             return self.show_part(blocks);
         }
-        self.file(Box::new(Blocks { path, made })).await
+        self.file(source(path, made)).await
     }
 
     /// How many rows a page of a list has: `usual`, or more for a file.
@@ -128,11 +129,11 @@ impl PageContext {
         self.asks(DOWNLOAD).is_none()
     }
 
-    async fn file(mut self, source: Box<dyn BlockSource>) -> HttpResponse {
+    async fn file(mut self, source: BlockSource) -> HttpResponse {
         for name in OF_PAGES {
             self.asked.remove(name);
         }
-        let begun = FileWalk::begin(&self, source.as_ref()).await;
+        let begun = FileWalk::begin(&self, &source).await;
         let (form, first, permit) = match begun {
             Ok(begun) => begun,
             Err(why) => return self.show(Err(why)),
@@ -202,36 +203,31 @@ impl PageContext {
     }
 }
 
-/// What makes the blocks of a page again for each part of a file, whatever its path and its handler are.
-trait BlockSource {
-    fn blocks<'a>(
-        &'a self,
-        context: &'a PageContext,
-    ) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>>;
-}
+/// Makes the blocks of a page again for each part of a file.
+type BlockSource =
+    Box<dyn for<'a> Fn(&'a PageContext) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>>>;
 
-struct Blocks<P, F> {
-    path: P,
-    made: F,
-}
-
-impl<P, F> BlockSource for Blocks<P, F>
+/// The source of blocks of a page, whatever its path and its handler are.
+fn source<P, F>(path: P, made: F) -> BlockSource
 where
-    F: AsyncFn(&PageContext, &P) -> Result<Vec<Block>, ApiError>,
+    P: 'static,
+    F: AsyncFn(&PageContext, &P) -> Result<Vec<Block>, ApiError> + 'static,
 {
-    fn blocks<'a>(
-        &'a self,
-        context: &'a PageContext,
-    ) -> LocalBoxFuture<'a, Result<Vec<Block>, ApiError>> {
-        Box::pin((self.made)(context, &self.path))
-    }
+    let both = Rc::new((path, made));
+    Box::new(move |context| {
+        let both = Rc::clone(&both);
+        Box::pin(async move {
+            let (path, made) = both.as_ref();
+            made(context, path).await
+        })
+    })
 }
 
 /// A file that is being written.
 struct FileWalk {
     context: PageContext,
     request: current::Request,
-    source: Box<dyn BlockSource>,
+    source: BlockSource,
     form: SheetForm,
     /// The rows that were read and are not written yet; `None` behind the last ones.
     read: Option<Table>,
@@ -245,7 +241,7 @@ impl FileWalk {
     /// The form of the file, its first rows, and a permit for it.
     async fn begin(
         context: &PageContext,
-        source: &dyn BlockSource,
+        source: &BlockSource,
     ) -> Result<(SheetForm, Table, StreamPermit), ApiError> {
         let form = match context.asks(DOWNLOAD) {
             Some("csv") => SheetForm::Csv,
@@ -253,7 +249,7 @@ impl FileWalk {
             _ => return Err(Refusal::NoPage.into()),
         };
         let permit = context.admin_state.app.hooks.streams.permit(RealmId(0))?;
-        let table = context.wanted(source.blocks(context).await?)?;
+        let table = context.wanted(source(context).await?)?;
         let max = ROWS_MAX;
         if let Some(rows) = table.total.filter(|rows| *rows > max) {
             let mistake = Mistake::TooManyRows { rows, max };
@@ -294,7 +290,7 @@ impl FileWalk {
 
     async fn table(&self) -> Result<Table, Failure> {
         // Cursors are those of the list that the request asks for.
-        let blocks = self.source.blocks(&self.context);
+        let blocks = (self.source)(&self.context);
         let blocks = current::answering(self.request.clone(), blocks).await;
         let table = blocks.and_then(|blocks| self.context.wanted(blocks));
         table.map_err(|why| {

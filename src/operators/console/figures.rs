@@ -5,27 +5,23 @@ use caudal_storage::Stats;
 use super::page_context::PageContext;
 use super::view::{Cell, CellKind, Tile, Tone};
 use super::words::Word;
+use crate::admin::observed::fit;
 
 /// The present figures.
 pub(super) fn tiles(context: &PageContext) -> Vec<Tile> {
-    let (locale, engine, point) = (
-        context.locale(),
-        context.engine(),
-        context.console.pulse.last(),
-    );
-    let stats: Stats = engine.operators().stats();
+    let (locale, point) = (context.locale(), context.console.pulse.last());
+    let stats: Stats = context.operators().stats();
     let tile = |word: Word, cell: Cell, hint: String| Tile {
         label: context.say(word),
         cell,
         hint,
     };
-    let residency = engine.residency();
-    let ready = if context.admin_state.app.ready().is_ok() && context.admin_state.app.gate.is_open()
-    {
-        Cell::of(CellKind::State(Tone::Good), context.say(Word::Ready))
-    } else {
-        Cell::of(CellKind::State(Tone::Bad), context.say(Word::NotReady))
+    let residency = context.engine().residency();
+    let (tone, word) = match fit(&context.admin_state.app) {
+        Ok(()) => (Tone::Good, Word::Ready),
+        Err(_) => (Tone::Bad, Word::NotReady),
     };
+    let ready = Cell::of(CellKind::State(tone), context.say(word));
     let up = locale.lasting(context.admin_state.uptime_seconds()).text;
     let place = |word: Word, text: String| format!("{} {text}", context.say(word));
     vec![
@@ -64,17 +60,12 @@ pub(super) fn tiles(context: &PageContext) -> Vec<Tile> {
 fn requests(context: &PageContext) -> Tile {
     let (locale, pulse) = (context.locale(), &context.console.pulse);
     let minute = pulse.requests();
-    let soon = |percent: u64| {
-        minute
-            .within(percent)
-            .map(|within| locale.millis(within).text)
-    };
+    let soon = |percent: u64| Some(locale.millis(minute.within(percent)?).text);
     let hint = match (soon(50), soon(99)) {
-        (Some(half), Some(most)) => format!(
-            "{} {half} · {} {most}",
-            context.say(Word::Median),
-            context.say(Word::NinetyNine)
-        ),
+        (Some(half), Some(most)) => {
+            let (median, ninety_nine) = (context.say(Word::Median), context.say(Word::NinetyNine));
+            format!("{median} {half} · {ninety_nine} {most}")
+        }
         _ => context.say(Word::NoRequests).to_owned(),
     };
     Tile {
@@ -85,16 +76,11 @@ fn requests(context: &PageContext) -> Tile {
 }
 
 fn backup(context: &PageContext) -> Cell {
-    let progress = context
-        .admin_state
-        .backup
-        .as_ref()
-        .map(|backup| backup.progress());
-    let cell = match progress {
-        None => Cell::of(CellKind::State(Tone::Quiet), context.say(Word::NoBackup)),
-        Some(progress) if progress.error.is_some() => {
-            Cell::of(CellKind::State(Tone::Bad), context.say(Word::Failing))
-        }
+    let state = |tone, word| Cell::of(CellKind::State(tone), context.say(word));
+    let backup = context.admin_state.backup.as_ref();
+    let cell = match backup.map(|backup| backup.progress()) {
+        None => state(Tone::Quiet, Word::NoBackup),
+        Some(progress) if progress.error.is_some() => state(Tone::Bad, Word::Failing),
         Some(progress) if !progress.ships => Cell::figure(""),
         Some(progress) => context.locale().lasting(progress.lag.as_secs()),
     };

@@ -53,34 +53,21 @@ pub(super) struct Point {
     pub requests: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Sample {
     at: Timestamp,
-    commits: u64,
-    flushes: u64,
-    flush_us: u64,
-    queued: u64,
+    stats: Stats,
     requests: DurationCounts,
 }
 
 impl Sample {
-    fn of(at: Timestamp, stats: &Stats, requests: DurationCounts) -> Self {
-        Self {
-            at,
-            commits: stats.commits,
-            flushes: stats.flushes,
-            flush_us: stats.flush_us,
-            queued: stats.queued,
-            requests,
-        }
-    }
-
     /// The activity from another sample to this one.
     fn since(&self, before: &Self) -> Point {
-        let commits = self.commits.abs_diff(before.commits);
-        let flushes = self.flushes.abs_diff(before.flushes);
+        let (now, then) = (&self.stats, &before.stats);
+        let commits = now.commits.abs_diff(then.commits);
+        let flushes = now.flushes.abs_diff(then.flushes);
         let millis = self.at.millis().abs_diff(before.at.millis());
-        let flush = self.flush_us.abs_diff(before.flush_us);
+        let flush = now.flush_us.abs_diff(then.flush_us);
         // Without a flush, or without time between the samples, nothing happened.
         let mean = |sum: u64, count: u64| sum.checked_div(count).map_or(0, |mean| mean);
         let times = |count: u64, times: u64| count.checked_mul(times).map_or(count, |sum| sum);
@@ -88,7 +75,7 @@ impl Sample {
             at: self.at,
             commits: mean(times(commits, 10_000), millis),
             flush: mean(flush, flushes),
-            queued: self.queued,
+            queued: now.queued,
             requests: mean(
                 times(self.requests.since(&before.requests).sum(), 10_000),
                 millis,
@@ -178,9 +165,11 @@ impl Drop for ViewerPermit {
 pub(super) fn take(console: Arc<Console>, app: AppState) {
     actix_web::rt::spawn(async move {
         loop {
-            let requests = app.measures.requests.read();
-            let sample = Sample::of(app.engine.now(), &app.engine.operators().stats(), requests);
-            console.pulse.take(sample);
+            console.pulse.take(Sample {
+                at: app.engine.now(),
+                stats: app.engine.operators().stats(),
+                requests: app.measures.requests.read(),
+            });
             tokio::select! {
                 () = app.gate.shut() => return,
                 () = tokio::time::sleep(EVERY) => {}
@@ -206,17 +195,14 @@ impl Follower {
             }
         }
         self.begun = true;
-        let lasts = self
-            .context
-            .console
-            .sessions
-            .lasts(&self.context.secret, Instant::now());
-        let still = people::still(&self.context.admin_state.app, &self.context.session.who);
+        let (context, now) = (&self.context, Instant::now());
+        let lasts = context.console.sessions.lasts(&context.secret, now);
+        let still = people::still(&context.admin_state.app, &context.session.who);
         if !gate.is_open() || !lasts || still.is_none() {
             return None;
         }
-        let point = self.context.console.pulse.last();
-        let text = match self.context.now(&tiles(&self.context), &point.json()) {
+        let point = context.console.pulse.last();
+        let text = match context.now(&tiles(context), &point.json()) {
             Ok(html) => format!("event: now\ndata: {html}\n\n"),
             Err(why) => {
                 tracing::error!(%why, "the figures of now could not be written");
@@ -257,10 +243,13 @@ mod tests {
         assert_eq!(pulse.last(), Point::default());
         let sample = |second: u64, commits: u64, flushes: u64| Sample {
             at: Timestamp::from_millis(second * 1000),
-            commits,
-            flushes,
-            flush_us: flushes * 300,
-            queued: 7,
+            stats: Stats {
+                commits,
+                flushes,
+                flush_us: flushes * 300,
+                queued: 7,
+                ..Stats::default()
+            },
             requests: DurationCounts::default(),
         };
         pulse.take(sample(10, 100, 10));

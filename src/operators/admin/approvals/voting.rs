@@ -95,7 +95,6 @@ fn by(second: SecondPerson) -> AuditDetails {
 #[utoipa::path(
     post,
     path = "/admin/approvals/{id}/approve",
-    tag = "People",
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]
@@ -128,7 +127,6 @@ pub(in crate::admin) async fn approved(
 #[utoipa::path(
     post,
     path = "/admin/approvals/{id}/reject",
-    tag = "People",
     params(ApprovalInPath),
     responses((status = 200, body = ApprovalBody))
 )]

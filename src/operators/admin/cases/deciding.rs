@@ -180,7 +180,6 @@ impl ToSchema for CaseDecision {
 #[utoipa::path(
     post,
     path = "/admin/cases/{id}/decide",
-    tag = "Cases",
     params(CaseInPath),
     request_body(content = CaseDecision),
     responses((status = 200, body = CaseBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))
@@ -230,7 +229,6 @@ declared! {
 #[utoipa::path(
     post,
     path = "/admin/transfers/{id}/decide",
-    tag = "Cases",
     params(TransferInPath),
     request_body(content = DecideTransfer),
     responses((status = 200, body = TransferBody), (status = 202, body = ApprovalBody, description = "It waits for a second person."))

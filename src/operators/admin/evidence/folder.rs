@@ -90,10 +90,6 @@ fn size(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).map_or(u64::MAX, |size| size)
 }
 
-fn options() -> SimpleFileOptions {
-    SimpleFileOptions::default().compression_method(CompressionMethod::Deflated)
-}
-
 impl Folder {
     /// An archive with what every archive has.
     ///
@@ -157,10 +153,7 @@ impl Folder {
         if self.bytes > EVIDENCE_BYTES_MAX {
             return Err(too_much());
         }
-        self.write(&name, bytes).map_err(|why| {
-            tracing::error!(%why, "evidence could not be written");
-            too_much()
-        })?;
+        self.write(&name, bytes)?;
         self.files.push(FileEntry {
             name,
             sha256: hex(digest(&SHA256, bytes).as_ref()),
@@ -170,11 +163,15 @@ impl Folder {
         Ok(())
     }
 
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.zip
-            .start_file(name, options())
-            .map_err(io::Error::other)?;
-        self.zip.write_all(bytes)
+    fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), ApiError> {
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        let begun = self.zip.start_file(name, options);
+        let written = begun.map_err(io::Error::other);
+        let written = written.and_then(|()| self.zip.write_all(bytes));
+        written.map_err(|why| {
+            tracing::error!(%why, "evidence could not be written");
+            too_much()
+        })
     }
 
     /// Adds the index, which has these fields besides the files.
@@ -186,10 +183,6 @@ impl Folder {
             about.insert("files".to_owned(), json!(self.files));
         }
         self.write("index.json", format!("{about:#}\n").as_bytes())
-            .map_err(|why| {
-                tracing::error!(%why, "evidence could not be written");
-                too_much()
-            })
     }
 
     /// The bytes of the archive.

@@ -5,9 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::Engine;
-use caudal_actors::engine::lists::{ListPage, Listing, SortOrder, VoucherFilter, VoucherSort};
+use caudal_actors::engine::lists::{ListPage, SortOrder, VoucherFilter, VoucherSort};
 use caudal_actors::engine::money::TransferFilter;
 use caudal_actors::engine::reconciliation::RangeQuery;
 use caudal_actors::failure::Failure;
@@ -228,69 +227,50 @@ impl<'a> Gathering<'a> {
 
     /// The accounts with their vouchers, or the vouchers of the day.
     async fn accounts(&mut self) -> Result<(), ApiError> {
-        let (realm, (from, to)) = (self.realm, self.period);
-        let filter = VoucherFilter {
-            from: Some(from),
-            to: Some(to),
-            ..VoucherFilter::default()
-        };
         if self.is_of_all() {
-            let mut rows = Rows::csv("movements.csv", VOUCHERS);
-            let mut page = oldest();
-            loop {
-                let engine = self.engine();
-                let found = engine
-                    .queries()
-                    .vouchers(realm, filter.clone(), page)
-                    .await?;
-                self.vouchers(&mut rows, &found)?;
-                page.cursor = found.next;
-                if page.cursor.is_none() {
-                    return self.folder.table(rows);
-                }
-            }
+            return self.vouchers("movements.csv".to_owned(), None).await;
         }
         for account in self.accounts.clone() {
             let name = account
                 .cvu
                 .map_or_else(|| account.number.to_string(), |cvu| cvu.to_string());
             let target = Target::Account(account.number);
-            let view = self.engine().queries().view(realm, target).await?;
-            let body = json!(AccountBody::from(&view));
-            self.folder
-                .json(format!("accounts/{name}/account.json"), &body)?;
-            if account.cvu.is_none() {
-                continue;
+            let view = self.engine().queries().view(self.realm, target).await?;
+            let (folder, body) = (format!("accounts/{name}"), json!(AccountBody::from(&view)));
+            self.folder.json(format!("{folder}/account.json"), &body)?;
+            if account.cvu.is_some() {
+                let name = format!("{folder}/movements.csv");
+                self.vouchers(name, Some(target)).await?;
             }
-            let mut rows = Rows::csv(format!("accounts/{name}/movements.csv"), VOUCHERS);
-            let (mut page, sort) = (oldest(), VoucherSort::default());
-            loop {
-                let queries = self.engine().queries();
-                let found = queries
-                    .movements(realm, target, filter.clone(), sort, page)
-                    .await?;
-                self.vouchers(&mut rows, &found)?;
-                page.cursor = found.next;
-                if page.cursor.is_none() {
-                    break;
-                }
-            }
-            self.folder.table(rows)?;
         }
         Ok(())
     }
 
-    fn vouchers(
-        &mut self,
-        rows: &mut Rows,
-        found: &Listing<AccountVoucher>,
-    ) -> Result<(), ApiError> {
-        for placed in &found.items {
-            let body = with_account(&voucher(self.realm, placed), placed.account);
-            self.folder.row(rows, &body)?;
-            self.days.insert(placed.voucher.at.business_day());
+    /// A table of the vouchers of an account, or of the realm.
+    async fn vouchers(&mut self, name: String, of: Option<Target>) -> Result<(), ApiError> {
+        let (realm, sort) = (self.realm, VoucherSort::default());
+        let filter = VoucherFilter {
+            from: Some(self.period.0),
+            to: Some(self.period.1),
+            ..VoucherFilter::default()
+        };
+        let (mut rows, mut page) = (Rows::csv(name, VOUCHERS), oldest());
+        loop {
+            let (queries, filter) = (self.engine().queries(), filter.clone());
+            let found = match of {
+                Some(target) => queries.movements(realm, target, filter, sort, page).await?,
+                None => queries.vouchers(realm, filter, page).await?,
+            };
+            for placed in &found.items {
+                let body = with_account(&voucher(realm, placed), placed.account);
+                self.folder.row(&mut rows, &body)?;
+                self.days.insert(placed.voucher.at.business_day());
+            }
+            page.cursor = found.next;
+            if page.cursor.is_none() {
+                return self.folder.table(rows);
+            }
         }
-        Ok(())
     }
 
     /// The changes of the accounts, and the cases that their events lead to.
@@ -300,21 +280,17 @@ impl<'a> Gathering<'a> {
         let kinds = EventKinds::known(words);
         let queries = self.engine().queries();
         let first = queries.events_between(realm, (from, to), 1).await?;
-        let before = first
-            .first()
-            .and_then(|event| event.id.number.checked_sub(1));
+        let first = first.first();
+        let mut after = first.and_then(|event| event.id.number.checked_sub(1));
         let mut rows = Rows::lines("changes.ndjson");
-        let mut after = before;
         while let Some(seen) = after {
             let page = queries.events(realm, seen, kinds, PAGE).await?;
             for event in page.items.iter().filter(|it| (from..=to).contains(&it.at)) {
                 self.event(&mut rows, event)?;
             }
             let late = page.items.last().is_some_and(|event| event.at > to);
-            after = page
-                .seen
-                .filter(|_| page.more && !late)
-                .map(|seen| seen.number);
+            let seen = page.seen.filter(|_| page.more && !late);
+            after = seen.map(|seen| seen.number);
         }
         self.folder.table(rows)
     }
@@ -374,10 +350,8 @@ impl<'a> Gathering<'a> {
                     let (_, calls) = queries.transfer_of(self.realm, id).await?;
                     for call in &calls {
                         let call = json!(BankCallBody::from(call));
-                        self.folder.row(
-                            &mut rows,
-                            &json!({"transferId": id.to_string(), "call": call}),
-                        )?;
+                        let of = json!({"transferId": id.to_string(), "call": call});
+                        self.folder.row(&mut rows, &of)?;
                     }
                     self.transfers.insert(id.to_string());
                 }
@@ -443,10 +417,8 @@ impl<'a> Gathering<'a> {
             let Some(found) = self.engine().queries().closed_day(realm, day).await? else {
                 continue;
             };
-            self.folder.json(
-                format!("days/{day}.json"),
-                &json!(ClosedDayBody::from(&found)),
-            )?;
+            let body = json!(ClosedDayBody::from(&found));
+            self.folder.json(format!("days/{day}.json"), &body)?;
             for cvu in self.cvus().collect::<Vec<_>>() {
                 match self.engine().queries().day_proof(realm, day, cvu).await {
                     Ok(proof) => {
@@ -481,13 +453,8 @@ impl<'a> Gathering<'a> {
                 limit: None,
                 counted: None,
             };
-            let id = current::request().id;
-            let found = self
-                .engine()
-                .queries()
-                .reconcile_days(self.realm, &wanted, &id)
-                .await;
-            let found = match found {
+            let (queries, id) = (self.engine().queries(), current::request().id);
+            let found = match queries.reconcile_days(self.realm, &wanted, &id).await {
                 Ok(found) => found,
                 Err(why) => {
                     let code = ApiError::from(why).code();
