@@ -25,14 +25,11 @@ mod approvals;
 mod assets;
 mod audit;
 mod backups;
-mod banks;
 mod books;
 mod cases;
 mod cells;
 mod collector;
-mod days;
 mod downloads;
-mod figures;
 mod lists;
 mod live;
 mod locale;
@@ -120,8 +117,8 @@ impl Console {
                 get("/tenants/{tenant}/{mode}/reconciliation").get(page_in(reconciliation::day)),
             )
             .service(get("/tenants/{tenant}/{mode}/collector").get(page_in(collector::day)))
-            .service(get("/tenants/{tenant}/{mode}/days").get(page_in(days::list)))
-            .service(get("/tenants/{tenant}/{mode}/days/{date}").get(page_in(days::day)))
+            .service(get("/tenants/{tenant}/{mode}/days").get(page_in(books::days)))
+            .service(get("/tenants/{tenant}/{mode}/days/{date}").get(page_in(books::day)))
             .service(get("/tenants/{tenant}/{mode}/books").get(page_in(books::balances)))
             .service(get("/tenants/{tenant}/{mode}/books/entries").get(page_in(books::entries)))
             .service(get("/accounts/{key}").get(page_of(accounts::one)))
@@ -138,7 +135,7 @@ impl Console {
                     .post(cases::decide),
             )
             .service(get("/treasury").get(page(treasury::page)))
-            .service(get("/banks").get(page(banks::page)))
+            .service(get("/banks").get(page(treasury::banks)))
             .service(get("/reconciliation").get(page(reconciliation::choose)))
             .service(get("/webhooks").get(page(webhooks::list)))
             .service(get("/webhooks/{id}").get(page_of(webhooks::one)))

@@ -150,16 +150,16 @@ macro_rules! each_operation {
                 GET "/status" status::show readStatus: Read, Reads;
                 GET "/node" node::show readNode: Read, Reads;
                 POST "/node/hand-over" node::hand_over handOver: Act, Checks;
-                GET "/clock" clock::show readClock: Read, Reads;
-                POST "/clock/confirm" clock::confirm confirmClock: Act, Acts;
+                GET "/clock" confirmations::clock readClock: Read, Reads;
+                POST "/clock/confirm" confirmations::confirm_clock confirmClock: Act, Acts;
                 GET "/log" log::show readLog: Read, Reads;
                 PUT "/log" log::change changeLog: Act, Acts;
                 GET "/journal" storage::journal readJournal: Read, Reads;
-                GET "/memory" memory::show readMemory: Read, Reads;
+                GET "/memory" storage::memory readMemory: Read, Reads;
                 GET "/backup" backup::show readBackup: Read, Reads;
                 POST "/backup" backup::ship shipBackup: Act, Checks;
-                GET "/outgoing" outgoing::show readOutgoing: Read, Reads;
-                POST "/outgoing/release" outgoing::release releaseOutgoing: Act, Acts;
+                GET "/outgoing" confirmations::outgoing readOutgoing: Read, Reads;
+                POST "/outgoing/release" confirmations::release releaseOutgoing: Act, Acts;
                 POST "/verify" storage::verify verify: Read, Checks;
             }
             People {

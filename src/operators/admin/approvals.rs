@@ -38,10 +38,10 @@ use utoipa::ToSchema;
 
 use super::access::Acting;
 use super::cases::CaseBody;
-use super::changes::{ChangeBody, state};
+use super::changes::{ChangeBody, proposed, state};
 use super::people::AuditOutcome;
 use super::shapes::{KeyBody, List};
-use super::{AdminState, PathPart, State, cases, owner, proposals};
+use super::{AdminState, PathPart, State, cases, owner};
 use caudal_http::declared::{declared, id};
 
 /// What one person asked for, and what became of it.
@@ -178,7 +178,7 @@ impl<'a> ApprovalSubject<'a> {
 pub(crate) fn changes(app: &AppState, approval: &Approval, now: Timestamp) -> Vec<FieldChange> {
     let proposal = &approval.proposal;
     if approval.waits_at(now) {
-        proposals::fields(app, &proposal.action, &proposal.subject, &proposal.body)
+        proposed(app, &proposal.action, &proposal.subject, &proposal.body)
     } else {
         proposal.changes.clone()
     }
@@ -262,7 +262,7 @@ pub(super) async fn ask(admin_state: &AdminState, acting: &Acting) -> HandlerRes
     } = acting;
     // The body parsed as JSON before.
     let sent = std::str::from_utf8(&acting.body).map_err(|_| Failure::Bug)?;
-    let changes = proposals::fields(&admin_state.app, operation.id, subject, sent);
+    let changes = proposed(&admin_state.app, operation.id, subject, sent);
     let proposal = Proposal {
         number: 0,
         by: operator.name.clone(),

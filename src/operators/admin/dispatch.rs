@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::access::Acting;
 use super::cases::deciding;
 use super::{
-    PathPart, State, clock, fees, keys, node, outgoing, redeliveries, staff, tenants, webhooks,
+    PathPart, State, confirmations, fees, keys, node, redeliveries, staff, tenants, webhooks,
 };
 
 /// Carries out the operation of `acting`, with its subject and its body.
@@ -29,13 +29,13 @@ pub(super) async fn run(admin_state: &State, acting: Acting) -> HandlerResult {
         "changePerson" => staff::change(shared, path, sent).await,
         "changePlatform" => tenants::settings(shared, acting, sent).await,
         "changeTenant" => tenants::changed(admin_state, &path, &acting, sent).await,
-        "confirmClock" => clock::confirm(shared, acting, sent).await,
+        "confirmClock" => confirmations::confirm_clock(shared, acting, sent).await,
         "decideCase" => deciding::decide(shared, path, acting, sent).await,
         "decideTransfer" => deciding::decide_transfer(shared, path, acting, sent).await,
         "handOver" => node::hand_over(shared, sent).await,
         "issueKey" => keys::post(shared, path, acting, sent).await,
         "redeliverByOperator" => redeliveries::one(shared, path).await,
-        "releaseOutgoing" => outgoing::release(shared, acting, sent).await,
+        "releaseOutgoing" => confirmations::release(shared, acting, sent).await,
         "resumeWebhook" => webhooks::resume(shared, path).await,
         "revokeKey" => keys::revoke(shared, path).await,
         "revokePerson" => staff::revoke(shared, path).await,

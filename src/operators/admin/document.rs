@@ -16,8 +16,8 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
-    access, accounts, actors, approvals, audit, backup, cases, clock, collector_rules, evidence,
-    fees, find, keys, log, memory, node, outgoing, redeliveries, seal_keys, staff, status, storage,
+    access, accounts, actors, approvals, audit, backup, cases, collector_rules, confirmations,
+    evidence, fees, find, keys, log, node, redeliveries, seal_keys, staff, status, storage,
     tenants, treasury, webhooks,
 };
 

@@ -21,9 +21,9 @@ use caudal_ledger::treasury::Sum;
 
 use super::actors::{RealmFigures, reports};
 use super::backup::BackupBody;
-use super::memory::MemoryBody;
 use super::observed::{Observed, RealmCases, fit};
 use super::problems::ProblemKind;
+use super::storage::MemoryBody;
 use super::{AdminState, State, problems, webhooks};
 
 /// The most tenants with labels of their own: the oldest. The figures of all others are under [`OTHER`].

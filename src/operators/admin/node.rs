@@ -14,41 +14,48 @@ use caudal_http::node::hand_over::NotGiven;
 use caudal_http::request::request;
 use caudal_http::respond::json;
 use caudal_storage::log::SeenNode;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::{AdminState, State};
 
 /// The longest name of a node, in characters.
 const NAME_MAX: usize = 64;
 
-/// This node, and the others that it knows.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Nodes)]
-pub(crate) struct NodesBody {
-    /// The name of the node that answers; null where there are no others.
-    pub(crate) node: Option<String>,
-    /// Whether this node owns the log and serves requests; any other returns `not_owner`.
-    pub(crate) owns: bool,
-    /// The name of the owner; null when nobody owns the log now, or there are no nodes.
-    pub(crate) owner: Option<String>,
-    /// Where clients reach the owner; null as `owner` is.
-    pub(crate) owner_url: Option<String>,
-    /// Counts the owners; null where there are no nodes.
-    pub(crate) epoch: Option<u64>,
-    /// How long the owner's lease lasts still unless it is renewed, in milliseconds; null when it is over.
-    pub(crate) lease_left_ms: Option<u64>,
-    /// The last commit of the log.
-    pub(crate) commit: u64,
-    /// How many commits this node lacks.
-    pub(crate) behind: u64,
-    /// Why this node does not do its part; null when it does.
-    pub(crate) error: Option<String>,
-    /// How long ago the log was asked for all this, in milliseconds; null where there are no nodes.
-    pub(crate) asked_ms_ago: Option<u64>,
-    /// The nodes that were seen lately, the owner among them.
-    pub(crate) nodes: Vec<SeenBody>,
+body! {
+    /// This node, and the others that it knows.
+    pub(crate) struct NodesBody as Nodes of(admin_state: &AdminState) {
+        => let app = &admin_state.app;
+        => let applied = app.engine.operators().stats().last_commit;
+        => let node = app.node.as_ref();
+        => let (known, ago) = node.and_then(|node| node.cluster_view()).unzip();
+        => let (view, since) = (known.as_ref(), ago.map_or(Duration::ZERO, |ago| ago));
+        // The log's last report may be older than the last applied commit.
+        => let head = view.map_or(applied, |view| view.tail.commit.0.max(applied));
+        => let left = view.and_then(|view| view.left?.checked_sub(since));
+        => let url = node.filter(|_| view.is_some()).and_then(|node| node.owner_url());
+        => let seen = view.into_iter().flat_map(|view| view.nodes.iter());
+        /// The name of the node that answers; null where there are no others.
+        node: Option<String> = node.map(|node| node.name().to_owned());
+        /// Whether this node owns the log and serves requests; any other returns `not_owner`.
+        owns: bool = app.is_owners();
+        /// The name of the owner; null when nobody owns the log now, or there are no nodes.
+        owner: Option<String> = view.and_then(|view| view.owner_after(since)).map(ToString::to_string);
+        /// Where clients reach the owner; null as `owner` is.
+        owner_url: Option<String> = url.map(|url| url.to_string());
+        /// Counts the owners; null where there are no nodes.
+        epoch: Option<u64> = view.map(|view| view.epoch.0);
+        /// How long the owner's lease lasts still unless it is renewed, in milliseconds; null when it is over.
+        lease_left_ms: Option<u64> = left.and_then(millis);
+        /// The last commit of the log.
+        commit: u64 = head;
+        /// How many commits this node lacks.
+        behind: u64 = head.abs_diff(applied);
+        /// Why this node does not do its part; null when it does.
+        error: Option<String> = app.ready().err().map(|why| why.to_string());
+        /// How long ago the log was asked for all this, in milliseconds; null where there are no nodes.
+        asked_ms_ago: Option<u64> = ago.and_then(millis);
+        /// The nodes that were seen lately, the owner among them.
+        nodes: Vec<SeenBody> = seen.map(|seen| SeenBody::of(seen, since, head)).collect();
+    }
 }
 
 body! {
@@ -89,48 +96,6 @@ fn millis(time: Duration) -> Option<u64> {
     u64::try_from(time.as_millis()).ok()
 }
 
-impl NodesBody {
-    /// The nodes, as this one knows them now.
-    pub(crate) fn now(admin_state: &AdminState) -> Self {
-        let app = &admin_state.app;
-        let applied = app.engine.operators().stats().last_commit;
-        let node = app.node.as_ref();
-        let alone = Self {
-            node: node.map(|node| node.name().to_owned()),
-            owns: app.is_owners(),
-            owner: None,
-            owner_url: None,
-            epoch: None,
-            lease_left_ms: None,
-            commit: applied,
-            behind: 0,
-            error: app.ready().err().map(|why| why.to_string()),
-            asked_ms_ago: None,
-            nodes: Vec::new(),
-        };
-        let cluster_view = node.and_then(|node| Some((node, node.cluster_view()?)));
-        let Some((node, (cluster_view, ago))) = cluster_view else {
-            return alone;
-        };
-        // The log's last report may be older than the last applied commit.
-        let head = cluster_view.tail.commit.0.max(applied);
-        let shown = |seen: &SeenNode| SeenBody::of(seen, ago, head);
-        let left = cluster_view.left.and_then(|left| left.checked_sub(ago));
-        let owner = cluster_view.owner_after(ago);
-        Self {
-            owner: owner.map(ToString::to_string),
-            owner_url: node.owner_url().map(|url| url.to_string()),
-            epoch: Some(cluster_view.epoch.0),
-            lease_left_ms: left.and_then(millis),
-            commit: head,
-            behind: head.abs_diff(applied),
-            asked_ms_ago: millis(ago),
-            nodes: cluster_view.nodes.iter().map(shown).collect(),
-            ..alone
-        }
-    }
-}
-
 /// Shows which node owns the log, and the others and how far they are. Any node answers.
 #[utoipa::path(
     get,
@@ -138,7 +103,7 @@ impl NodesBody {
     responses((status = 200, body = NodesBody))
 )]
 pub(crate) async fn show(admin_state: State) -> HttpResponse {
-    json(StatusCode::OK, &NodesBody::now(&admin_state))
+    json(StatusCode::OK, &NodesBody::of(&admin_state))
 }
 
 request! {

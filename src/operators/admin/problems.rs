@@ -310,7 +310,7 @@ fn of_nodes(admin_state: &AdminState) -> Vec<Problem> {
     if app.node.is_none() {
         return all;
     }
-    let found = NodesBody::now(admin_state);
+    let found = NodesBody::of(admin_state);
     if found.owner.is_none() {
         all.push(Problem::of(ProblemKind::NoOwner));
     }

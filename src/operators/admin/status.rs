@@ -14,9 +14,9 @@ use caudal_storage::Stats;
 
 use super::backup::BackupBody;
 use super::disk::DiskFigures;
-use super::memory::MemoryBody;
 use super::observed::{Observed, RealmCases, fit};
 use super::problems::{Problem, ProblemBody, problems};
+use super::storage::MemoryBody;
 use super::webhooks;
 use super::{AdminState, State};
 

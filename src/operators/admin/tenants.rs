@@ -20,7 +20,7 @@ use super::approvals::{self, ApprovalBody};
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
-use super::{AdminState, PathPart, State, changes, proposals, relations};
+use super::{AdminState, PathPart, State, changes, relations};
 use caudal_http::declared::declared;
 
 /// Creates a tenant with its two realms.
@@ -155,7 +155,7 @@ pub(super) async fn changed(
     let _turn = admin_state.changes.lock().await;
     let platform = admin_state.app.engine.platform();
     let old = platform.tenant(id)?.clone();
-    let change = proposals::change_of(&old, ChangeTenant::read(sent)?);
+    let change = changes::change_of(&old, ChangeTenant::read(sent)?);
     if let Some(fees) = &change.fees {
         can_be_charged(&admin_state.app, &[old.live, old.test], fees).await?;
     }

@@ -14,7 +14,7 @@ use crate::admin::observed::Observed;
 /// Shows the nodes.
 pub(super) async fn page(context: &PageContext) -> Result<Page, ApiError> {
     let observed = Observed::now(&context.admin_state).await;
-    let (locale, found) = (context.locale(), NodesBody::now(&context.admin_state));
+    let (locale, found) = (context.locale(), NodesBody::of(&context.admin_state));
     let mut blocks = vec![needed(context, &observed)];
     let Some(name) = &found.node else {
         blocks.push(context.note(Tone::Quiet, Word::NoNodes));

@@ -4,7 +4,7 @@
 use caudal_http::errors::ApiError;
 use serde_json::Value;
 
-use super::figures::tiles;
+use super::live::tiles;
 use super::operations::{OperationForm, form};
 use super::page_context::PageContext;
 use super::problems::needed;

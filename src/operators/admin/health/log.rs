@@ -42,7 +42,7 @@ const LOG: [Figure<Figures>; 7] = figures! {
 /// The figures of this node and of its log; nothing where the log is on this machine's disk.
 pub(super) fn figures(page: &mut Page, admin_state: &AdminState) {
     if let Some(node) = &admin_state.app.node {
-        page.known(&NODE, &NodesBody::now(admin_state));
+        page.known(&NODE, &NodesBody::of(admin_state));
         page.all(&COUNTS, node);
     }
     if let Some(log) = &admin_state.app.log {

@@ -5,6 +5,7 @@ use caudal_storage::{Checks, Stats};
 use rust_decimal::Decimal;
 
 use super::{AdminState, Figure, Page, figures};
+use crate::admin::observed::fit;
 
 /// The figures of the journal, of the index, of the background check of both, and of what the start read.
 const FIGURES: [Figure<(Stats, Checks)>; 26] = figures! {
@@ -64,7 +65,7 @@ pub(super) fn figures(page: &mut Page, admin_state: &AdminState) {
         persist::panicked(),
     );
     let engine = &admin_state.app.engine;
-    let ready = admin_state.app.gate.is_open() && admin_state.app.ready().is_ok();
+    let ready = fit(&admin_state.app).is_ok();
     page.gauge(
         "ready",
         "1 while requests and writes are taken.",
