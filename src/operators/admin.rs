@@ -49,8 +49,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::{ServerHandle, ServiceRequest};
-use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpRequest, HttpResponse, Resource, web};
 use caudal_actors::engine::{Operators, Queries, Requester};
@@ -60,6 +60,7 @@ use caudal_backup::run::Backup;
 use caudal_http::errors::ApiError;
 use caudal_http::pages::{ListenerPages, Site};
 use caudal_http::paths::{PathTable, Paths};
+use caudal_http::respond::json;
 use caudal_http::routes::Routes;
 use caudal_http::trace::RequestSpans;
 use caudal_http::wire::{self, Bounds, ConnectionLimits, Listening};
@@ -68,6 +69,7 @@ use caudal_http::{AppState, current, frame, query};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::{Mode, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
+use serde::Serialize;
 use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
 
@@ -137,6 +139,11 @@ type PathPart = web::Path<String>;
 /// The tenant and the mode of a realm.
 pub(crate) fn owner(platform: &Platform, realm: RealmId) -> Option<(&Tenant, Mode)> {
     realms(platform).find(|(tenant, mode)| tenant.realm(*mode) == realm)
+}
+
+/// The answer of an operation that went well, with a JSON body.
+fn ok(body: &impl Serialize) -> HttpResponse {
+    json(StatusCode::OK, body)
 }
 
 /// Who asks for an order of an operator.

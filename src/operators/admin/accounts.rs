@@ -1,6 +1,5 @@
 //! Operators' actions on one account of any tenant: suspend it, reactivate it, verify it.
 
-use actix_web::http::StatusCode;
 use caudal_actors::accounts::AccountView;
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
@@ -12,7 +11,6 @@ use caudal_http::body::read::{line, text};
 use caudal_http::choice::{SuspensionWord, one_of};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::request::request;
-use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::accounts::{Account, ProfileOrder, SuspensionCode};
 use caudal_ledger::cvu::Cvu;
@@ -25,7 +23,7 @@ use utoipa::ToSchema;
 use super::access::Acting;
 use super::changes::{self, Changed};
 use super::storage::{VerifyBody, verified};
-use super::{AdminState, PathPart, State, requester};
+use super::{AdminState, PathPart, State, ok, requester};
 use caudal_http::declared::{declared, field};
 
 /// How an account stands.
@@ -110,7 +108,7 @@ async fn ordered(admin_state: &AdminState, cvu: Cvu, order: ProfileOrder) -> Han
         "an operator changed an account"
     );
     let cvu = cvu.to_string();
-    let mut answer = json(StatusCode::OK, &StandingBody { cvu, status });
+    let mut answer = ok(&StandingBody { cvu, status });
     answer.extensions_mut().insert(Changed(changes));
     Ok(answer)
 }

@@ -1,6 +1,5 @@
 //! Actors: how many live per realm, and one account's actor compared with its state on disk.
 
-use actix_web::http::StatusCode;
 use caudal_actors::accounts::Observed;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
@@ -8,7 +7,6 @@ use caudal_actors::realms::{RealmReport, Target};
 use caudal_backup::names::hex;
 use caudal_http::bodies::body;
 use caudal_http::errors::{ApiError, HandlerResult};
-use caudal_http::respond::json;
 use caudal_ledger::accounts::Account;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
@@ -17,7 +15,7 @@ use caudal_ledger::tenants::{Mode, Tenant};
 
 use super::accounts::CvuInPath;
 use super::shapes::List;
-use super::{AdminState, PathPart, State, owner};
+use super::{AdminState, PathPart, State, ok, owner};
 
 /// The figures of a realm's actors.
 pub(super) struct RealmFigures {
@@ -75,7 +73,7 @@ body! {
 pub(super) async fn list(admin_state: State) -> HandlerResult {
     let reports = reports(&admin_state).await?.into_iter();
     let items: Vec<_> = reports.map(RealmBody::from).collect();
-    Ok(json(StatusCode::OK, &List::of(items)))
+    Ok(ok(&List::of(items)))
 }
 
 body! {
@@ -169,7 +167,7 @@ pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let tenant = owner(&platform, realm).map(|(tenant, _)| tenant);
     let observed = observed.as_ref();
     let body = ActorBody::of(cvu, realm, tenant, observed, &disk, calls);
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }
 
 body! {
@@ -192,5 +190,5 @@ pub(super) async fn passivate(admin_state: State, path: PathPart) -> HandlerResu
     let (cvu, realm, number) = locate(&admin_state, &path).await?;
     let target = Target::Account(number);
     let gone = admin_state.operators().passivate(realm, target).await?;
-    Ok(json(StatusCode::OK, &PassivatedBody::of(cvu, gone)))
+    Ok(ok(&PassivatedBody::of(cvu, gone)))
 }

@@ -41,7 +41,7 @@ use super::cases::CaseBody;
 use super::changes::{ChangeBody, proposed, state};
 use super::people::AuditOutcome;
 use super::shapes::{KeyBody, List};
-use super::{AdminState, PathPart, State, cases, owner};
+use super::{AdminState, PathPart, State, cases, ok, owner};
 use caudal_http::declared::{declared, id};
 
 /// What one person asked for, and what became of it.
@@ -314,7 +314,7 @@ pub(crate) async fn list(admin_state: State) -> HttpResponse {
     let approvals = admin_state.operators().staff().approvals;
     let items = approvals.all().rev();
     let items = items.map(|it| body(&admin_state.app, it, now, None));
-    json(StatusCode::OK, &List::of(items.collect()))
+    ok(&List::of(items.collect()))
 }
 
 declared! {
@@ -333,5 +333,5 @@ declared! {
 pub(crate) async fn one(admin_state: State, path: PathPart) -> HandlerResult {
     let (mut body, proposal) = numbered(&admin_state, ApprovalInPath::read(&path)?, None)?;
     body.with_case(&admin_state, proposal).await?;
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse};
 use caudal_actors::engine::lists::{ListCursor, Listing};
@@ -14,7 +13,7 @@ use caudal_http::cursors;
 use caudal_http::errors::ApiError;
 use caudal_http::params::params;
 use caudal_http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
-use caudal_http::respond::{json, next};
+use caudal_http::respond::next;
 use caudal_http::shapes::DayOrInstant;
 use caudal_http::text;
 use caudal_ledger::people::audit::{AuditDetails, AuditFilter, AuditOutcome};
@@ -22,8 +21,8 @@ use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::State;
 use super::changes::ChangeBody;
+use super::{State, ok};
 
 /// The media type of one JSON entry per line.
 const NDJSON: &str = "application/x-ndjson";
@@ -177,7 +176,7 @@ pub(super) async fn list(
             .body(lines.collect::<String>())
     } else {
         let next_cursor = cursors::written(&listing);
-        json(StatusCode::OK, &PageBody { items, next_cursor })
+        ok(&PageBody { items, next_cursor })
     };
     Ok(next(&listing, answer))
 }

@@ -1,12 +1,10 @@
 //! The state of the backup: how far the journal is shipped.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_backup::run::Progress;
 use caudal_http::bodies::body;
-use caudal_http::respond::json;
 
-use super::{AdminState, State};
+use super::{AdminState, State, ok};
 
 body! {
     /// Where the journal is kept besides, and how far that is behind. Figures count since the start of the process.
@@ -58,7 +56,7 @@ impl BackupBody {
     responses((status = 200, body = BackupBody))
 )]
 pub(super) async fn show(admin_state: State) -> HttpResponse {
-    json(StatusCode::OK, &BackupBody::now(&admin_state))
+    ok(&BackupBody::now(&admin_state))
 }
 
 /// Ships what is new now, and answers when that has ended; `error` says whether it went well.
@@ -72,5 +70,5 @@ pub(super) async fn ship(admin_state: State) -> HttpResponse {
         Some(backup) => BackupBody::of(&admin_state, Some(&backup.now().await)),
         None => BackupBody::now(&admin_state),
     };
-    json(StatusCode::OK, &body)
+    ok(&body)
 }

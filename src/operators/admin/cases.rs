@@ -6,7 +6,6 @@
 pub(super) mod deciding;
 mod decisions;
 
-use actix_web::http::StatusCode;
 use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::money::TransferView;
@@ -21,7 +20,6 @@ use caudal_http::bodies::transfers::{
 };
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::query::Query;
-use caudal_http::respond::json;
 use caudal_ledger::cases::{
     BankSays, CaseId, CaseKind, Parked, RecordedMovement, Unbooked, UnbookedState,
 };
@@ -34,7 +32,7 @@ use caudal_ledger::transfers::TransferStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{AdminState, PathPart, State, owner};
+use super::{AdminState, PathPart, State, ok, owner};
 use caudal_http::declared::{declared, id};
 use caudal_http::params::{PageParams, params};
 use caudal_http::query::{LIMIT_MAX, OFFSET_MAX};
@@ -391,7 +389,7 @@ pub(super) async fn list(admin_state: State, query: Query) -> HandlerResult {
         limit: page.limit,
         offset: page.offset,
     };
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }
 
 /// Reports an unknown transfer as an unknown case.
@@ -416,7 +414,7 @@ declared! {
 )]
 pub(super) async fn one(admin_state: State, path: PathPart) -> HandlerResult {
     let body = self::read(&admin_state, CaseInPath::read(&path)?).await?;
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }
 
 /// A case, open or decided, with the calls to the bank.

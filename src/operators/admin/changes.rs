@@ -7,17 +7,16 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_http::AppState;
 use caudal_http::bodies::body;
 use caudal_http::body::Body;
-use caudal_http::respond::json;
 use caudal_ledger::people::audit::FieldChange;
 use caudal_ledger::tenants::Tenant;
 use caudal_ledger::tenants::orders::TenantChange;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::ok;
 use super::requests::{ChangePlatform, ChangeTenant, rules};
 use super::shapes::{PlatformBody, TenantBody};
 
@@ -57,7 +56,7 @@ pub(super) fn attach(mut answer: HttpResponse, before: &Value, after: &Value) ->
 
 /// The answer that shows something after a change, with the difference from its state before.
 pub(super) fn answer(before: &Value, after: &impl Serialize) -> HttpResponse {
-    attach(json(StatusCode::OK, after), before, &state(after))
+    attach(ok(after), before, &state(after))
 }
 
 /// The state of something as a value.

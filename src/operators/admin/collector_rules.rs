@@ -1,13 +1,11 @@
 //! A tenant's rules for the movements of its collector accounts.
 
-use actix_web::http::StatusCode;
 use caudal_http::bodies::body;
 use caudal_http::body::read::{line, text};
 use caudal_http::body::{BODY_BYTES_MAX, Body};
 use caudal_http::bytes::Bytes;
 use caudal_http::errors::HandlerResult;
 use caudal_http::request::request;
-use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::collector::{CollectorClass, CollectorRule, RULE_TEXT_MAX, RULES_MAX};
 use caudal_ledger::cuit::Cuit;
@@ -15,7 +13,7 @@ use caudal_ledger::tenants::orders::PlatformOrder;
 use serde_json::Value;
 
 use super::tenants::TenantInPath;
-use super::{PathPart, State, changes};
+use super::{PathPart, State, changes, ok};
 
 fn incoming(word: &str) -> Result<bool, Mistake> {
     match word {
@@ -80,7 +78,7 @@ fn shown(rules: &[CollectorRule]) -> Vec<RuleBody> {
 pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let platform = admin_state.app.engine.platform();
     let tenant = platform.tenant(&path)?;
-    Ok(json(StatusCode::OK, &shown(&tenant.collector_rules)))
+    Ok(ok(&shown(&tenant.collector_rules)))
 }
 
 /// Sets the rules that say what movements of a tenant's collector accounts are: the first rule that takes a movement
@@ -122,7 +120,7 @@ pub(super) async fn set(
     let platform = operators.administer(order).await?;
     let rules = &platform.tenant(&id)?.collector_rules;
     tracing::info!(tenant = id, "rules for the collector account changed");
-    let answer = json(StatusCode::OK, &shown(rules));
+    let answer = ok(&shown(rules));
     Ok(changes::attach(answer, &before, &state_of(rules)))
 }
 

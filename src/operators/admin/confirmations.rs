@@ -1,7 +1,6 @@
 //! What waits for an operator's word: a clock in doubt, and outgoing calls that are held since a restore to the past.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_actors::engine::Engine;
 use caudal_actors::ports::ClockDoubt;
 use caudal_http::bodies::body;
@@ -9,12 +8,11 @@ use caudal_http::body::Body;
 use caudal_http::body::read::line;
 use caudal_http::errors::HandlerResult;
 use caudal_http::request::request;
-use caudal_http::respond::json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::access::Acting;
-use super::{AdminState, State};
+use super::{AdminState, State, ok};
 
 /// The longest name of the person who says so, in characters.
 const BY_MAX: usize = 80;
@@ -36,7 +34,7 @@ body! {
 }
 
 fn shown_clock(admin_state: &AdminState) -> HttpResponse {
-    json(StatusCode::OK, &ClockBody::of(&admin_state.app.engine))
+    ok(&ClockBody::of(&admin_state.app.engine))
 }
 
 /// Says whether the clock is believed.
@@ -90,7 +88,7 @@ struct OutgoingBody {
 
 fn shown_outgoing(admin_state: &AdminState, error: Option<String>) -> HttpResponse {
     let held = admin_state.outgoing.is_held();
-    json(StatusCode::OK, &OutgoingBody { held, error })
+    ok(&OutgoingBody { held, error })
 }
 
 /// Says whether what leaves is held.

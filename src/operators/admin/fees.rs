@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use actix_web::http::StatusCode;
 use caudal_actors::realms::Target;
 use caudal_http::AppState;
 use caudal_http::body::Body;
 use caudal_http::errors::{ApiError, HandlerResult};
-use caudal_http::respond::json;
 use caudal_http::words::{Mistake, WrongField};
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
@@ -18,7 +16,7 @@ use serde_json::Value;
 use super::accounts::CvuInPath;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
-use super::{PathPart, State, accounts, changes};
+use super::{PathPart, State, accounts, changes, ok};
 
 /// Checks that every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's
 /// own type in one of these realms.
@@ -67,7 +65,7 @@ pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let target = Target::Account(account);
     let view = engine.queries().view(realm, target).await?;
     let body = ScheduleBody::of(cvu, &view.account.fees);
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }
 
 /// The fee schedule of an account, as [`read`] shows it.

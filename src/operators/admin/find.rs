@@ -1,7 +1,6 @@
 //! Finds what an id names, in the realms of all tenants.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_actors::engine::find::Found;
 use caudal_actors::platform::realms;
 use caudal_http::bodies::body;
@@ -9,12 +8,11 @@ use caudal_http::bodies::texts::{Instant, Pesos};
 use caudal_http::errors::ApiError;
 use caudal_http::params::params;
 use caudal_http::query::Query;
-use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::ids::RealmId;
 
-use super::State;
 use super::shapes::List;
+use super::{State, ok};
 
 /// The most realms that are searched.
 const REALMS_MAX: usize = 10_000;
@@ -79,5 +77,5 @@ pub(super) async fn find(admin_state: State, query: Query) -> Result<HttpRespons
         let shown = found.iter().map(|it| FoundBody::of(&tenant.id, realm, it));
         items.extend(shown);
     }
-    Ok(json(StatusCode::OK, &List::of(items)))
+    Ok(ok(&List::of(items)))
 }

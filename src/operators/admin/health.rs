@@ -9,12 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write as _};
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_actors::engine::{DownRealm, Queries};
 use caudal_actors::realms::RealmReport;
 use caudal_http::bodies::body;
 use caudal_http::errors::HandlerResult;
-use caudal_http::respond::{self, json};
+use caudal_http::respond;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
@@ -24,7 +23,7 @@ use super::backup::BackupBody;
 use super::observed::{Observed, RealmCases, fit};
 use super::problems::ProblemKind;
 use super::storage::MemoryBody;
-use super::{AdminState, State, problems, webhooks};
+use super::{AdminState, State, ok, problems, webhooks};
 
 /// The most tenants with labels of their own: the oldest. The figures of all others are under [`OTHER`].
 const TENANTS_MAX: usize = 200;
@@ -35,7 +34,7 @@ const OTHER: &str = "other";
 
 /// Whether the process answers at all.
 pub(super) async fn livez() -> HttpResponse {
-    json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
+    ok(&serde_json::json!({"status": "alive"}))
 }
 
 /// Whether the service takes requests and its stores can be read and written; if not, why. Of several nodes, only the
@@ -50,7 +49,7 @@ pub(super) async fn readyz(admin_state: State) -> HandlerResult {
     if down.is_empty() {
         return Ok(respond::ready());
     }
-    Ok(json(StatusCode::OK, &Limping::from(down.as_slice())))
+    Ok(ok(&Limping::from(down.as_slice())))
 }
 
 body! {

@@ -9,7 +9,6 @@
 use std::collections::BTreeSet;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::PlatformOrder;
 use caudal_http::AppState;
@@ -18,7 +17,6 @@ use caudal_http::body::read::{instant, integer, line, text};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::keys::Issued;
 use caudal_http::request::request;
-use caudal_http::respond::json;
 use caudal_http::words::{Choices, Mistake};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::scopes::{Network, SCOPES, Scope};
@@ -29,7 +27,7 @@ use super::access::{Acting, created};
 use super::approvals::{self, ApprovalBody};
 use super::shapes::{KeyBody, List};
 use super::tenants::TenantInPath;
-use super::{PathPart, State, relations};
+use super::{PathPart, State, ok, relations};
 use caudal_http::declared::declared;
 
 /// How long a rotated key keeps working, unless the request says otherwise, in seconds: a day.
@@ -114,7 +112,7 @@ pub(super) async fn list(admin_state: State, path: PathPart) -> HandlerResult {
     let tenant = platform.tenant(&path)?;
     let found = of_tenant(&platform, &tenant.id).into_iter();
     let items = found.map(|key| KeyBody::of(&admin_state.app, key, None));
-    Ok(json(StatusCode::OK, &List::of(items.collect())))
+    Ok(ok(&List::of(items.collect())))
 }
 
 request! {
@@ -212,26 +210,23 @@ fn millis(seconds: u64) -> u64 {
     seconds.saturating_mul(1000)
 }
 
-fn texts(raw: &str, most: usize) -> Option<Vec<String>> {
+/// A list of at least one and at most so many texts, each of which can be read.
+fn texts<T>(raw: &str, most: usize, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     let texts: Option<Vec<String>> = serde_json::from_str(raw).ok();
-    texts.filter(|texts| (1..=most).contains(&texts.len()))
+    let texts = texts.filter(|texts| (1..=most).contains(&texts.len()))?;
+    texts.iter().map(|text| read(text)).collect()
 }
 
 fn scopes(raw: &str) -> Result<Vec<Scope>, Mistake> {
-    let texts = texts(raw, SCOPES.len());
-    let known = |texts: Vec<String>| texts.iter().map(|word| Scope::parse(word)).collect();
-    let read: Option<Vec<Scope>> = texts.and_then(known);
+    let read = texts(raw, SCOPES.len(), Scope::parse);
     let once = |read: &Vec<Scope>| read.iter().collect::<BTreeSet<_>>().len() == read.len();
     let choices = Choices::of(&SCOPES);
     read.filter(once).ok_or(Mistake::NotScopes { choices })
 }
 
 fn networks(raw: &str) -> Result<Vec<Network>, Mistake> {
-    let texts = texts(raw, NETWORKS_MAX);
-    let known = |texts: Vec<String>| texts.iter().map(|text| Network::parse(text)).collect();
-    texts
-        .and_then(known)
-        .ok_or(Mistake::NotNetworks { max: NETWORKS_MAX })
+    let read = texts(raw, NETWORKS_MAX, Network::parse);
+    read.ok_or(Mistake::NotNetworks { max: NETWORKS_MAX })
 }
 
 pub(super) fn mode(text: &str) -> Result<Mode, Mistake> {

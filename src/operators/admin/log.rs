@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError as _};
 use caudal_http::bodies::body;
 use caudal_http::body::Body;
@@ -10,10 +9,10 @@ use caudal_http::body::read::{integer, line, text};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::log::level::{self, CHANGED_MAX, CHANGED_USUAL, Directives, Level};
 use caudal_http::request::request;
-use caudal_http::respond::json;
 use caudal_http::words::Refusal;
 
 use super::access::{Acting, ActionOutcome};
+use super::ok;
 
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;
@@ -40,7 +39,7 @@ body! {
     responses((status = 200, body = LogBody))
 )]
 pub(crate) async fn show() -> HttpResponse {
-    json(StatusCode::OK, &LogBody::from(level::now()))
+    ok(&LogBody::from(level::now()))
 }
 
 request! {
@@ -83,7 +82,7 @@ pub(crate) async fn change(_: Acting, sent: Body) -> HandlerResult {
     let (mut answer, came) = match level::change(to) {
         Ok(()) => {
             tracing::warn!(to = came, "log level changed");
-            (json(StatusCode::OK, &LogBody::from(level::now())), came)
+            (ok(&LogBody::from(level::now())), came)
         }
         Err(why) => {
             let refusal = Refusal::LogNotChanged { why: why.clone() };

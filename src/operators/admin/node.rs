@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, rt};
 use caudal_http::bodies::body;
 use caudal_http::body::Body;
@@ -12,10 +11,9 @@ use caudal_http::errors::HandlerResult;
 use caudal_http::node::SEEN;
 use caudal_http::node::hand_over::NotGiven;
 use caudal_http::request::request;
-use caudal_http::respond::json;
 use caudal_storage::log::SeenNode;
 
-use super::{AdminState, State};
+use super::{AdminState, State, ok};
 
 /// The longest name of a node, in characters.
 const NAME_MAX: usize = 64;
@@ -103,7 +101,7 @@ fn millis(time: Duration) -> Option<u64> {
     responses((status = 200, body = NodesBody))
 )]
 pub(crate) async fn show(admin_state: State) -> HttpResponse {
-    json(StatusCode::OK, &NodesBody::of(&admin_state))
+    ok(&NodesBody::of(&admin_state))
 }
 
 request! {
@@ -140,5 +138,5 @@ pub(crate) async fn hand_over(admin_state: State, sent: Body) -> HandlerResult {
         }
         None => Err("there are no other nodes: cell.public_url is not set".to_owned()),
     };
-    Ok(json(StatusCode::OK, &HandedOverBody::from(given)))
+    Ok(ok(&HandedOverBody::from(given)))
 }

@@ -1,6 +1,5 @@
 //! Redeliveries to a tenant's webhook that an operator orders: one event, or a range of them.
 
-use actix_web::http::StatusCode;
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::webhooks::RedeliveryBody;
 use caudal_http::body::Body;
@@ -9,7 +8,6 @@ use caudal_http::declared::{declared, id};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::query::place;
 use caudal_http::request::request;
-use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::events::EventId;
 use caudal_ledger::ids::RealmId;
@@ -17,7 +15,7 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, WebhookId, WebhookOrder};
 
 use super::webhooks::WebhookInPath;
-use super::{AdminState, PathPart, State, requester};
+use super::{AdminState, PathPart, State, ok, requester};
 
 /// The longest id of an event, in characters.
 const ID_MAX: usize = 64;
@@ -42,7 +40,7 @@ async fn again(
         from: from.to_string(),
         to: to.to_string(),
     };
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }
 
 declared! {

@@ -1,17 +1,15 @@
 //! The keys that sign a tenant's closed days.
 
-use actix_web::http::StatusCode;
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_http::errors::HandlerResult;
-use caudal_http::respond::json;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::tenants::orders::PlatformOrder;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::tenants::TenantInPath;
-use super::{PathPart, State, changes};
+use super::{PathPart, State, changes, ok};
 
 /// The public keys that sign the closed days of a tenant, as verifiers take them.
 #[derive(Debug, Serialize, ToSchema)]
@@ -46,7 +44,7 @@ impl SealKeysBody {
 )]
 pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let keys = SealKeysBody::of(&admin_state.app.engine, &path)?;
-    Ok(json(StatusCode::OK, &keys))
+    Ok(ok(&keys))
 }
 
 /// Lets new keys sign a tenant's closed days, in both of its realms.

@@ -20,7 +20,7 @@ use super::access::{Acting, created};
 use super::changes::Changed;
 use super::people::Operator;
 use super::shapes::List;
-use super::{AdminState, PathPart, State};
+use super::{AdminState, PathPart, State, ok};
 use caudal_http::declared::{declared, id};
 
 body! {
@@ -96,7 +96,7 @@ fn found<'a>(staff: &'a Staff, name: &PersonName) -> Result<&'a Person, ApiError
 pub(super) async fn list(admin_state: State) -> HttpResponse {
     let staff = admin_state.operators().staff();
     let people = staff.people.all().map(|person| shown(person, None));
-    json(StatusCode::OK, &List::of(people.collect()))
+    ok(&List::of(people.collect()))
 }
 
 /// Lets a person in. This answer alone has the whole credential.
@@ -141,7 +141,7 @@ pub(super) async fn change(admin_state: State, path: PathPart, sent: Body) -> Ha
     let staff = admin_state.operators().manage(order).await?;
     tracing::warn!(role = role.as_str(), "role changed; see the audit log");
     let person = shown(found(&staff, &name)?, None);
-    let mut answer = json(StatusCode::OK, &person);
+    let mut answer = ok(&person);
     answer.extensions_mut().insert(Changed(vec![FieldChange {
         field: "role".to_owned(),
         before: Some(before.as_str().to_owned()),
@@ -210,7 +210,7 @@ body! {
     responses((status = 200, body = MeBody))
 )]
 pub(super) async fn me(acting: Acting) -> HttpResponse {
-    json(StatusCode::OK, &MeBody::from(acting.operator))
+    ok(&MeBody::from(acting.operator))
 }
 
 /// Issues another credential to whoever asks; the one that they showed does not work any more. Whoever got a

@@ -1,6 +1,5 @@
 //! The service's state on one page: the first thing that an operator looks at.
 
-use actix_web::http::StatusCode;
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::coverage::WatchedCollector;
 use caudal_actors::failure::Failure;
@@ -9,7 +8,6 @@ use caudal_backup::since::Since;
 use caudal_http::AppState;
 use caudal_http::bodies::body;
 use caudal_http::errors::HandlerResult;
-use caudal_http::respond::json;
 use caudal_storage::Stats;
 
 use super::backup::BackupBody;
@@ -18,7 +16,7 @@ use super::observed::{Observed, RealmCases, fit};
 use super::problems::{Problem, ProblemBody, problems};
 use super::storage::MemoryBody;
 use super::webhooks;
-use super::{AdminState, State};
+use super::{AdminState, State, ok};
 
 body! {
     /// How the service is.
@@ -211,5 +209,5 @@ pub(super) async fn show(admin_state: State) -> HandlerResult {
     let (cases, collectors, hooks) = (observed.cases?, observed.collectors?, observed.webhooks?);
     let older = OlderPepper::now(&admin_state.app).await?;
     let body = StatusBody::of(&admin_state, &cases, &collectors, &hooks, older, &found);
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }

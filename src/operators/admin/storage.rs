@@ -3,17 +3,15 @@
 use std::fmt::Display;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_actors::verify::{self, Report};
 use caudal_backup::names::hex;
 use caudal_http::bodies::body;
 use caudal_http::errors::{ApiError, HandlerResult};
-use caudal_http::respond::json;
 use caudal_http::words::Refusal;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Checks, Finding, Stats};
 
-use super::{AdminState, State};
+use super::{AdminState, State, ok};
 
 body! {
     /// Figures of a journal and its index since the start of the process, unless said otherwise.
@@ -112,7 +110,7 @@ body! {
     responses((status = 200, body = JournalBody))
 )]
 pub(super) async fn journal(admin_state: State) -> HttpResponse {
-    json(StatusCode::OK, &JournalBody::of(&admin_state))
+    ok(&JournalBody::of(&admin_state))
 }
 
 body! {
@@ -148,7 +146,7 @@ body! {
     responses((status = 200, body = MemoryBody))
 )]
 pub(super) async fn memory(admin_state: State) -> HttpResponse {
-    json(StatusCode::OK, &MemoryBody::of(&admin_state))
+    ok(&MemoryBody::of(&admin_state))
 }
 
 /// A ratio with one decimal; `None` if `count` is 0.
@@ -186,7 +184,7 @@ pub(super) fn verified(report: Report) -> HttpResponse {
     if report.count > 0 {
         tracing::error!(differences = report.count, "verification found differences");
     }
-    json(StatusCode::OK, &VerifyBody::from(report))
+    ok(&VerifyBody::from(report))
 }
 
 /// Replays every history and compares it with index and actors; one at a time.

@@ -1,7 +1,6 @@
 //! Tenants and the platform's own settings.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_actors::banks::Relation;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
@@ -9,7 +8,6 @@ use caudal_http::AppState;
 use caudal_http::body::Body;
 use caudal_http::current;
 use caudal_http::errors::{ApiError, HandlerResult};
-use caudal_http::respond::json;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::four_eyes::{raises, raises_total};
 use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Provider, Tenant};
@@ -20,7 +18,7 @@ use super::approvals::{self, ApprovalBody};
 use super::fees::can_be_charged;
 use super::requests::{ChangePlatform, ChangeTenant, CreateTenant, rules};
 use super::shapes::{List, PlatformBody, TenantBody};
-use super::{AdminState, PathPart, State, changes, relations};
+use super::{AdminState, PathPart, State, changes, ok, relations};
 use caudal_http::declared::declared;
 
 /// Creates a tenant with its two realms.
@@ -53,7 +51,7 @@ pub(super) async fn list(admin_state: State) -> HttpResponse {
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
     let items = found.into_iter();
     let items = items.map(|it| TenantBody::of(&admin_state.app, it));
-    json(StatusCode::OK, &List::of(items.collect()))
+    ok(&List::of(items.collect()))
 }
 
 /// Creates a tenant with its two realms.
@@ -119,7 +117,7 @@ declared! {
 pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let platform = admin_state.app.engine.platform();
     let body = TenantBody::of(&admin_state.app, platform.tenant(&path)?);
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }
 
 /// Changes a tenant; what is not sent stays.
@@ -203,7 +201,7 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
 )]
 pub(super) async fn platform(admin_state: State) -> HttpResponse {
     let platform = admin_state.app.engine.platform();
-    json(StatusCode::OK, &PlatformBody::from(platform.as_ref()))
+    ok(&PlatformBody::from(platform.as_ref()))
 }
 
 /// A tenant, as [`read`] shows it.

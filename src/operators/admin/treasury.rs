@@ -1,12 +1,11 @@
 //! The treasury of every collector account, for operators: the whole account, including accounts that tenants share.
 
-use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
+use caudal_actors::platform::realms;
 use caudal_http::bodies::body;
 use caudal_http::bodies::treasury::Treasury;
 use caudal_http::current;
 use caudal_http::errors::ApiError;
-use caudal_http::respond::json;
 use caudal_http::rows;
 use caudal_http::sheets::columns::COLLECTORS;
 use caudal_ledger::tenants::{Mode, Tenant};
@@ -14,8 +13,8 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::State;
 use super::shapes::List;
+use super::{State, ok};
 
 /// How many banks are asked concurrently.
 const AT_ONCE: usize = 16;
@@ -58,10 +57,9 @@ pub(super) async fn list(
             async move { (on, asked.await) }
         });
         for (on, taken) in join_all(taken).await {
-            let tenants = platform.tenants.values();
-            let realms: Vec<_> = tenants
-                .flat_map(|tenant| [(tenant, Mode::Live), (tenant, Mode::Test)])
-                .filter(|(tenant, mode)| on.realms.contains(&tenant.realm(*mode)))
+            let realms =
+                realms(&platform).filter(|(tenant, mode)| on.realms.contains(&tenant.realm(*mode)));
+            let realms: Vec<_> = realms
                 .map(|(tenant, mode)| RealmBody::of(tenant, mode))
                 .collect();
             items.push(CollectorBody {
@@ -75,5 +73,5 @@ pub(super) async fn list(
         let items = items.iter().map(|item| serde_json::json!(item));
         return Ok(rows::table(style, COLLECTORS, items));
     }
-    Ok(json(StatusCode::OK, &List::of(items)))
+    Ok(ok(&List::of(items)))
 }

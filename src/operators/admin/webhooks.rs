@@ -3,14 +3,12 @@
 //! Only the host of a URL is shown: the rest may be a secret of the tenant.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_http::bodies::body;
 use caudal_http::bodies::webhooks::{ProgressBody, WebhookBody, webhook};
 use caudal_http::declared::{declared, id};
 use caudal_http::errors::{ApiError, HandlerResult};
-use caudal_http::respond::json;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
@@ -18,7 +16,7 @@ use caudal_ledger::webhooks::{WebhookId, WebhookOrder};
 use reqwest::Url;
 
 use super::shapes::List;
-use super::{AdminState, PathPart, State, changes, owner, requester};
+use super::{AdminState, PathPart, State, changes, ok, owner, requester};
 use caudal_http::bodies::texts::Instant;
 
 body! {
@@ -92,7 +90,7 @@ pub(crate) async fn all(admin_state: &AdminState) -> Result<Vec<Row>, Failure> {
 )]
 pub(super) async fn list(admin_state: State) -> Result<HttpResponse, ApiError> {
     let rows = all(&admin_state).await?;
-    Ok(json(StatusCode::OK, &List::of(rows)))
+    Ok(ok(&List::of(rows)))
 }
 
 declared! {
@@ -136,6 +134,6 @@ pub(super) async fn resume(admin_state: State, path: PathPart) -> HandlerResult 
         .order_webhook(id.realm, id.number, order, requester())
         .await?;
     let row = one(&admin_state, id).await?;
-    let (answer, after) = (json(StatusCode::OK, &row), status(&row));
+    let (answer, after) = (ok(&row), status(&row));
     Ok(changes::attach(answer, &before, &after))
 }

@@ -3,7 +3,6 @@
 use caudal_http::bodies::collector::{CollectorDayBody, CollectorMovementBody};
 use caudal_http::current;
 use caudal_http::errors::ApiError;
-use caudal_http::words::Say as _;
 
 use super::lists::asked_day;
 use super::page_context::{PageContext, TenantRealm};
@@ -28,12 +27,7 @@ pub(super) async fn day(context: &PageContext, path: &(String, String)) -> Resul
             let body = CollectorDayBody::of(place.realm, collector, &report);
             blocks.extend(shown(context, &place, body));
         }
-        Err(why) if !context.is_page() => return Err(why.into()),
-        // The form stays, so that another day can be asked for.
-        Err(why) => {
-            let text = ApiError::from(why).text(locale.0);
-            blocks.push(Block::Note(Tone::Bad, text));
-        }
+        Err(why) => blocks.push(context.failed(why.into())?),
     }
     let title = format!("{} {day}", context.say(Word::CollectorDay));
     Ok(context.page_in(&place, Part::Treasury, title, blocks))

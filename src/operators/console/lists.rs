@@ -11,7 +11,7 @@ use caudal_ledger::time::BusinessDay;
 use caudal_storage::SortOrder;
 
 use super::locale::Locale;
-use super::page_context::PageContext;
+use super::page_context::{PageContext, query};
 use super::view::{ROWS, Table};
 use super::words::Word;
 
@@ -41,14 +41,10 @@ pub(super) fn in_all(locale: Locale, count: impl Display) -> String {
 
 /// The address of the same page with another value of its continuation.
 pub(super) fn going_on(context: &PageContext, name: &str, value: &str) -> String {
-    let kept = context
-        .asked
-        .iter()
-        .filter(|(known, _)| *known != name && *known != "done");
-    let query = url::form_urlencoded::Serializer::new(String::new())
-        .extend_pairs(kept)
-        .append_pair(name, value)
-        .finish();
+    let asked = context.asked.iter();
+    let kept = asked.map(|(name, value)| (name.as_str(), value.as_str()));
+    let kept = kept.filter(|(known, _)| *known != name && *known != "done");
+    let query = query(kept.chain([(name, value)]));
     format!("{}?{query}", context.path)
 }
 

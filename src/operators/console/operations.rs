@@ -18,7 +18,7 @@ use caudal_ledger::people::Role;
 use serde_json::{Map, Value};
 
 use super::acts::ActOutcome;
-use super::page_context::{PageContext, SubmittedForm, back};
+use super::page_context::{PageContext, SubmittedForm, back, query};
 use super::show::seen;
 use super::view::{Block, Field, Part, Takes, Tone};
 use super::words::Word;
@@ -223,10 +223,7 @@ pub(super) fn of_subjects(
     if which.has_reason() {
         fields.push(Field::reason(locale));
     }
-    let place = url::form_urlencoded::Serializer::new(String::new())
-        .append_pair("subject", subject)
-        .append_pair("back", &context.path)
-        .finish();
+    let place = query([("subject", subject), ("back", &context.path)]);
     let action = format!("/console/operations/{name}?{place}");
     let form = context.form(title, action, fields);
     Some(Block::Folded(form.grave(which.is_grave())))

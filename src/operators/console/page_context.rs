@@ -183,6 +183,14 @@ pub(super) fn fields(text: &[u8]) -> BTreeMap<String, String> {
     url::form_urlencoded::parse(text).into_owned().collect()
 }
 
+/// The query of an address with these parameters.
+pub(super) fn query<N: AsRef<str>, V: AsRef<str>>(
+    pairs: impl IntoIterator<Item = (N, V)>,
+) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(pairs).finish()
+}
+
 impl FromRequest for PageContext {
     type Error = actix_web::Error;
     type Future = Ready<Result<Self, actix_web::Error>>;

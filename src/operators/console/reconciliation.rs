@@ -10,14 +10,13 @@ use caudal_actors::platform::realms;
 use caudal_http::bodies::reconciliation::{ReconciledItem, item, summary};
 use caudal_http::current;
 use caudal_http::errors::ApiError;
-use caudal_http::words::Say as _;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::time::BusinessDay;
 
 use super::lists::{asked_day, cut};
 use super::page_context::{PageContext, TenantRealm};
-use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tile, Tone, facts, table};
+use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tile, facts, table};
 use super::words::Word;
 
 /// The parameter for the page with the comparison in it.
@@ -119,12 +118,7 @@ async fn compared(
     let found = queries.reconcile_days(place.realm, &wanted, &id).await;
     Ok(match found {
         Ok(found) => shown(context, place, &found).into(),
-        Err(why) if !context.is_page() => return Err(why.into()),
-        // The form stays, so that another day can be asked for.
-        Err(why) => {
-            let text = ApiError::from(why).text(context.locale().0);
-            vec![Block::Note(Tone::Bad, text)]
-        }
+        Err(why) => vec![context.failed(why.into())?],
     })
 }
 

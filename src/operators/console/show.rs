@@ -11,7 +11,7 @@ use caudal_ledger::time::Timestamp;
 
 use super::assets::address;
 use super::downloads::{DOWNLOAD, LIST, OF_PAGES};
-use super::page_context::{DisplayPreferences, PageContext, TenantRealm};
+use super::page_context::{DisplayPreferences, PageContext, TenantRealm, query};
 use super::view::{
     Block, Cell, CellKind, Field, Form, Page, Part, PartEntry, Table, Takes, Tile, Tone,
 };
@@ -138,19 +138,15 @@ fn written(status: StatusCode, made: &impl Template) -> HttpResponse {
 
 impl PageContext {
     fn frame(&self, title: &str, at: Option<Timestamp>) -> Frame {
-        let query: String = url::form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(&self.asked)
-            .finish();
-        let here = if query.is_empty() {
+        let asked = query(&self.asked);
+        let here = if asked.is_empty() {
             self.path.clone()
         } else {
-            format!("{}?{query}", self.path)
+            format!("{}?{asked}", self.path)
         };
         let kept = self.asked.iter();
         let kept = kept.filter(|(name, _)| !OF_PAGES.contains(&name.as_str()));
-        let kept: String = url::form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(kept)
-            .finish();
+        let kept = query(kept);
         let more = if kept.is_empty() { "" } else { "&" };
         Frame {
             preferences: self.preferences,
@@ -285,6 +281,18 @@ impl PageContext {
     /// A sentence that matters.
     pub(super) fn note(&self, tone: Tone, word: Word) -> Block {
         Block::Note(tone, self.say(word).to_owned())
+    }
+
+    /// A failure below the form of a page, which stays, so that something else can be asked for.
+    ///
+    /// # Errors
+    /// The failure itself where a file is asked for.
+    pub(super) fn failed(&self, why: ApiError) -> Result<Block, ApiError> {
+        if self.is_page() {
+            Ok(Block::Note(Tone::Bad, why.text(self.locale().0)))
+        } else {
+            Err(why)
+        }
     }
 
     /// Names and values, with a heading.

@@ -1,12 +1,10 @@
 //! The decision on a proposal, and the execution of an approved one.
 
 use actix_web::ResponseError as _;
-use actix_web::http::StatusCode;
 use caudal_actors::failure::Failure;
 use caudal_http::AppState;
 use caudal_http::current;
 use caudal_http::errors::{ApiError, HandlerResult};
-use caudal_http::respond::json;
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
 use caudal_ledger::people::audit::{AuditDetails, AuditEntry, SecondPerson};
 use caudal_ledger::people::{Person, Role};
@@ -18,7 +16,7 @@ use super::{ApprovalBody, ApprovalInPath, entry, numbered};
 use crate::admin::access::{Acting, AdminOperation, CreatedSubject, outcome};
 use crate::admin::dispatch::{self, read};
 use crate::admin::people::{AuditOutcome, Operator, Power};
-use crate::admin::{AdminState, PathPart, State, changes};
+use crate::admin::{AdminState, PathPart, State, changes, ok};
 
 /// Whether the person who asked may still do it: revoking or replacing a credential also ends the requests made with
 /// it.
@@ -146,7 +144,7 @@ async fn shown(admin_state: &AdminState, number: u64, answer: Option<Value>) -> 
             "the case of an approval could not be read"
         );
     }
-    Ok(json(StatusCode::OK, &body))
+    Ok(ok(&body))
 }
 
 /// Carries out an approved operation and logs how it ended; returns the body of its answer.

@@ -1,7 +1,6 @@
 //! Decisions on cases: a person decides, at once or, where the tenant's policy says so, once a second person has
 //! approved.
 
-use actix_web::http::StatusCode;
 use caudal_actors::engine::cases::Case;
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::realms::Target;
@@ -9,7 +8,6 @@ use caudal_http::bodies::transfers::{TransferBody, transfer};
 use caudal_http::body::Body;
 use caudal_http::current;
 use caudal_http::errors::{ApiError, HandlerResult, Why};
-use caudal_http::respond::json;
 use caudal_http::words::Mistake;
 use caudal_ledger::cases::{CaseId, Parked, RecordedMovement, SuspenseId, Unbooked, UnbookedId};
 use caudal_ledger::collector::CollectorId;
@@ -26,7 +24,7 @@ use super::decisions::{
 use super::{CaseBody, CaseInPath, no_case, of_collector, of_suspense, of_transfer, of_unbooked};
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
-use crate::admin::{AdminState, PathPart, State, owner};
+use crate::admin::{AdminState, PathPart, State, ok, owner};
 use caudal_http::declared::{declared, id};
 
 /// The realm's four-eyes rules, unless a second person has approved this operation.
@@ -214,7 +212,7 @@ pub(crate) async fn decide(
         }
     };
     match body {
-        Some(body) => Ok(json(StatusCode::OK, &body)),
+        Some(body) => Ok(ok(&body)),
         None => approvals::ask(&admin_state, &acting).await,
     }
 }
@@ -241,7 +239,7 @@ pub(crate) async fn decide_transfer(
 ) -> HandlerResult {
     let id = TransferInPath::read(&path)?;
     match of_transfer_by(&admin_state, &acting, id, sent).await? {
-        Some(view) => Ok(json(StatusCode::OK, &transfer(id.0.realm, &view))),
+        Some(view) => Ok(ok(&transfer(id.0.realm, &view))),
         None => approvals::ask(&admin_state, &acting).await,
     }
 }
