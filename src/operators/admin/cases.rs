@@ -38,7 +38,7 @@ use caudal_http::params::{PageParams, params};
 use caudal_http::query::{LIMIT_MAX, OFFSET_MAX};
 
 /// A case.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Case)]
 pub(crate) struct CaseBody {
@@ -144,9 +144,15 @@ pub(crate) const fn realm_of(id: CaseId) -> RealmId {
     }
 }
 
-fn tenant_of(admin_state: &AdminState, realm: RealmId) -> Option<String> {
+/// A case of this kind in a realm, with nothing else yet.
+fn in_realm(admin_state: &AdminState, realm: RealmId, kind: CaseKind) -> CaseBody {
     let platform = admin_state.app.engine.platform();
-    owner(&platform, realm).map(|(tenant, _)| tenant.id.clone())
+    CaseBody {
+        kind: kind.as_str(),
+        tenant_id: owner(&platform, realm).map(|(tenant, _)| tenant.id.clone()),
+        mode: realm.mode().as_str(),
+        ..CaseBody::default()
+    }
 }
 
 /// A case as it is shown.
@@ -176,9 +182,6 @@ fn of_transfer(
     let it = &view.transfer;
     CaseBody {
         id: body.id.clone(),
-        kind: CaseKind::Transfer.as_str(),
-        tenant_id: tenant_of(admin_state, realm),
-        mode: realm.mode().as_str(),
         state: match (&it.decision, it.status) {
             (Some(_), _) => "decided",
             (None, TransferStatus::Audit) => "open",
@@ -191,10 +194,7 @@ fn of_transfer(
         reason: body.status.to_owned(),
         decision: body.decision.clone(),
         transfer: Some(body),
-        suspense: None,
-        unbooked: None,
-        collector: None,
-        bank_calls: Vec::new(),
+        ..in_realm(admin_state, realm, CaseKind::Transfer)
     }
 }
 
@@ -208,9 +208,6 @@ fn of_suspense(admin_state: &AdminState, realm: RealmId, parked: &Parked) -> Cas
     };
     CaseBody {
         id: body.id.clone(),
-        kind: CaseKind::Suspense.as_str(),
-        tenant_id: tenant_of(admin_state, realm),
-        mode: realm.mode().as_str(),
         state,
         since: Some(parked.since.to_string()),
         age_seconds: (state != "decided").then(|| age(admin_state, realm, parked.since)),
@@ -218,14 +215,11 @@ fn of_suspense(admin_state: &AdminState, realm: RealmId, parked: &Parked) -> Cas
         amount: Some(arrived.amount.to_string()),
         reason: parked.suspense.reason.clone(),
         decision: body.decision.clone(),
-        transfer: None,
         suspense: Some(SuspenseDetail {
             suspense: body,
             return_refusal: parked.refused.as_ref().map(RejectionBody::from),
         }),
-        unbooked: None,
-        collector: None,
-        bank_calls: Vec::new(),
+        ..in_realm(admin_state, realm, CaseKind::Suspense)
     }
 }
 
@@ -286,48 +280,34 @@ fn of_unbooked(admin_state: &AdminState, realm: RealmId, unbooked: &Unbooked) ->
             ("booked", Some(TransferId(id).to_string()))
         }
     };
+    let waits = unbooked.waits();
     CaseBody {
         id: unbooked.id(realm).to_string(),
-        kind: CaseKind::Unbooked.as_str(),
-        tenant_id: tenant_of(admin_state, realm),
-        mode: realm.mode().as_str(),
         state,
         since: Some(unbooked.since.to_string()),
-        age_seconds: unbooked
-            .waits()
-            .then(|| age(admin_state, realm, unbooked.since)),
+        age_seconds: waits.then(|| age(admin_state, realm, unbooked.since)),
         cvu: unbooked.says.cvu().map(|cvu| cvu.to_string()),
         amount: unbooked.says.amount().map(|amount| amount.to_string()),
         reason: unbooked.reason.clone(),
         decision: unbooked.decision().map(DecisionBody::from),
-        transfer: None,
-        suspense: None,
         unbooked: Some(unbooked_detail(&unbooked.says, transfer_id)),
-        collector: None,
-        bank_calls: Vec::new(),
+        ..in_realm(admin_state, realm, CaseKind::Unbooked)
     }
 }
 
 fn of_collector(admin_state: &AdminState, realm: RealmId, record: &RecordedMovement) -> CaseBody {
+    let waits = record.waits();
     CaseBody {
         id: record.id(realm).to_string(),
-        kind: CaseKind::Collector.as_str(),
-        tenant_id: tenant_of(admin_state, realm),
-        mode: realm.mode().as_str(),
-        state: if record.waits() { "open" } else { "decided" },
+        state: if waits { "open" } else { "decided" },
         since: Some(record.since.to_string()),
-        age_seconds: record
-            .waits()
-            .then(|| age(admin_state, realm, record.since)),
+        age_seconds: waits.then(|| age(admin_state, realm, record.since)),
         cvu: None,
         amount: Some(record.movement.amount.to_string()),
         reason: CollectorClass::Unclassified.as_str().to_owned(),
         decision: record.decision.as_ref().map(DecisionBody::from),
-        transfer: None,
-        suspense: None,
-        unbooked: None,
         collector: Some(record.into()),
-        bank_calls: Vec::new(),
+        ..in_realm(admin_state, realm, CaseKind::Collector)
     }
 }
 
