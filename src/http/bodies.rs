@@ -45,6 +45,42 @@ pub mod vouchers;
 pub mod webhooks;
 pub mod words;
 
+/// Gives a type the schema that the document shows under a name; `with` another one that it refers to.
+macro_rules! schema {
+    (@all $type:ty, $name:expr, $schema:expr, [$($other:ty)?]) => {
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $schema.into()
+            }
+        }
+
+        impl utoipa::ToSchema for $type {
+            fn name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            $(fn schemas(
+                into: &mut Vec<(
+                    String,
+                    utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>,
+                )>,
+            ) {
+                use utoipa::{PartialSchema, ToSchema};
+                let name = <$other as ToSchema>::name().into_owned();
+                into.push((name, <$other as PartialSchema>::schema()));
+                <$other as ToSchema>::schemas(into);
+            })?
+        }
+    };
+    ($type:ty, $name:expr, with $other:ty, $schema:expr $(,)?) => {
+        schema!(@all $type, $name, $schema, [$other]);
+    };
+    ($type:ty, $name:expr, $schema:expr $(,)?) => {
+        schema!(@all $type, $name, $schema, []);
+    };
+}
+pub(crate) use schema;
+
 /// Declares a body: see [`crate::bodies`].
 #[macro_export]
 macro_rules! body {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::words::Refusal;
 use super::words::codes::{FAILURES, INVALID};
 use super::words::ledger::rules;
+use crate::bodies::schema;
 
 /// Who gets an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,11 +80,7 @@ pub fn errors() -> Vec<ErrorEntry> {
 #[derive(Debug)]
 pub struct ErrorCode;
 
-impl PartialSchema for ErrorCode {
-    fn schema() -> RefOr<Schema> {
-        codes_for(&[Audience::Tenants])
-    }
-}
+schema!(ErrorCode, "ErrorCode", codes_for(&[Audience::Tenants]));
 
 /// The description of codes in a document; the page of errors alone says when each occurs.
 const ABOUT: &str = "A stable word to switch on; `/docs/errors` says when each occurs and what to do about it. \
@@ -101,12 +97,6 @@ pub fn codes_for(audiences: &[Audience]) -> RefOr<Schema> {
         .description(Some(ABOUT))
         .enum_values(Some(shown.iter().map(|entry| entry.code)))
         .into()
-}
-
-impl ToSchema for ErrorCode {
-    fn name() -> std::borrow::Cow<'static, str> {
-        std::borrow::Cow::Borrowed("ErrorCode")
-    }
 }
 
 type ErrorRow = (&'static str, Audience, &'static str, &'static str);

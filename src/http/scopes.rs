@@ -16,7 +16,7 @@ use super::AppState;
 use super::errors::ApiError;
 use super::origin;
 use super::words::Refusal;
-use crate::bodies::events::{DataOf, data_of};
+use crate::bodies::events::data_of;
 
 /// Prefixes of routes, each with the group of the operations under it. The longest one that fits counts.
 const GROUPS: &[(&str, Group)] = &[
@@ -114,25 +114,13 @@ pub(super) fn check(key: &ApiKey, request: &HttpRequest, app: &AppState) -> Resu
         .into())
 }
 
-/// The group whose reading shows what an event of this kind carries.
-const fn group_of(kind: EventKind) -> Group {
-    match data_of(kind) {
-        DataOf::Account => Group::Accounts,
-        DataOf::Voucher => Group::Vouchers,
-        DataOf::Hold => Group::Holds,
-        DataOf::Transfer => Group::Transfers,
-        DataOf::VoucherType => Group::Types,
-        DataOf::SuspendedCashIn | DataOf::ResolvedSuspense => Group::Reconciliation,
-        DataOf::Coverage | DataOf::Day => Group::Treasury,
-    }
-}
-
 /// The scope to read every event, of kinds to come as well.
 const EVERY_EVENT: Scope = Scope::Of(Group::Events, Access::Read);
 
 /// The scope that a key needs, unless it has `events:read`, for a webhook that receives events of this kind.
 pub const fn of_event(kind: EventKind) -> Scope {
-    Scope::Of(group_of(kind), Access::Read)
+    let (_, group) = data_of(kind);
+    Scope::Of(group, Access::Read)
 }
 
 /// Refuses a key that may not read the events that these words name; `None` is all events. `events:read` and `read`

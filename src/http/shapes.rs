@@ -1,13 +1,11 @@
 //! How the document shows values that may come in two forms: an amount as text or as number, a code likewise, an end
 //! of a period as day or as instant.
 
-use std::borrow::Cow;
-
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
-    AnyOfBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+    AnyOfBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type,
 };
-use utoipa::{PartialSchema, ToSchema};
+
+use crate::bodies::schema;
 
 /// Declares a schema of a text or a number.
 macro_rules! either {
@@ -16,24 +14,15 @@ macro_rules! either {
         #[derive(Debug)]
         pub struct $name;
 
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                let text = ObjectBuilder::new().schema_type(Type::String);
-                let number: ObjectBuilder = $number;
-                let about = [$($about),+].concat();
-                OneOfBuilder::new()
-                    .item(text.pattern(Some($pattern)))
-                    .item(number)
-                    .description(Some(about.trim()))
-                    .into()
-            }
-        }
-
-        impl ToSchema for $name {
-            fn name() -> Cow<'static, str> {
-                Cow::Borrowed(stringify!($name))
-            }
-        }
+        schema!($name, stringify!($name), {
+            let text = ObjectBuilder::new().schema_type(Type::String);
+            let number: ObjectBuilder = $number;
+            let about = [$($about),+].concat();
+            OneOfBuilder::new()
+                .item(text.pattern(Some($pattern)))
+                .item(number)
+                .description(Some(about.trim()))
+        });
     };
 }
 
@@ -56,23 +45,14 @@ either! {
 #[derive(Debug)]
 pub struct DayOrInstant;
 
-impl PartialSchema for DayOrInstant {
-    fn schema() -> RefOr<Schema> {
-        let text = |format| {
-            let text = ObjectBuilder::new().schema_type(Type::String);
-            text.format(Some(SchemaFormat::KnownFormat(format)))
-        };
-        AnyOfBuilder::new()
-            .item(text(KnownFormat::Date))
-            .item(text(KnownFormat::DateTime))
-            .description(Some("A business day, or an instant of RFC 3339."))
-            .examples(["2026-03-01", "2026-03-01T12:30:00-03:00"])
-            .into()
-    }
-}
-
-impl ToSchema for DayOrInstant {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("DayOrInstant")
-    }
-}
+schema!(DayOrInstant, "DayOrInstant", {
+    let text = |format| {
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        text.format(Some(SchemaFormat::KnownFormat(format)))
+    };
+    AnyOfBuilder::new()
+        .item(text(KnownFormat::Date))
+        .item(text(KnownFormat::DateTime))
+        .description(Some("A business day, or an instant of RFC 3339."))
+        .examples(["2026-03-01", "2026-03-01T12:30:00-03:00"])
+});

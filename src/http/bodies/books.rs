@@ -4,8 +4,6 @@ use caudal_actors::engine::books::{BookEntry, EntrySource, TrialBalance};
 use caudal_ledger::books::{BookRef, IN_TRANSIT, TrialBalanceLine, difference};
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::treasury::Sum;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::body;
 use super::texts::{Day, Instant, Pesos};
@@ -74,27 +72,20 @@ body! {
     }
 }
 
-/// What an entry of the books is about.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[schema(as = BookEntrySource)]
-pub struct BookEntrySourceBody {
-    /// `voucher`, `suspense` (money that no account could take: its arrival, or its end) or `collector` (a movement of the
-    /// collector account: its record, another class, or its match).
-    #[serde(rename = "type")]
-    #[schema(value_type = EntrySourceWord)]
-    pub kind: &'static str,
-    /// Its id.
-    pub id: String,
-}
-
-impl From<EntrySource> for BookEntrySourceBody {
-    fn from(source: EntrySource) -> Self {
-        let (kind, id) = match source {
+body! {
+    /// What an entry of the books is about.
+    pub struct BookEntrySourceBody as BookEntrySource from source: EntrySource {
+        => let (kind, id) = match source {
             EntrySource::Voucher(id) => ("voucher", id.to_string()),
             EntrySource::Suspense(id) => ("suspense", id.to_string()),
             EntrySource::Collector(id) => ("collector", id.to_string()),
         };
-        Self { kind, id }
+        /// `voucher`, `suspense` (money that no account could take: its arrival, or its end) or `collector` (a movement of the
+        /// collector account: its record, another class, or its match).
+        #[serde(rename = "type")]
+        kind: &'static str as EntrySourceWord = kind;
+        /// Its id.
+        id: String = id;
     }
 }
 

@@ -5,8 +5,6 @@ use caudal_actors::engine::collector::{
 };
 use caudal_actors::ports::Collector;
 use caudal_ledger::ids::RealmId;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::body;
 use super::counterparty::CounterpartyBody;
@@ -17,27 +15,21 @@ use super::words::{CollectorClassWord, MatchWord, WayWord};
 /// The word for a movement that belongs to a client.
 pub const MATCHED: &str = "matched";
 
-/// The record of a client's movement.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct MovementMatch {
-    /// `transfer`, `voucher` (of money that arrived or came back), `suspense` (money that no account could take) or
-    /// `return` (of money in suspense).
-    #[serde(rename = "type")]
-    #[schema(value_type = MatchWord)]
-    pub kind: &'static str,
-    /// Its id.
-    pub id: String,
-}
-
-impl From<ClientRecord> for MovementMatch {
-    fn from(record: ClientRecord) -> Self {
-        let (kind, id) = match record {
+body! {
+    /// The record of a client's movement.
+    pub struct MovementMatch from record: ClientRecord {
+        => let (kind, id) = match record {
             ClientRecord::Transfer(id) => ("transfer", id.to_string()),
             ClientRecord::Voucher(id) => ("voucher", id.to_string()),
             ClientRecord::Suspense(id) => ("suspense", id.to_string()),
             ClientRecord::Return(id) => ("return", id.to_string()),
         };
-        Self { kind, id }
+        /// `transfer`, `voucher` (of money that arrived or came back), `suspense` (money that no account could take) or
+        /// `return` (of money in suspense).
+        #[serde(rename = "type")]
+        kind: &'static str as MatchWord = kind;
+        /// Its id.
+        id: String = id;
     }
 }
 

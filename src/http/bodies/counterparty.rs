@@ -15,39 +15,25 @@ pub struct BankBody {
     pub name: Option<String>,
 }
 
-/// The other side of a movement: who paid or who was paid, as far as it was known then.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Counterparty)]
-pub struct CounterpartyBody {
-    /// Name.
-    pub name: Option<String>,
-    /// Tax id.
-    pub cuit: Option<String>,
-    /// CBU or CVU.
-    pub cbu: Option<String>,
-    /// Alias.
-    pub alias: Option<String>,
-    /// The bank or PSP.
-    pub bank: Option<BankBody>,
-    /// The id on the rail of what was moved.
-    pub coelsa_id: Option<String>,
-    /// What it is for: the central bank's code, such as `VAR`.
-    pub concept: Option<String>,
-}
-
-impl From<Counterparty> for CounterpartyBody {
-    fn from(other: Counterparty) -> Self {
-        let bank = other.entity();
-        Self {
-            name: other.name,
-            cuit: other.cuit,
-            cbu: other.cbu,
-            alias: other.alias,
-            bank: bank.map(|(code, name)| BankBody { code, name }),
-            coelsa_id: other.coelsa_id,
-            concept: other.concept,
-        }
+body! {
+    /// The other side of a movement: who paid or who was paid, as far as it was known then.
+    #[derive(Default)]
+    pub struct CounterpartyBody as Counterparty from other: Counterparty {
+        => let bank = other.entity();
+        /// Name.
+        name: Option<String> = other.name;
+        /// Tax id.
+        cuit: Option<String> = other.cuit;
+        /// CBU or CVU.
+        cbu: Option<String> = other.cbu;
+        /// Alias.
+        alias: Option<String> = other.alias;
+        /// The bank or PSP.
+        bank: Option<BankBody> = bank.map(|(code, name)| BankBody { code, name });
+        /// The id on the rail of what was moved.
+        coelsa_id: Option<String> = other.coelsa_id;
+        /// What it is for: the central bank's code, such as `VAR`.
+        concept: Option<String> = other.concept;
     }
 }
 

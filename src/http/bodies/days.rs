@@ -4,10 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caudal_actors::engine::days::DayProof;
 use caudal_ledger::days::{BankSide, ClosedBook, ClosedDay, DayDifference, DayRecord};
-use caudal_ledger::seal::{PathStep, verifier_key};
+use caudal_ledger::seal::{DayLeaf, PathStep, verifier_key};
 use caudal_ledger::time::Timestamp;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::body;
 use super::texts::{Day, Instant, Pesos};
@@ -128,21 +126,22 @@ fn key_of(day: &ClosedDay) -> String {
     verifier_key(day.origin(), &day.key.public)
 }
 
-/// What an account had at the end of a day, as it is in the tree.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct DayLeafBody {
-    /// 32 bytes, in base64, without which nobody can find a balance by trying amounts.
-    pub salt: String,
-    /// The CVU.
-    pub cvu: String,
-    /// What could be spent.
-    pub available: Pesos,
-    /// What was set apart.
-    pub held: Pesos,
-    /// The number of the account's last voucher; 0 without one.
-    pub sequence: u64,
-    /// The hash of that voucher, which has the hash of every voucher before it, in base64.
-    pub chain: String,
+body! {
+    /// What an account had at the end of a day, as it is in the tree.
+    pub struct DayLeafBody from leaf: &DayLeaf {
+        /// 32 bytes, in base64, without which nobody can find a balance by trying amounts.
+        salt: String = STANDARD.encode(leaf.salt);
+        /// The CVU.
+        cvu: String = leaf.cvu.to_string();
+        /// What could be spent.
+        available: Pesos = leaf.available.into();
+        /// What was set apart.
+        held: Pesos = leaf.held.into();
+        /// The number of the account's last voucher; 0 without one.
+        sequence: u64 = leaf.sequence;
+        /// The hash of that voucher, which has the hash of every voucher before it, in base64.
+        chain: String = STANDARD.encode(leaf.chain.0);
+    }
 }
 
 body! {
@@ -166,14 +165,7 @@ body! {
         /// The business day.
         date: Day = day.figures.date.into();
         /// What the account had.
-        leaf: DayLeafBody = DayLeafBody {
-            salt: STANDARD.encode(leaf.salt),
-            cvu: leaf.cvu.to_string(),
-            available: leaf.available.into(),
-            held: leaf.held.into(),
-            sequence: leaf.sequence,
-            chain: STANDARD.encode(leaf.chain.0),
-        };
+        leaf: DayLeafBody = leaf.into();
         /// From the leaf to the root.
         path: Vec<PathStepBody> = path.iter().map(Into::into).collect();
         /// The signed checkpoint of the day.

@@ -12,6 +12,7 @@ use caudal_actors::accounts::{AccountVoucher, HoldView, TransferView};
 use caudal_ledger::cases::{Parked, ParkedState};
 use caudal_ledger::events::{Event, EventId, EventKind, Subject};
 use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::tenants::scopes::Group;
 use caudal_ledger::transfers::Suspense;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -73,60 +74,45 @@ pub enum EventData {
 
 body! {
     /// Money that no account could take, with what became of it.
-    pub struct ResolvedBody as ResolvedSuspense {
+    pub struct ResolvedBody as ResolvedSuspense by resolved(realm: RealmId, parked: &Parked) {
+        => let (credited_cvu, voucher_id) = match &parked.state {
+            ParkedState::Credited {
+                cvu,
+                account,
+                voucher,
+                tag,
+                ..
+            } => {
+                let id = VoucherId {
+                    realm,
+                    account: *account,
+                    sequence: *voucher,
+                    tag: *tag,
+                };
+                (Some(cvu.to_string()), Some(id.to_string()))
+            }
+            ParkedState::Waiting | ParkedState::Returning(_) | ParkedState::Returned(_) => (None, None),
+        };
+        => let returned = parked.returned();
         /// Its id.
-        id: String;
+        id: String = parked.id(realm).to_string();
         /// `credited` or `returned`.
-        outcome: &'static str as OutcomeWord;
+        outcome: &'static str as OutcomeWord = parked.state.as_str();
         /// The CVU that it was credited to.
-        credited_cvu: Option<String>;
+        credited_cvu: Option<String> = credited_cvu;
         /// The voucher that credited it.
-        voucher_id: Option<String>;
+        voucher_id: Option<String> = voucher_id;
         /// The reference at the bank of the transfer that returned it.
-        return_origin_id: Option<String>;
+        return_origin_id: Option<String> = returned.map(|it| it.origin.to_string());
         /// The bank's own id of that transfer.
-        return_bank_transfer_id: Option<String>;
+        return_bank_transfer_id: Option<String> = returned.and_then(|it| it.bank_id.clone());
         /// Its id on the rail.
-        return_coelsa_id: Option<String>;
+        return_coelsa_id: Option<String> = returned.and_then(|it| it.coelsa_id.clone());
         /// Who decided it, and why.
-        decision: Option<DecisionBody>;
+        decision: Option<DecisionBody> = parked.decision().map(DecisionBody::from);
         /// What arrived.
         #[serde(flatten)]
-        arrived: SuspenseBody;
-    }
-}
-
-/// Renders money that no account could take, with its resolution.
-pub fn resolved(realm: RealmId, parked: &Parked) -> ResolvedBody {
-    let (credited_cvu, voucher_id) = match &parked.state {
-        ParkedState::Credited {
-            cvu,
-            account,
-            voucher,
-            tag,
-            ..
-        } => {
-            let id = VoucherId {
-                realm,
-                account: *account,
-                sequence: *voucher,
-                tag: *tag,
-            };
-            (Some(cvu.to_string()), Some(id.to_string()))
-        }
-        ParkedState::Waiting | ParkedState::Returning(_) | ParkedState::Returned(_) => (None, None),
-    };
-    let returned = parked.returned();
-    ResolvedBody {
-        id: parked.id(realm).to_string(),
-        outcome: parked.state.as_str(),
-        credited_cvu,
-        voucher_id,
-        return_origin_id: returned.map(|it| it.origin.to_string()),
-        return_bank_transfer_id: returned.and_then(|it| it.bank_id.clone()),
-        return_coelsa_id: returned.and_then(|it| it.coelsa_id.clone()),
-        decision: parked.decision().map(DecisionBody::from),
-        arrived: suspense(&parked.suspense),
+        arrived: SuspenseBody = suspense(&parked.suspense);
     }
 }
 
@@ -162,35 +148,13 @@ pub const TEST: (&str, &str, &str) = (
 /// `data`: those of the log, and [`TEST`].
 pub fn types() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let kinds = EventKind::ALL.iter();
-    let kinds = kinds.map(|kind| (kind.as_str(), kind.about(), shape(*kind)));
+    let kinds = kinds.map(|kind| (kind.as_str(), kind.about(), data_of(*kind).0));
     kinds.chain([TEST])
 }
 
-/// What the `data` of an event shows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DataOf {
-    /// An account.
-    Account,
-    /// A voucher.
-    Voucher,
-    /// A hold.
-    Hold,
-    /// A transfer.
-    Transfer,
-    /// A voucher type.
-    VoucherType,
-    /// Money that arrived and no account could take.
-    SuspendedCashIn,
-    /// What became of such money.
-    ResolvedSuspense,
-    /// The collector account next to what clients own.
-    Coverage,
-    /// A closed day.
-    Day,
-}
-
-/// What the `data` of an event of this kind shows.
-pub const fn data_of(kind: EventKind) -> DataOf {
+/// What the `data` of an event of this kind shows: the name in the document of its schema, and the group of operations
+/// whose reading shows the same.
+pub(crate) const fn data_of(kind: EventKind) -> (&'static str, Group) {
     match kind {
         EventKind::AccountRegistered
         | EventKind::AccountCreated
@@ -203,42 +167,29 @@ pub const fn data_of(kind: EventKind) -> DataOf {
         | EventKind::AccountDisabled
         | EventKind::AccountLimitsUpdated
         | EventKind::AccountClosed
-        | EventKind::AccountRemunerationUpdated => DataOf::Account,
-        EventKind::VoucherCreated => DataOf::Voucher,
+        | EventKind::AccountRemunerationUpdated => ("AccountOfEvent", Group::Accounts),
+        EventKind::VoucherCreated => ("ComprobanteResponse", Group::Vouchers),
         EventKind::HoldCreated
         | EventKind::HoldUpdated
         | EventKind::HoldConfirmed
         | EventKind::HoldReleased
-        | EventKind::HoldExpired => DataOf::Hold,
+        | EventKind::HoldExpired => ("Hold", Group::Holds),
         EventKind::TransferRequested
         | EventKind::TransferInProgress
         | EventKind::TransferAudit
         | EventKind::TransferCompleted
         | EventKind::TransferRejected
         | EventKind::TransferReversed
-        | EventKind::TransferDecided => DataOf::Transfer,
+        | EventKind::TransferDecided => ("Transfer", Group::Transfers),
         EventKind::VoucherTypeCreated
         | EventKind::VoucherTypeUpdated
-        | EventKind::VoucherTypeRemoved => DataOf::VoucherType,
-        EventKind::CashInSuspended => DataOf::SuspendedCashIn,
-        EventKind::SuspenseResolved => DataOf::ResolvedSuspense,
-        EventKind::TreasuryUncovered | EventKind::TreasuryCovered => DataOf::Coverage,
-        EventKind::DayClosed => DataOf::Day,
-    }
-}
-
-/// The name in the document of the schema of an event's `data`.
-const fn shape(kind: EventKind) -> &'static str {
-    match data_of(kind) {
-        DataOf::Account => "AccountOfEvent",
-        DataOf::Voucher => "ComprobanteResponse",
-        DataOf::Hold => "Hold",
-        DataOf::Transfer => "Transfer",
-        DataOf::VoucherType => "VoucherTypeResponse",
-        DataOf::SuspendedCashIn => "SuspendedCashIn",
-        DataOf::ResolvedSuspense => "ResolvedSuspense",
-        DataOf::Coverage => "TreasuryCoverage",
-        DataOf::Day => "ClosedDay",
+        | EventKind::VoucherTypeRemoved => ("VoucherTypeResponse", Group::Types),
+        EventKind::CashInSuspended => ("SuspendedCashIn", Group::Reconciliation),
+        EventKind::SuspenseResolved => ("ResolvedSuspense", Group::Reconciliation),
+        EventKind::TreasuryUncovered | EventKind::TreasuryCovered => {
+            ("TreasuryCoverage", Group::Treasury)
+        }
+        EventKind::DayClosed => ("ClosedDay", Group::Treasury),
     }
 }
 
@@ -278,7 +229,7 @@ fn data(tenant: &str, realm: RealmId, event: &Event) -> EventData {
         ))),
         Subject::VoucherType(found) => EventData::VoucherType(voucher_type(tenant, found)),
         Subject::Account(found, balance, movements) => {
-            let account = accounts::account(found, *balance, *movements, event.at);
+            let account = AccountEvent::of(found, *balance, *movements, event.at);
             EventData::Account(Box::new(account))
         }
         Subject::Suspense(found) => EventData::Suspense(suspense(found)),

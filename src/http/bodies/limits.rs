@@ -2,17 +2,15 @@
 //!
 //! The kinds of the interface are always there; the others where a level sets them.
 
-use std::borrow::Cow;
-
 use caudal_ledger::accounts::Account;
 use caudal_ledger::limits::{Level, LimitKind, Limits, PerKind, Quantity, Unit, Usage};
 use caudal_ledger::time::Timestamp;
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::schema;
 use super::texts::{Instant, Pesos};
 use super::words::LevelWord;
 
@@ -33,31 +31,24 @@ impl From<&Limits> for LimitsBody {
 
 impl Serialize for LimitsBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kinds = LimitKind::ALL.into_iter();
-        let kinds = kinds.filter(|kind| is_shown(*kind, *self.0.get(*kind)));
-        fields(serializer, kinds, |kind| self.0.get(kind).map(QuantityBody))
+        let shown = |kind| is_shown(kind, *self.0.get(kind));
+        fields(serializer, shown, |kind| self.0.get(kind).map(QuantityBody))
     }
 }
 
-impl PartialSchema for LimitsBody {
-    fn schema() -> RefOr<Schema> {
-        let whole = ObjectBuilder::new()
-            .description(Some("Limits of one level; null where the level sets none."));
-        let fields = LimitKind::ALL.into_iter();
-        let whole = fields.fold(whole, |whole, kind| {
-            let value = quantity(kind);
-            let always = kind.is_always_shown();
-            whole.property(kind.name(), if always { nullable(value) } else { value })
-        });
-        whole.into()
-    }
-}
-
-impl ToSchema for LimitsBody {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("LimitsBody")
-    }
-}
+schema!(
+    LimitsBody,
+    "LimitsBody",
+    object(
+        "Limits of one level; null where the level sets none.",
+        LimitKind::ALL,
+        |kind| if kind.is_always_shown() {
+            nullable(quantity(kind))
+        } else {
+            quantity(kind)
+        }
+    )
+);
 
 /// The level that each limit comes from: `account`, `psp`, `platform` or `none`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,35 +56,21 @@ pub struct LimitSources(pub PerKind<Level>);
 
 impl Serialize for LimitSources {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kinds = LimitKind::ALL.into_iter();
-        let kinds = kinds.filter(|it| it.is_always_shown() || *self.0.get(*it) != Level::None);
-        fields(serializer, kinds, |kind| self.0.get(kind).as_str())
+        let shown = |kind: LimitKind| kind.is_always_shown() || *self.0.get(kind) != Level::None;
+        fields(serializer, shown, |kind| self.0.get(kind).as_str())
     }
 }
 
-impl PartialSchema for LimitSources {
-    fn schema() -> RefOr<Schema> {
-        let whole = ObjectBuilder::new().description(Some(
-            "The level that each limit comes from: `account`, `psp`, `platform` or `none`.",
-        ));
-        let fields = LimitKind::ALL.into_iter();
-        let whole = fields.fold(whole, |whole, kind| {
-            let level = Ref::from_schema_name(LevelWord::name());
-            required(whole.property(kind.name(), level), kind)
-        });
-        whole.into()
-    }
-}
-
-impl ToSchema for LimitSources {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("LimitSources")
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        into.push((LevelWord::name().into_owned(), LevelWord::schema()));
-    }
-}
+schema!(
+    LimitSources,
+    "LimitSources",
+    with LevelWord,
+    required(object(
+        "The level that each limit comes from: `account`, `psp`, `platform` or `none`.",
+        LimitKind::ALL,
+        |_| Ref::from_schema_name(LevelWord::name()).into(),
+    ))
+);
 
 /// Money of the business day and the calendar month, for each kind of limit with a period; `None` where nothing limits it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,41 +86,22 @@ impl UsageBody {
     }
 }
 
-/// The kinds of the interface are required in the schema.
-fn required(whole: ObjectBuilder, kind: LimitKind) -> ObjectBuilder {
-    if kind.is_always_shown() {
-        whole.required(kind.name())
-    } else {
-        whole
-    }
-}
-
 impl Serialize for UsageBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kinds = LimitKind::ALL.into_iter();
-        let kinds = kinds.filter(|kind| self.0.get(*kind).is_some());
-        fields(serializer, kinds, |kind| self.0.get(kind).map(QuantityBody))
+        let shown = |kind| self.0.get(kind).is_some();
+        fields(serializer, shown, |kind| self.0.get(kind).map(QuantityBody))
     }
 }
 
-impl PartialSchema for UsageBody {
-    fn schema() -> RefOr<Schema> {
-        let whole = ObjectBuilder::new().description(Some(
-            "What moved in the business day and the calendar month. Money that comes in, and both ways together, where a limit is set.",
-        ));
-        let kinds = LimitKind::ALL.into_iter().filter(|kind| kind.has_usage());
-        let whole = kinds.fold(whole, |whole, kind| {
-            required(whole.property(kind.name(), quantity(kind)), kind)
-        });
-        whole.into()
-    }
-}
-
-impl ToSchema for UsageBody {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("UsageBody")
-    }
-}
+schema!(
+    UsageBody,
+    "UsageBody",
+    required(object(
+        "What moved in the business day and the calendar month. Money that comes in, and both ways together, where a limit is set.",
+        LimitKind::ALL.into_iter().filter(|kind| kind.has_usage()),
+        quantity,
+    ))
+);
 
 /// The limits that are set, and no others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,30 +109,16 @@ pub struct SetLimits(pub Limits);
 
 impl Serialize for SetLimits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (kind, limit) in self.0.set() {
-            map.serialize_entry(kind.name(), &QuantityBody(limit))?;
-        }
-        map.end()
+        let shown = |kind| self.0.get(kind).is_some();
+        fields(serializer, shown, |kind| self.0.get(kind).map(QuantityBody))
     }
 }
 
-impl PartialSchema for SetLimits {
-    fn schema() -> RefOr<Schema> {
-        let whole = ObjectBuilder::new().description(Some("The limits that are set."));
-        let kinds = LimitKind::ALL.into_iter();
-        let whole = kinds.fold(whole, |whole, kind| {
-            whole.property(kind.name(), quantity(kind))
-        });
-        whole.into()
-    }
-}
-
-impl ToSchema for SetLimits {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("SetLimits")
-    }
-}
+schema!(
+    SetLimits,
+    "SetLimits",
+    object("The limits that are set.", LimitKind::ALL, quantity)
+);
 
 /// Limits of an account that go before its own and end by themselves.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -209,16 +153,34 @@ impl Serialize for QuantityBody {
     }
 }
 
+/// Writes the kinds that are shown, each with its value.
 fn fields<S: Serializer, T: Serialize>(
     serializer: S,
-    kinds: impl Iterator<Item = LimitKind>,
+    shown: impl Fn(LimitKind) -> bool,
     value: impl Fn(LimitKind) -> T,
 ) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    for kind in kinds {
-        map.serialize_entry(kind.name(), &value(kind))?;
-    }
-    map.end()
+    let kinds = LimitKind::ALL.into_iter().filter(|kind| shown(*kind));
+    serializer.collect_map(kinds.map(|kind| (kind.name(), value(kind))))
+}
+
+/// The schema of an object with a field for each of these kinds.
+pub(super) fn object(
+    about: &str,
+    kinds: impl IntoIterator<Item = LimitKind>,
+    value: impl Fn(LimitKind) -> RefOr<Schema>,
+) -> Object {
+    let whole = ObjectBuilder::new().description(Some(about));
+    let add = |whole: ObjectBuilder, kind: LimitKind| whole.property(kind.name(), value(kind));
+    kinds.into_iter().fold(whole, add).build()
+}
+
+/// The same schema, with the kinds of the interface required.
+fn required(mut whole: Object) -> Object {
+    let kinds = LimitKind::ALL.into_iter();
+    let always =
+        kinds.filter(|kind| kind.is_always_shown() && whole.properties.contains_key(kind.name()));
+    whole.required = always.map(|kind| kind.name().to_owned()).collect();
+    whole
 }
 
 /// The schema of a value of a kind.

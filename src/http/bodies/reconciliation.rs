@@ -1,6 +1,6 @@
 //! The JSON of a reconciled movement, and of the counts and sums of some days.
 
-use caudal_actors::engine::money::TransferView;
+use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::engine::reconciliation::Reconciled;
 use caudal_actors::ports::MovementWay;
 use caudal_ledger::balance::Direction;
@@ -9,83 +9,107 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
 use caudal_ledger::reconciliation::{Agreement, ReconciliationTotals};
 use caudal_ledger::time::BusinessDay;
-use caudal_ledger::transfers::BankWord;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::body;
 use super::counterparty::CounterpartyBody;
 use super::texts::{Day, Instant, Pesos};
-use super::transfers::DecisionBody;
+use super::transfers::{DecisionBody, bank_word};
 use super::words::{AgreementWord, BankWordWord, CollectorClassWord, SuspenseWord, WayWord};
 
-/// The voucher that moved the money in the ledger.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ReconciledVoucher {
-    /// Its id.
-    pub id: String,
-    /// ARS with two decimals.
-    pub amount: Pesos,
-    /// When it was posted.
-    pub created_at: Instant,
+body! {
+    /// The voucher that moved the money in the ledger.
+    pub struct ReconciledVoucher of(realm: RealmId, placed: &AccountVoucher) {
+        /// Its id.
+        id: String = placed.voucher.id(realm, placed.account).to_string();
+        /// ARS with two decimals.
+        amount: Pesos = placed.voucher.amount.into();
+        /// When it was posted.
+        created_at: Instant = placed.voucher.at.into();
+    }
 }
 
-/// Money that no account could take, and what became of it.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub struct SuspenseBody {
-    /// Its id.
-    pub id: String,
-    /// Why no account took it: the stable word of the refusal.
-    pub reason: String,
-    /// Since when it waits, or waited.
-    pub at: Instant,
-    /// `waiting`, `returning`, `credited` or `returned`.
-    #[schema(value_type = SuspenseWord)]
-    pub state: &'static str,
+body! {
+    /// Money that no account could take, and what became of it.
+    pub struct SuspenseBody of(realm: RealmId, parked: &Parked) {
+        /// Its id.
+        id: String = parked.id(realm).to_string();
+        /// Why no account took it: the stable word of the refusal.
+        reason: String = parked.suspense.reason.clone();
+        /// Since when it waits, or waited.
+        at: Instant = parked.since.into();
+        /// `waiting`, `returning`, `credited` or `returned`.
+        state: &'static str as SuspenseWord = parked.state.as_str();
+    }
 }
 
 body! {
     /// One movement: the bank's side, the ledger's, or both.
-    pub struct ReconciledItem {
+    pub struct ReconciledItem by item(realm: RealmId, day: BusinessDay, found: &Reconciled) {
+        => let bank = found.bank.as_ref();
+        => let transfer = found.transfer.as_ref();
+        => let returned = found.suspense.as_ref().and_then(Parked::returned);
+        => let (direction, cvu, amount, counterparty) = match bank {
+            Some(bank) => (
+                bank.way,
+                bank.cvu.clone(),
+                bank.amount.into(),
+                CounterpartyBody {
+                    coelsa_id: bank.coelsa_id.clone(),
+                    ..bank.counterparty.clone().into()
+                },
+            ),
+            None => by_ledger(found),
+        };
         /// The business day in whose reconciliation it is.
-        date: Day;
+        date: Day = day.into();
         /// The bank's own id.
-        bank_transfer_id: Option<String>;
+        bank_transfer_id: Option<String> = bank
+            .map(|bank| bank.bank_id.clone())
+            .or_else(|| transfer.and_then(|view| view.transfer.bank_id.clone()))
+            .or_else(|| returned.and_then(|returned| returned.bank_id.clone()));
         /// The id on the rail.
-        coelsa_id: Option<String>;
+        coelsa_id: Option<String> = bank
+            .and_then(|bank| bank.coelsa_id.clone())
+            .or_else(|| transfer.and_then(|view| view.transfer.coelsa_id.clone()))
+            .or_else(|| returned.and_then(|returned| returned.coelsa_id.clone()));
         /// `in` or `out`.
-        direction: &'static str as WayWord;
+        direction: &'static str as WayWord = match direction {
+            MovementWay::In => "in",
+            MovementWay::Out => "out",
+        };
         /// The CVU.
-        cvu: String;
+        cvu: String = cvu;
         /// The other side.
-        counterparty: CounterpartyBody;
+        counterparty: CounterpartyBody = counterparty;
         /// ARS with two decimals: the bank's, or the ledger's where the bank has none.
-        amount: Pesos;
+        amount: Pesos = amount;
         /// The bank's word: `completed`, `failed`, `in_progress` or `unknown`; null when it has none.
-        status: Option<&'static str> as Option<BankWordWord>;
+        status: Option<&'static str> as Option<BankWordWord>
+            = bank.map(|bank| bank_word(&bank.word));
         /// When, by the bank's clock.
-        bank_at: Option<Instant>;
+        bank_at: Option<Instant> = bank.map(|bank| bank.at.into());
         /// The voucher in the ledger.
-        voucher: Option<ReconciledVoucher>;
+        voucher: Option<ReconciledVoucher>
+            = found.voucher.as_ref().map(|placed| ReconciledVoucher::of(realm, placed));
         /// The transfer that it belongs to.
-        transfer_id: Option<String>;
+        transfer_id: Option<String>
+            = transfer.map(|view| view.transfer.id(realm, view.account).to_string());
         /// Whether it is a transfer that came back.
-        reversal: bool;
+        reversal: bool = bank.is_some_and(|bank| bank.reversal);
         /// Where it waits, or waited, when no account could take it.
-        suspense: Option<SuspenseBody>;
+        suspense: Option<SuspenseBody>
+            = found.suspense.as_ref().map(|parked| SuspenseBody::of(realm, parked));
         /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
         /// not final), `decided` (a person ended it), `suspense` (no account could take it; a person decides) or
         /// `collector` (it belongs to no client).
-        result: &'static str as AgreementWord;
+        result: &'static str as AgreementWord = found.judged.agreement.as_str();
         /// Of a movement that belongs to no client: what it is.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<CollectorClassWord>, nullable = false)]
-        class: Option<&'static str>;
+        class?: Option<&'static str> as Option<CollectorClassWord>
+            = found.collector.as_ref().map(|record| record.class.as_str());
         /// Who ended it and why, when it was a person.
-        decision: Option<DecisionBody>;
+        decision: Option<DecisionBody> = found.decision().map(DecisionBody::from);
         /// Whether the bank's last word is not what the ledger has ended it with.
-        contradicted: bool;
+        contradicted: bool = found.judged.contradicted;
     }
 }
 
@@ -117,26 +141,6 @@ body! {
     }
 }
 
-const fn way(way: MovementWay) -> &'static str {
-    match way {
-        MovementWay::In => "in",
-        MovementWay::Out => "out",
-    }
-}
-
-const fn word(word: &BankWord) -> &'static str {
-    match word {
-        BankWord::Completed => "completed",
-        BankWord::Failed { .. } => "failed",
-        BankWord::InProgress => "in_progress",
-        BankWord::Lost => "unknown",
-    }
-}
-
-fn transfer_id(realm: RealmId, view: &TransferView) -> String {
-    view.transfer.id(realm, view.account).to_string()
-}
-
 /// The direction, CVU, amount and other side of a movement, as the ledger has them.
 fn by_ledger(found: &Reconciled) -> (MovementWay, String, Pesos, CounterpartyBody) {
     let transfer = found.transfer.as_ref().map(|view| &view.transfer);
@@ -166,58 +170,4 @@ fn by_ledger(found: &Reconciled) -> (MovementWay, String, Pesos, CounterpartyBod
         amount.into(),
         other,
     )
-}
-
-/// Renders a movement of a realm and a day.
-pub fn item(realm: RealmId, day: BusinessDay, found: &Reconciled) -> ReconciledItem {
-    let bank = found.bank.as_ref();
-    let transfer = found.transfer.as_ref();
-    let returned = found.suspense.as_ref().and_then(Parked::returned);
-    let (direction, cvu, amount, counterparty) = match bank {
-        Some(bank) => (
-            bank.way,
-            bank.cvu.clone(),
-            bank.amount.into(),
-            CounterpartyBody {
-                coelsa_id: bank.coelsa_id.clone(),
-                ..bank.counterparty.clone().into()
-            },
-        ),
-        None => by_ledger(found),
-    };
-    let voucher = found.voucher.as_ref().map(|placed| ReconciledVoucher {
-        id: placed.voucher.id(realm, placed.account).to_string(),
-        amount: placed.voucher.amount.into(),
-        created_at: placed.voucher.at.into(),
-    });
-    ReconciledItem {
-        date: day.into(),
-        bank_transfer_id: bank
-            .map(|bank| bank.bank_id.clone())
-            .or_else(|| transfer.and_then(|view| view.transfer.bank_id.clone()))
-            .or_else(|| returned.and_then(|returned| returned.bank_id.clone())),
-        coelsa_id: bank
-            .and_then(|bank| bank.coelsa_id.clone())
-            .or_else(|| transfer.and_then(|view| view.transfer.coelsa_id.clone()))
-            .or_else(|| returned.and_then(|returned| returned.coelsa_id.clone())),
-        direction: way(direction),
-        cvu,
-        counterparty,
-        amount,
-        status: bank.map(|bank| word(&bank.word)),
-        bank_at: bank.map(|bank| bank.at.into()),
-        voucher,
-        transfer_id: transfer.map(|view| transfer_id(realm, view)),
-        reversal: bank.is_some_and(|bank| bank.reversal),
-        suspense: found.suspense.as_ref().map(|parked| SuspenseBody {
-            id: parked.id(realm).to_string(),
-            reason: parked.suspense.reason.clone(),
-            at: parked.since.into(),
-            state: parked.state.as_str(),
-        }),
-        result: found.judged.agreement.as_str(),
-        class: found.collector.as_ref().map(|record| record.class.as_str()),
-        decision: found.decision().map(DecisionBody::from),
-        contradicted: found.judged.contradicted,
-    }
 }

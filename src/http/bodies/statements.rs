@@ -3,10 +3,8 @@
 
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::statements::{Flow, Statement};
+use caudal_ledger::statements::{Flow, Flows, Statement};
 use caudal_ledger::vouchers::Voucher;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::body;
 use super::texts::{Day, Instant, Pesos};
@@ -34,20 +32,20 @@ body! {
     }
 }
 
-/// What the lines of a statement come to, direction by direction.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StatementSums {
-    /// Money that came in.
-    pub credit: StatementSum,
-    /// Money that left.
-    pub debit: StatementSum,
-    /// Money that was set apart; it stays in the total.
-    pub hold: StatementSum,
-    /// Money that was set apart and returned.
-    pub release: StatementSum,
-    /// Money that was set apart and left.
-    pub confirm_hold: StatementSum,
+body! {
+    /// What the lines of a statement come to, direction by direction.
+    pub struct StatementSums from flows: &Flows {
+        /// Money that came in.
+        credit: StatementSum = flows.of(Direction::Credit).into();
+        /// Money that left.
+        debit: StatementSum = flows.of(Direction::Debit).into();
+        /// Money that was set apart; it stays in the total.
+        hold: StatementSum = flows.of(Direction::Hold).into();
+        /// Money that was set apart and returned.
+        release: StatementSum = flows.of(Direction::Release).into();
+        /// Money that was set apart and left.
+        confirm_hold: StatementSum = flows.of(Direction::ConfirmHold).into();
+    }
 }
 
 body! {
@@ -98,84 +96,49 @@ body! {
     }
 }
 
-/// The statement of an account for whole days: the opening balance, every movement, the closing balance.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Statement)]
-pub struct StatementBody {
-    /// The CVU.
-    pub cvu: String,
-    /// The alias that it had at the end of the period.
-    pub alias: Option<String>,
-    /// The number of the wallet account.
-    pub wallet_account_id: u64,
-    /// How the holder was called at the end of the period.
-    pub holder_name: String,
-    /// The tax id of the holder.
-    pub cuit: String,
-    /// How the payment service provider was called at the end of the period.
-    pub provider: String,
-    /// The CUIT that the provider stated at the end of the period.
-    pub provider_cuit: Option<String>,
-    /// The address that the provider stated at the end of the period.
-    pub provider_address: Option<String>,
-    /// The first day.
-    pub from: Day,
-    /// The last day, whole.
-    pub to: Day,
-    /// Whether nothing can get into it any more, so that its bytes stay the same; false until five minutes
-    /// after the end of its last day.
-    #[serde(rename = "final")]
-    pub is_final: bool,
-    /// `ARS`.
-    pub currency: &'static str,
-    /// What the account had before the period.
-    pub opening: StatementBalance,
-    /// What it has after the last line: the total is that of `opening`, plus `credit`, less `debit` and `confirmHold`.
-    pub closing: StatementBalance,
-    /// What the lines come to.
-    pub sums: StatementSums,
-    /// How many lines there are.
-    pub movements: u64,
-    /// The number of the last movement that it knows; 0 where the account had none yet.
-    pub last_sequence: u64,
-    /// The hash chain of the account up to and with that movement, 64 hexadecimal digits.
-    pub hash: String,
-    /// The movements, oldest first.
-    pub lines: Vec<StatementLine>,
-}
-
-impl StatementBody {
-    /// Renders a statement without its lines.
-    pub fn frame(statement: &Statement) -> Self {
-        let of = &statement.of;
-        let sum = |direction| statement.flows.of(direction).into();
-        Self {
-            cvu: of.cvu.to_string(),
-            alias: of.alias.as_ref().map(ToString::to_string),
-            wallet_account_id: of.account.0,
-            holder_name: of.holder.clone(),
-            cuit: of.cuit.clone(),
-            provider: of.provider.clone(),
-            provider_cuit: of.provider_details.cuit.map(|cuit| cuit.to_string()),
-            provider_address: of.provider_details.address.clone(),
-            from: statement.period.first.into(),
-            to: statement.period.last.into(),
-            is_final: statement.is_final,
-            currency: "ARS",
-            opening: statement.opening.into(),
-            closing: statement.closing.into(),
-            sums: StatementSums {
-                credit: sum(Direction::Credit),
-                debit: sum(Direction::Debit),
-                hold: sum(Direction::Hold),
-                release: sum(Direction::Release),
-                confirm_hold: sum(Direction::ConfirmHold),
-            },
-            movements: statement.lines(),
-            last_sequence: statement.last,
-            hash: statement.hash.to_string(),
-            lines: Vec::new(),
-        }
+body! {
+    /// The statement of an account for whole days: the opening balance, every movement, the closing balance.
+    pub struct StatementBody as Statement from statement: &Statement {
+        => let of = &statement.of;
+        /// The CVU.
+        cvu: String = of.cvu.to_string();
+        /// The alias that it had at the end of the period.
+        alias: Option<String> = of.alias.as_ref().map(ToString::to_string);
+        /// The number of the wallet account.
+        wallet_account_id: u64 = of.account.0;
+        /// How the holder was called at the end of the period.
+        holder_name: String = of.holder.clone();
+        /// The tax id of the holder.
+        cuit: String = of.cuit.clone();
+        /// How the payment service provider was called at the end of the period.
+        provider: String = of.provider.clone();
+        /// The CUIT that the provider stated at the end of the period.
+        provider_cuit: Option<String> = of.provider_details.cuit.map(|cuit| cuit.to_string());
+        /// The address that the provider stated at the end of the period.
+        provider_address: Option<String> = of.provider_details.address.clone();
+        /// The first day.
+        from: Day = statement.period.first.into();
+        /// The last day, whole.
+        to: Day = statement.period.last.into();
+        /// Whether nothing can get into it any more, so that its bytes stay the same; false until five minutes
+        /// after the end of its last day.
+        #[serde(rename = "final")]
+        is_final: bool = statement.is_final;
+        /// `ARS`.
+        currency: &'static str = "ARS";
+        /// What the account had before the period.
+        opening: StatementBalance = statement.opening.into();
+        /// What it has after the last line: the total is that of `opening`, plus `credit`, less `debit` and `confirmHold`.
+        closing: StatementBalance = statement.closing.into();
+        /// What the lines come to.
+        sums: StatementSums = (&statement.flows).into();
+        /// How many lines there are.
+        movements: u64 = statement.lines();
+        /// The number of the last movement that it knows; 0 where the account had none yet.
+        last_sequence: u64 = statement.last;
+        /// The hash chain of the account up to and with that movement, 64 hexadecimal digits.
+        hash: String = statement.hash.to_string();
+        /// The movements, oldest first.
+        lines: Vec<StatementLine> = Vec::new();
     }
 }

@@ -1,7 +1,6 @@
 //! Texts that the document shows with a format: instants, days, and amounts of money. A field of one of these types
 //! can be nothing else, and needs no word about it in the document.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
@@ -9,9 +8,11 @@ use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::treasury::Sum;
 use serde::Serialize;
+use utoipa::PartialSchema as _;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, Type};
-use utoipa::{PartialSchema, ToSchema};
+
+use super::schema;
 
 /// ARS with exactly two decimals.
 const PESOS: &str = r"^-?[0-9]+\.[0-9]{2}$";
@@ -45,24 +46,13 @@ macro_rules! texts {
                 }
             }
 
-            impl PartialSchema for $name {
-                fn schema() -> RefOr<Schema> {
-                    let text = ObjectBuilder::new().schema_type(Type::String);
-                    ($shown)(text).into()
-                }
-            }
-
-            impl ToSchema for $name {
-                fn name() -> Cow<'static, str> {
-                    Cow::Borrowed(stringify!($name))
-                }
-            }
+            schema!($name, stringify!($name), ($shown)(ObjectBuilder::new().schema_type(Type::String)));
         )+
 
         /// The schema of the texts of a name, which the document writes out wherever it has them.
         pub fn schema_of(name: &str) -> Option<Object> {
             let schema = match name {
-                $(stringify!($name) => <$name as PartialSchema>::schema(),)+
+                $(stringify!($name) => $name::schema(),)+
                 _ => return None,
             };
             match schema {

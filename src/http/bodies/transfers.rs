@@ -13,6 +13,7 @@ use super::words::{
 use caudal_actors::accounts::TransferView;
 use caudal_ledger::cases::Decision;
 use caudal_ledger::facts::BankCall;
+use caudal_ledger::fees::Charges;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankWord, Destination, Dispute, Transfer, TransferRejection};
@@ -22,32 +23,27 @@ use utoipa::ToSchema;
 
 use super::counterparty::CounterpartyBody;
 
-/// Where a transfer goes.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, ToSchema)]
-#[schema(as = TransferDestination)]
-pub struct DestinationBody {
-    /// The CVU: as asked for, or of the account of the realm that receives.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cvu: Option<String>,
-    /// The CBU, as asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cbu: Option<String>,
-    /// The alias, as asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub alias: Option<String>,
+body! {
+    /// Where a transfer goes.
+    #[derive(Default)]
+    pub struct DestinationBody as TransferDestination {
+        /// The CVU: as asked for, or of the account of the realm that receives.
+        cvu?: Option<String>;
+        /// The CBU, as asked for.
+        cbu?: Option<String>;
+        /// The alias, as asked for.
+        alias?: Option<String>;
+    }
 }
 
-/// What a movement costs.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[schema(as = TransferFee)]
-pub struct ChargesBody {
-    /// The fee: ARS with two decimals.
-    pub amount: Pesos,
-    /// The tax on it.
-    pub tax: Pesos,
+body! {
+    /// What a movement costs.
+    pub struct ChargesBody as TransferFee from charges: Charges {
+        /// The fee: ARS with two decimals.
+        amount: Pesos = charges.fee.into();
+        /// The tax on it.
+        tax: Pesos = charges.tax.into();
+    }
 }
 
 body! {
@@ -85,51 +81,37 @@ pub fn reason(rejection: &TransferRejection) -> String {
 
 body! {
     /// A record of the bank under the reference of a transfer, of something else than was ordered.
-    pub struct DisputeBody as TransferDispute {
+    pub struct DisputeBody as TransferDispute of(transfer: &Transfer, dispute: Dispute) {
+        => let moved = dispute.moved;
         /// What the bank reports otherwise than it was ordered: `amount`, `currency`, `cvu`, `to`.
-        differs: Vec<&'static str> as Vec<DifferenceWord>;
+        differs: Vec<&'static str> as Vec<DifferenceWord> = transfer.differs(&moved);
         /// The bank's own id of its record.
-        bank_transfer_id: String;
+        bank_transfer_id: String = dispute.bank_id;
         /// Its id on the rail.
-        coelsa_id: Option<String>;
+        coelsa_id: Option<String> = dispute.coelsa_id;
         /// How far the bank says that it is: `completed`, `failed`, `in_progress` or `unknown`.
-        status: &'static str as BankWordWord;
+        status: &'static str as BankWordWord = bank_word(&dispute.word);
         /// How much, as the bank reports it.
-        amount: Option<Pesos>;
+        amount: Option<Pesos> = moved.amount.map(Into::into);
         /// The currency, as the bank reports it.
-        currency: Option<String>;
+        currency: Option<String> = moved.currency;
         /// The CVU that sends, as the bank reports it.
-        from_cvu: Option<String>;
+        from_cvu: Option<String> = moved.cvu;
         /// The CBU or CVU that receives, as the bank reports it.
-        to_cbu: Option<String>;
+        to_cbu: Option<String> = moved.to_key;
         /// The alias that receives, as the bank reports it.
-        to_alias: Option<String>;
+        to_alias: Option<String> = moved.to_alias;
     }
 }
 
-fn dispute(transfer: &Transfer) -> Option<Box<DisputeBody>> {
-    let Dispute {
-        bank_id,
-        coelsa_id,
-        word,
-        moved,
-    } = *transfer.dispute.clone()?;
-    Some(Box::new(DisputeBody {
-        differs: transfer.differs(&moved),
-        bank_transfer_id: bank_id,
-        coelsa_id,
-        status: match word {
-            BankWord::Completed => "completed",
-            BankWord::Failed { .. } => "failed",
-            BankWord::InProgress => "in_progress",
-            BankWord::Lost => "unknown",
-        },
-        amount: moved.amount.map(Into::into),
-        currency: moved.currency,
-        from_cvu: moved.cvu,
-        to_cbu: moved.to_key,
-        to_alias: moved.to_alias,
-    }))
+/// How far the bank says that a transfer is.
+pub(super) const fn bank_word(word: &BankWord) -> &'static str {
+    match word {
+        BankWord::Completed => "completed",
+        BankWord::Failed { .. } => "failed",
+        BankWord::InProgress => "in_progress",
+        BankWord::Lost => "unknown",
+    }
 }
 
 body! {
@@ -160,6 +142,7 @@ body! {
         } = view;
         => let internal = transfer.receiver.is_some();
         => let charges = transfer.charges;
+        => let dispute = transfer.dispute.as_deref().cloned();
         /// Its id.
         id: String = transfer.id(realm, *account).to_string();
         /// `internal` (to an account of the realm, final at once) or `bank`.
@@ -177,10 +160,7 @@ body! {
         /// ARS with two decimals.
         amount: Pesos = transfer.amount.into();
         /// What it costs the account that sends; null when nothing.
-        fee: Option<ChargesBody> = (!charges.is_nothing()).then(|| ChargesBody {
-            amount: charges.fee.into(),
-            tax: charges.tax.into(),
-        });
+        fee: Option<ChargesBody> = (!charges.is_nothing()).then(|| charges.into());
         /// What for: the central bank's code.
         concept: &'static str as ConceptWord = transfer.concept.as_str();
         /// A line for people.
@@ -201,7 +181,8 @@ body! {
         /// What the bank has under its reference instead of what was ordered; only a person ends it then.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = DisputeBody, required = false)]
-        dispute: Option<Box<DisputeBody>> = dispute(transfer);
+        dispute: Option<Box<DisputeBody>>
+            = dispute.map(|dispute| Box::new(DisputeBody::of(transfer, dispute)));
         /// Who ended it and why, when it was a person and not the bank.
         decision?: Option<DecisionBody> = transfer.decision.as_deref().map(DecisionBody::from);
         /// The tenant's own data; absent without any.

@@ -2,15 +2,14 @@
 //!
 //! That of a voucher type has the kinds that a type may set.
 
-use std::borrow::Cow;
-
 use caudal_ledger::limits::{LimitKind, Limits, LimitsChange, Quantity, Unit};
 use caudal_ledger::time::Timestamp;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{KnownFormat, Ref, RefOr, SchemaFormat};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::limits::nullable;
+use super::limits::{nullable, object};
+use super::schema;
 use crate::body::read::{instant, integer, money, text};
 use crate::body::{Body, Fields};
 use crate::errors::ApiError;
@@ -51,19 +50,15 @@ fn taken(fields: &mut Fields, kinds: impl Iterator<Item = LimitKind>) -> LimitsC
     })
 }
 
-fn schema_of(description: &str, kinds: impl Iterator<Item = LimitKind>) -> RefOr<Schema> {
-    let whole = ObjectBuilder::new().description(Some(description));
-    let whole = kinds.fold(whole, |whole, kind| {
-        let value: RefOr<Schema> = match kind.unit() {
-            Unit::Amount => OneOfBuilder::new()
-                .item(Ref::from_schema_name(MoneyDto::name()))
-                .item(ObjectBuilder::new().schema_type(Type::Null))
-                .into(),
-            Unit::Count => nullable(u64::schema()),
-        };
-        whole.property(kind.name(), value)
-    });
-    closed(whole.into())
+fn schema_of(about: &str, kinds: impl Iterator<Item = LimitKind>) -> RefOr<Schema> {
+    let value = |kind: LimitKind| match kind.unit() {
+        Unit::Amount => OneOfBuilder::new()
+            .item(Ref::from_schema_name(MoneyDto::name()))
+            .item(ObjectBuilder::new().schema_type(Type::Null))
+            .into(),
+        Unit::Count => nullable(u64::schema()),
+    };
+    closed(object(about, kinds, value).into())
 }
 
 /// A change of the limits of a voucher type.
@@ -88,20 +83,14 @@ impl From<UpdateTypeLimits> for LimitsChange {
     }
 }
 
-impl PartialSchema for UpdateTypeLimits {
-    fn schema() -> RefOr<Schema> {
-        schema_of(
-            "A change of a type's limits: absent stays, null is no limit, 0 lets nothing pass. Amounts as text, or as numbers.",
-            Self::kinds(),
-        )
-    }
-}
-
-impl ToSchema for UpdateTypeLimits {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("UpdateTypeLimitsDto")
-    }
-}
+schema!(
+    UpdateTypeLimits,
+    "UpdateTypeLimitsDto",
+    schema_of(
+        "A change of a type's limits: absent stays, null is no limit, 0 lets nothing pass. Amounts as text, or as numbers.",
+        Self::kinds(),
+    )
+);
 
 /// A change of an account's own limits, or the limits that go before them until they end.
 #[derive(Clone, Copy, Debug)]
@@ -136,31 +125,19 @@ impl UpdateAccountLimits {
     }
 }
 
-impl PartialSchema for UpdateAccountLimits {
-    fn schema() -> RefOr<Schema> {
-        let mut whole = UpdateLimits::schema();
-        if let RefOr::T(Schema::Object(object)) = &mut whole {
-            let until = ObjectBuilder::new()
-                .schema_type(SchemaType::Array(vec![Type::String, Type::Null]))
-                .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-                .description(Some(
-                    "An instant in the future: the limits sent with it go before the account's own until then, in place of earlier ones of this kind. Null, without limits, ends them now.",
-                ));
-            object.properties.insert("until".to_owned(), until.into());
-        }
-        whole
+schema!(UpdateAccountLimits, "UpdateLimitsDto", with MoneyDto, {
+    let mut whole = UpdateLimits::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut whole {
+        let until = ObjectBuilder::new()
+            .schema_type(SchemaType::Array(vec![Type::String, Type::Null]))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some(
+                "An instant in the future: the limits sent with it go before the account's own until then, in place of earlier ones of this kind. Null, without limits, ends them now.",
+            ));
+        object.properties.insert("until".to_owned(), until.into());
     }
-}
-
-impl ToSchema for UpdateAccountLimits {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("UpdateLimitsDto")
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        into.push((MoneyDto::name().into_owned(), MoneyDto::schema()));
-    }
-}
+    whole
+});
 
 impl From<UpdateLimits> for LimitsChange {
     fn from(sent: UpdateLimits) -> Self {
@@ -168,21 +145,12 @@ impl From<UpdateLimits> for LimitsChange {
     }
 }
 
-impl PartialSchema for UpdateLimits {
-    fn schema() -> RefOr<Schema> {
-        schema_of(
-            "A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as text, or as numbers.",
-            LimitKind::ALL.into_iter(),
-        )
-    }
-}
-
-impl ToSchema for UpdateLimits {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("UpdateLimitsDto")
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        into.push((MoneyDto::name().into_owned(), MoneyDto::schema()));
-    }
-}
+schema!(
+    UpdateLimits,
+    "UpdateLimitsDto",
+    with MoneyDto,
+    schema_of(
+        "A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as text, or as numbers.",
+        LimitKind::ALL.into_iter(),
+    )
+);

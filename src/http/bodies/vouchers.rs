@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::body;
 use super::texts::{Instant, Pesos};
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
+use super::{body, schema};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
+use utoipa::ToSchema as _;
+use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, Schema};
-use utoipa::openapi::{Ref, RefOr};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::counterparty::CounterpartyBody;
 use super::metadata::Metadata;
@@ -78,25 +78,12 @@ body! {
 #[derive(Debug)]
 pub struct Movement;
 
-impl PartialSchema for Movement {
-    fn schema() -> RefOr<Schema> {
-        let voucher = Ref::from_schema_name(VoucherBody::name());
-        let about = "A ledger movement: the voucher that moved the money.";
-        let schema = AllOfBuilder::new().item(voucher).description(Some(about));
-        Schema::AllOf(schema.build()).into()
-    }
-}
-
-impl ToSchema for Movement {
-    fn name() -> std::borrow::Cow<'static, str> {
-        "LedgerMovementResponse".into()
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        into.push((VoucherBody::name().into_owned(), VoucherBody::schema()));
-        VoucherBody::schemas(into);
-    }
-}
+schema!(Movement, "LedgerMovementResponse", with VoucherBody, {
+    let voucher = Ref::from_schema_name(VoucherBody::name());
+    let about = "A ledger movement: the voucher that moved the money.";
+    let schema = AllOfBuilder::new().item(voucher).description(Some(about));
+    Schema::AllOf(schema.build())
+});
 
 /// Renders a voucher with what of it is reversed and what can still be, if something is.
 pub fn whole(

@@ -83,26 +83,34 @@ body! {
         /// When it last took an event.
         last_success_at: Option<Instant> = progress.taken_at.map(Into::into);
         /// Its last try that failed.
-        last_failure: Option<AttemptBody> = progress.failed.as_ref().map(attempt);
+        last_failure: Option<AttemptBody> = progress.failed.as_ref().map(AttemptBody::from);
     }
 }
 
 body! {
     /// One try to deliver an event.
-    pub struct AttemptBody as DeliveryAttempt {
+    pub struct AttemptBody as DeliveryAttempt from tried: &Try {
+        => let (response_status, error) = match &tried.response {
+            Response::Status(status) => (Some(*status), None),
+            Response::Trouble(why) => (None, Some(why.clone())),
+        };
         /// When it began.
-        at: Instant;
+        at: Instant = tried.at.into();
         /// How long it took, in milliseconds.
-        duration_ms: u64;
+        duration_ms: u64 = tried.millis;
         /// The status that was answered; null when there was no answer.
-        response_status: Option<u16>;
+        response_status: Option<u16> = response_status;
         /// Why there was none: `timed_out`, `connection_failed`, `host_unresolved`,
         /// `address_forbidden`, `connection_broken` or `not_sendable`.
-        error: Option<String> as Option<TroubleWord>;
+        error: Option<String> as Option<TroubleWord> = error;
         /// `delivered`, `failed` (it is tried again) or `parked`.
-        outcome: &'static str as AttemptWord;
+        outcome: &'static str as AttemptWord = match tried.ending {
+            Ending::Delivered => "delivered",
+            Ending::Failed => "failed",
+            Ending::Parked => "parked",
+        };
         /// When it is tried next.
-        next_attempt_at: Option<Instant>;
+        next_attempt_at: Option<Instant> = tried.due.map(Into::into);
     }
 }
 
@@ -139,7 +147,7 @@ body! {
         /// How often it was tried.
         attempt_count: u32 = delivery.tries;
         /// The last tries, oldest first.
-        attempts: Vec<AttemptBody> = delivery.log.iter().map(attempt).collect();
+        attempts: Vec<AttemptBody> = delivery.log.iter().map(AttemptBody::from).collect();
     }
 }
 
@@ -176,29 +184,6 @@ pub struct RedeliveryBody {
     pub from: String,
     /// The last event.
     pub to: String,
-}
-
-const fn outcome(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Delivered => "delivered",
-        Ending::Failed => "failed",
-        Ending::Parked => "parked",
-    }
-}
-
-fn attempt(tried: &Try) -> AttemptBody {
-    let (response_status, error) = match &tried.response {
-        Response::Status(status) => (Some(*status), None),
-        Response::Trouble(why) => (None, Some(why.clone())),
-    };
-    AttemptBody {
-        at: tried.at.into(),
-        duration_ms: tried.millis,
-        response_status,
-        error,
-        outcome: outcome(tried.ending),
-        next_attempt_at: tried.due.map(Into::into),
-    }
 }
 
 fn status(webhook: &Webhook, progress: &Progress) -> &'static str {

@@ -20,6 +20,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::schema;
+
 /// A type whose values each have a word on the wire.
 pub trait ClosedSet: Copy + 'static {
     /// Its name in the document.
@@ -76,48 +78,15 @@ macro_rules! choices {
     )+};
 }
 
-/// Declares words of which the ledger has a list.
-macro_rules! listed {
+/// Declares words that are of no type of the ledger, each set by the list of them.
+macro_rules! words {
     ($(#[doc = $about:literal] $shown:ident as $name:literal: $list:expr;)+) => {$(
         #[doc = $about]
         #[derive(Debug)]
         pub struct $shown;
 
-        impl PartialSchema for $shown {
-            fn schema() -> RefOr<Schema> {
-                among($about.trim(), $list.iter().copied())
-            }
-        }
-
-        impl ToSchema for $shown {
-            fn name() -> Cow<'static, str> {
-                Cow::Borrowed($name)
-            }
-        }
+        schema!($shown, $name, among($about.trim(), $list.iter().copied()));
     )+};
-}
-
-/// Declares words that are of no type of the ledger.
-macro_rules! words {
-    ($(#[doc = $about:literal] $shown:ident as $name:ident: $($word:literal),+;)+) => {
-        $(
-            #[doc = $about]
-            #[derive(Debug)]
-            pub struct $shown;
-
-            impl PartialSchema for $shown {
-                fn schema() -> RefOr<Schema> {
-                    among($about.trim(), [$($word),+].into_iter())
-                }
-            }
-
-            impl ToSchema for $shown {
-                fn name() -> Cow<'static, str> {
-                    Cow::Borrowed(stringify!($name))
-                }
-            }
-        )+
-    };
 }
 
 choices! {
@@ -155,7 +124,7 @@ choices! {
     EventTypeWord as "EventType": EventKind;
 }
 
-listed! {
+words! {
     /// The sex that the holder's identity document has.
     SexWord as "Sex": caudal_ledger::kyc::SEXES;
     /// How likely it is that an account is misused.
@@ -168,118 +137,102 @@ listed! {
 #[derive(Debug)]
 pub struct SignoWord;
 
-impl PartialSchema for SignoWord {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .description(Some("`1` where money comes in, `-1` where it goes out."))
-            .enum_values(Some([1, -1]))
-            .into()
-    }
-}
-
-impl ToSchema for SignoWord {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("Signo")
-    }
-}
+schema!(
+    SignoWord,
+    "Signo",
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .description(Some("`1` where money comes in, `-1` where it goes out."))
+        .enum_values(Some([1, -1]))
+);
 
 words! {
     /// The currency: always Argentine pesos.
-    CurrencyWord as Currency: "ARS";
+    CurrencyWord as "Currency": ["ARS"];
     /// `internal`: to an account of the realm, final at once; `bank`: through the bank.
-    TransferKindWord as TransferKind: "internal", "bank";
+    TransferKindWord as "TransferKind": ["internal", "bank"];
     /// The state of the CVU of a wallet account.
-    EstadoCvuWord as EstadoCvu: "ACTIVA", "SUSPENDIDA", "CERRADA";
+    EstadoCvuWord as "EstadoCvu": ["ACTIVA", "SUSPENDIDA", "CERRADA"];
     /// How far the bank says that a transfer is.
-    BankWordWord as BankTransferStatus: "completed", "failed", "in_progress", "unknown";
+    BankWordWord as "BankTransferStatus": ["completed", "failed", "in_progress", "unknown"];
     /// What the bank has otherwise than it was ordered.
-    DifferenceWord as TransferDifference: "amount", "currency", "cvu", "to";
+    DifferenceWord as "TransferDifference": ["amount", "currency", "cvu", "to"];
     /// How a simulated transfer ends.
-    SimulatedOutcomeWord as SimulatedOutcome: "completed", "rejected", "audit";
+    SimulatedOutcomeWord as "SimulatedOutcome": ["completed", "rejected", "audit"];
     /// How far an enrolment in remuneration is.
-    EnrolmentWord as EnrolmentStatus: "pending", "active", "rejected", "suspended", "ended";
+    EnrolmentWord as "EnrolmentStatus": ["pending", "active", "rejected", "suspended", "ended"];
     /// What became of money that no account could take.
-    OutcomeWord as SuspenseOutcome: "credited", "returned";
+    OutcomeWord as "SuspenseOutcome": ["credited", "returned"];
     /// Where money is that no account could take.
-    SuspenseWord as SuspenseState: "waiting", "returning", "credited", "returned";
+    SuspenseWord as "SuspenseState": ["waiting", "returning", "credited", "returned"];
     /// What a movement of the collector account is: a client's, or the account's own by its class.
-    CollectorClassWord as CollectorClass: "matched", "bank_fee", "bank_tax", "interest", "funding", "sweep",
-        "unclassified";
+    CollectorClassWord as "CollectorClass": ["matched", "bank_fee", "bank_tax", "interest", "funding", "sweep",
+        "unclassified"];
     /// What records a client's movement.
-    MatchWord as MovementMatchType: "transfer", "voucher", "suspense", "return";
+    MatchWord as "MovementMatchType": ["transfer", "voucher", "suspense", "return"];
     /// Whether the bank's side of a closed day is known.
-    DayBankWord as DayBankStatus: "known", "late", "pending", "absent";
+    DayBankWord as "DayBankStatus": ["known", "late", "pending", "absent"];
     /// The side of a sibling in a tree.
-    SideWord as TreeSide: "left", "right";
+    SideWord as "TreeSide": ["left", "right"];
     /// On which side an account of the books grows: assets and expenses by debits; a `memo` is in no total.
-    BookKindWord as BookKind: "asset", "liability", "income", "expense", "equity", "memo";
+    BookKindWord as "BookKind": ["asset", "liability", "income", "expense", "equity", "memo"];
     /// What an entry of the books is about.
-    EntrySourceWord as BookEntrySourceType: "voucher", "suspense", "collector";
+    EntrySourceWord as "BookEntrySourceType": ["voucher", "suspense", "collector"];
     /// Which way money moved.
-    WayWord as Way: "in", "out";
+    WayWord as "Way": ["in", "out"];
     /// Whether a key is of a bank account or of a virtual one.
-    KeyKindWord as CbuType: "CBU", "CVU";
+    KeyKindWord as "CbuType": ["CBU", "CVU"];
     /// What became of an item of a batch.
-    BatchStatusWord as BatchItemStatus: "recorded", "replayed", "rejected", "not_posted";
+    BatchStatusWord as "BatchItemStatus": ["recorded", "replayed", "rejected", "not_posted"];
     /// `independent`: each item has its own result; `atomic`: all or nothing.
-    BatchModeWord as BatchMode: "independent", "atomic";
+    BatchModeWord as "BatchMode": ["independent", "atomic"];
     /// Whether a request has its answer; `in_progress` while the bank's outcome is not known.
-    KeyStateWord as KeyState: "completed", "in_progress";
+    KeyStateWord as "KeyState": ["completed", "in_progress"];
     /// The state of a webhook.
-    WebhookStatusWord as WebhookStatus: "active", "paused", "failing", "parked", "gone";
+    WebhookStatusWord as "WebhookStatus": ["active", "paused", "failing", "parked", "gone"];
     /// How the last try to deliver an event ended.
-    DeliveryStatusWord as DeliveryStatus: "delivered", "failing", "parked";
+    DeliveryStatusWord as "DeliveryStatus": ["delivered", "failing", "parked"];
     /// How a try to deliver an event ended; one that failed is tried again.
-    AttemptWord as AttemptOutcome: "delivered", "failed", "parked";
+    AttemptWord as "AttemptOutcome": ["delivered", "failed", "parked"];
     /// Why a receiver gave no answer.
-    TroubleWord as DeliveryError: "timed_out", "connection_failed", "host_unresolved",
-        "address_forbidden", "connection_broken", "not_sendable";
+    TroubleWord as "DeliveryError": ["timed_out", "connection_failed", "host_unresolved",
+        "address_forbidden", "connection_broken", "not_sendable"];
     /// Why the bank's balance is not known.
-    SilenceWord as BankSilenceCode: "bank_refused", "bank_failed", "bank_timeout", "bank_not_yet",
-        "bank_not_set", "bank_not_kept", "collector_shared";
+    SilenceWord as "BankSilenceCode": ["bank_refused", "bank_failed", "bank_timeout", "bank_not_yet",
+        "bank_not_set", "bank_not_kept", "collector_shared"];
     /// `1` where money comes in, `-1` where it goes out.
-    SentidoWord as Sentido: "1", "-1";
+    SentidoWord as "Sentido": ["1", "-1"];
     /// How far an enrolment in remuneration is.
-    EstadoWord as EstadoRemuneracion: "NO_ENROLADA", "PENDIENTE", "ACTIVA", "RECHAZADA",
-        "SUSPENDIDA", "BAJA";
+    EstadoWord as "EstadoRemuneracion": ["NO_ENROLADA", "PENDIENTE", "ACTIVA", "RECHAZADA",
+        "SUSPENDIDA", "BAJA"];
     /// What became of a notice of the bank.
-    HeardWord as BankNoticeOutcome: "done", "known", "suspended", "ignored";
+    HeardWord as "BankNoticeOutcome": ["done", "known", "suspended", "ignored"];
     /// The states of accounts that a list can be asked for.
-    ListedStatusWord as AccountStatusFilter: "active", "suspended", "closed";
+    ListedStatusWord as "AccountStatusFilter": ["active", "suspended", "closed"];
     /// What a list of accounts is sorted by.
-    AccountSortWord as AccountSort: "createdAt", "holderName", "cvu", "alias";
+    AccountSortWord as "AccountSort": ["createdAt", "holderName", "cvu", "alias"];
     /// What a list of vouchers is sorted by.
-    VoucherSortWord as VoucherSort: "createdAt", "amount";
+    VoucherSortWord as "VoucherSort": ["createdAt", "amount"];
     /// `asc` is oldest or least first, `desc` newest or greatest first.
-    OrderWord as SortOrder: "asc", "desc";
+    OrderWord as "SortOrder": ["asc", "desc"];
 }
 
 /// A filter for webhooks and readers of events: a type, or every type with the same prefix.
 #[derive(Debug)]
 pub struct EventFilterWord;
 
-impl PartialSchema for EventFilterWord {
-    fn schema() -> RefOr<Schema> {
-        let kinds = EventKind::ALL.iter().map(|kind| kind.as_str());
-        let mut words: Vec<String> = kinds.clone().map(str::to_owned).collect();
-        for kind in kinds {
-            for (dot, _) in kind.match_indices('.') {
-                let family = kind.get(..=dot).map(|family| format!("{family}*"));
-                words.extend(family.filter(|family| !words.contains(family)));
-            }
+schema!(EventFilterWord, "EventFilter", {
+    let kinds = EventKind::ALL.iter().map(|kind| kind.as_str());
+    let mut words: Vec<String> = kinds.clone().map(str::to_owned).collect();
+    for kind in kinds {
+        for (dot, _) in kind.match_indices('.') {
+            let family = kind.get(..=dot).map(|family| format!("{family}*"));
+            words.extend(family.filter(|family| !words.contains(family)));
         }
-        let about = "A type of events, or with `*` every type that begins so.";
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .description(Some(about))
-            .enum_values(Some(words))
-            .into()
     }
-}
-
-impl ToSchema for EventFilterWord {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("EventFilter")
-    }
-}
+    let about = "A type of events, or with `*` every type that begins so.";
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(about))
+        .enum_values(Some(words))
+});

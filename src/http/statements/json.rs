@@ -30,8 +30,8 @@ impl JsonStatement {
 
 impl StatementWriter for JsonStatement {
     fn head(&mut self, out: &mut Vec<u8>) {
-        // Memory takes everything, and every key is a text.
-        serde_json::to_writer(&mut *out, &StatementBody::frame(&self.statement)).ok();
+        // Without its lines. Memory takes everything, and every key is a text.
+        serde_json::to_writer(&mut *out, &StatementBody::from(&self.statement)).ok();
         if out.ends_with(END) {
             out.truncate(out.len() - END.len());
         }

@@ -18,57 +18,69 @@ body! {
     /// An account as it was right after an event: an `AccountResponse` with its own limits alone, for the
     /// effective ones depend on others too, and with its enrolment. The fields of `AccountSummary` stand here
     /// again because the CVU may be null here, and nowhere else.
-    pub struct AccountEvent as AccountOfEvent {
+    pub struct AccountEvent as AccountOfEvent
+        of(account: &Account, balance: Balance, movements: u64, at: Timestamp)
+    {
+        => let summary = AccountSummary::from(account);
+        => let balance = account.cvu.map(|cvu| BalanceBody {
+            cvu: cvu.to_string(),
+            currency: "ARS",
+            available: balance.available.into(),
+            held: balance.held.into(),
+            total: balance.total().into(),
+            sequence: movements,
+            as_of: at.into(),
+        });
         /// The CVU; null while it has none.
-        cvu: Option<String>;
+        cvu: Option<String> = account.cvu.map(|cvu| cvu.to_string());
         /// Its alias; null while it has none.
-        alias: Option<String>;
+        alias: Option<String> = summary.alias;
         /// `registered` (it has no CVU yet), `active`, `suspended`, `closed` or `rejected` (the bank refused to open it).
-        status: String as AccountStatusWord;
+        status: String as AccountStatusWord = summary.status;
         /// The holder.
-        holder: HolderBody;
+        holder: HolderBody = summary.holder;
         /// All holders, the account's own first.
-        titulares: Vec<HolderBody>;
+        titulares: Vec<HolderBody> = summary.titulares;
         /// Always `ARS`.
-        currency: &'static str as CurrencyWord;
+        currency: &'static str as CurrencyWord = summary.currency;
         /// The id of the wallet family.
-        wallet_account_id: u64;
+        wallet_account_id: u64 = summary.wallet_account_id;
         /// The tenant's own id (wallet `codigo`).
-        external_id: Option<String>;
+        external_id: Option<String> = summary.external_id;
         /// Whether the wallet account is enabled.
-        enabled: bool;
+        enabled: bool = summary.enabled;
         /// E-mail.
-        email: Option<String>;
+        email: Option<String> = summary.email;
         /// Phone.
-        phone: Option<String>;
+        phone: Option<String> = summary.phone;
         /// Whatever the tenant keeps with it.
-        metadata: BTreeMap<String, String>;
+        metadata: BTreeMap<String, String> = summary.metadata;
         /// KYC data.
-        kyc: KycBody;
+        kyc: KycBody = summary.kyc;
         /// The suspension, while suspended.
-        suspension: Option<SuspensionBody>;
+        suspension: Option<SuspensionBody> = summary.suspension;
         /// When it was created.
-        created_at: Instant;
+        created_at: Instant = summary.created_at;
         /// When it last changed.
-        updated_at: Instant;
+        updated_at: Instant = summary.updated_at;
         /// When it was closed.
-        closed_at: Option<Instant>;
+        closed_at: Option<Instant> = summary.closed_at;
         /// What it had; null while it has no CVU.
-        balance: Option<BalanceBody>;
+        balance: Option<BalanceBody> = balance;
         /// Its limits.
-        limits: OwnLimits;
+        limits: OwnLimits = OwnLimits::of(account, at);
         /// Its enrolment in remuneration.
-        remuneration: Option<EnrolmentBody>;
+        remuneration: Option<EnrolmentBody> = account.enrolment.as_ref().map(EnrolmentBody::from);
     }
 }
 
 body! {
     /// The limits that are an account's own.
-    pub struct OwnLimits as OwnLimits {
+    pub struct OwnLimits as OwnLimits of(account: &Account, at: Timestamp) {
         /// What it may, as far as that was said of itself.
-        own: LimitsBody;
+        own: LimitsBody = (&account.limits).into();
         /// The limits that went before its own until they end; absent without any.
-        temporary?: Option<TemporaryLimitsBody>;
+        temporary?: Option<TemporaryLimitsBody> = TemporaryLimitsBody::of(account, at);
     }
 }
 
@@ -89,50 +101,5 @@ body! {
         fund: Option<String> = enrolment.fund.clone();
         /// When it was asked for.
         requested_at: Instant = enrolment.requested_at.into();
-    }
-}
-
-/// Renders an account as it was at an instant, with its balance after this many movements.
-pub(super) fn account(
-    account: &Account,
-    balance: Balance,
-    movements: u64,
-    at: Timestamp,
-) -> AccountEvent {
-    let summary = AccountSummary::from(account);
-    let cvu = account.cvu.map(|cvu| cvu.to_string());
-    let balance = cvu.clone().map(|cvu| BalanceBody {
-        cvu,
-        currency: summary.currency,
-        available: balance.available.into(),
-        held: balance.held.into(),
-        total: balance.total().into(),
-        sequence: movements,
-        as_of: at.into(),
-    });
-    AccountEvent {
-        cvu,
-        alias: summary.alias,
-        status: summary.status,
-        holder: summary.holder,
-        titulares: summary.titulares,
-        currency: summary.currency,
-        wallet_account_id: summary.wallet_account_id,
-        external_id: summary.external_id,
-        enabled: summary.enabled,
-        email: summary.email,
-        phone: summary.phone,
-        metadata: summary.metadata,
-        kyc: summary.kyc,
-        suspension: summary.suspension,
-        created_at: summary.created_at,
-        updated_at: summary.updated_at,
-        closed_at: summary.closed_at,
-        balance,
-        limits: OwnLimits {
-            own: LimitsBody::from(&account.limits),
-            temporary: TemporaryLimitsBody::of(account, at),
-        },
-        remuneration: account.enrolment.as_ref().map(EnrolmentBody::from),
     }
 }
