@@ -19,8 +19,7 @@ use super::catalogue::ErrorCode;
 use super::current::{self, Language};
 use super::trace::Code;
 use super::unready::Unready;
-use super::words::codes::{INVALID, code};
-use super::words::ledger::{self, alias_is_taken};
+use super::words::codes::{self, INVALID};
 use super::words::{Mistake, Refusal, Say, WrongField};
 use crate::bodies::body;
 use crate::bodies::texts::Instant;
@@ -149,8 +148,7 @@ impl ApiError {
         match &self.why {
             Why::Fields(_) => INVALID.1,
             Why::Refused(refusal) => refusal.code(),
-            Why::Failed(failure) => code(failure),
-            Why::NotReady { failure, .. } => code(failure),
+            Why::Failed(failure) | Why::NotReady { failure, .. } => codes::row(failure).code,
         }
     }
 
@@ -291,36 +289,16 @@ impl From<Refusal> for ApiError {
 
 impl From<&Failure> for ApiError {
     fn from(failure: &Failure) -> Self {
-        let of = |status| Self::of(status, Why::Failed(failure.clone()));
-        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+        let row = codes::row(failure);
+        let error = Self {
+            retry_after: row.later,
+            ..Self::of(row.status, Why::Failed(failure.clone()))
+        };
         match failure {
-            Failure::Rejected(rejection) => about(of(ledger::status(rejection)), rejection),
-            Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => {
-                of(StatusCode::CONFLICT)
-            }
-            Failure::Bank(BankError::Refused(_))
-            | Failure::PageTooFar
-            | Failure::TooManyToSort
-            | Failure::TooManyEntries => of(StatusCode::BAD_REQUEST),
+            Failure::Rejected(rejection) => about(error, rejection),
             Failure::NotACursor => Self::field("cursor", Mistake::NotACursor),
-            Failure::Bank(BankError::TimedOut) | Failure::NotRead(BankError::TimedOut) => {
-                of(StatusCode::GATEWAY_TIMEOUT)
-            }
-            Failure::Bank(BankError::Failed { .. }) | Failure::NotRead(_) => {
-                of(StatusCode::BAD_GATEWAY)
-            }
-            Failure::KeyReused { .. } => of(StatusCode::CONFLICT),
-            Failure::KeyInFlight => of(StatusCode::CONFLICT).later(1),
-            Failure::KeyUnknown | Failure::NobodyHas(_) => of(StatusCode::NOT_FOUND),
-            Failure::Stale => of(StatusCode::PRECONDITION_FAILED),
-            Failure::BankReadsLimited => of(StatusCode::TOO_MANY_REQUESTS).later(1),
-            Failure::Overloaded | Failure::OutcomeUnknown => of(unavailable).later(1),
-            Failure::ReadOnly | Failure::ClockInDoubt | Failure::RealmClosed => {
-                of(unavailable).later(30)
-            }
-            Failure::ShuttingDown => of(unavailable).later(5),
-            Failure::Damaged => of(unavailable).later(60),
-            Failure::Bug => of(StatusCode::INTERNAL_SERVER_ERROR),
+            // For these the row says it all.
+            _ => error,
         }
     }
 }

@@ -2,9 +2,9 @@
 //! here it becomes a sentence, in the language of the client.
 //!
 //! **Shape.** [`Mistake`] is what is wrong with one field or parameter, [`Refusal`] a refusal of the service before
-//! an actor is asked; each is a table with both languages side by side. The sentences of the actors and the ledger
-//! are in [`ledger`]: their own text is the English, and the Spanish is one match each. A mistake or rule without a
-//! sentence does not compile.
+//! an actor is asked; each is a table with both languages side by side. Of the actors' failures ([`codes`]) and of what
+//! the ledger refuses ([`ledger`]) the own text is the English. A mistake, failure or rule without a sentence does not
+//! compile.
 
 pub(crate) mod codes;
 pub mod ledger;

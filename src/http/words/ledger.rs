@@ -1,14 +1,11 @@
-//! The sentences of the actors and the ledger: their own text is the English; the Spanish is here.
+//! The sentences of the ledger: its own text is the English; the Spanish is here.
 //!
 //! A refusal's figures are in its `details`, so the sentences here leave them out.
 
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use caudal_actors::failure::Failure;
-use caudal_actors::ports::BankError;
 use caudal_ledger::alias::AliasError;
-use caudal_ledger::bank::BankRefusal;
 use caudal_ledger::cuit::CuitError;
 use caudal_ledger::cvu::{KeyError, place};
 use caudal_ledger::kyc::{ACTIVITY_DIGITS, DNI_DIGITS, DOCUMENT_CHARS, KycError};
@@ -136,7 +133,8 @@ macro_rules! rules {
             match rejection {$(Rejection::$rule { .. } => StatusCode::$status),+}
         }
 
-        const fn rule(rejection: &Rejection) -> &'static str {
+        /// The sentence of a rule in Spanish.
+        pub(super) const fn rule(rejection: &Rejection) -> &'static str {
             match rejection {$(Rejection::$rule { .. } => $spanish),+}
         }
     };
@@ -229,103 +227,3 @@ pub fn rules() -> impl Iterator<Item = (StatusCode, &'static str)> {
 }
 
 said!(Rejection, |rejection, f| f.write_str(rule(rejection)));
-
-/// Whether the bank refuses because the alias belongs to another account: then 409 instead of 400 with the bank's
-/// words.
-pub(crate) fn alias_is_taken(why: &BankRefusal) -> bool {
-    let body: Option<serde_json::Value> = serde_json::from_str(&why.body).ok();
-    let code = body.as_ref().and_then(|body| body.get("code"));
-    code.and_then(serde_json::Value::as_str) == Some("VW007")
-}
-
-impl Say for BankError {
-    fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (english, spanish) = match self {
-            Self::Refused(why) if alias_is_taken(why) => {
-                ("the alias is taken", "El alias ya está en uso")
-            }
-            Self::Refused(_) => (
-                "the bank refused the operation; see bankBody",
-                "El banco rechazó la operación; ver bankBody",
-            ),
-            Self::Failed { .. } => (
-                "the bank failed; the operation goes on being tried",
-                "El banco falló; la operación se sigue intentando",
-            ),
-            Self::TimedOut => (
-                "the bank did not answer in time; the operation goes on being tried",
-                "El banco no respondió a tiempo; la operación se sigue intentando",
-            ),
-        };
-        f.write_str(match language {
-            Language::English => english,
-            Language::Spanish => spanish,
-        })
-    }
-}
-
-/// The sentence for a question that the bank did not answer.
-const fn not_read(why: &BankError, language: Language) -> &'static str {
-    match (why, language) {
-        (BankError::TimedOut, Language::English) => {
-            "the bank did not answer in time; nothing was changed and nothing goes on: ask again"
-        }
-        (BankError::TimedOut, Language::Spanish) => {
-            "El banco no respondió a tiempo; no se cambió nada y nada queda en curso: vuelva a consultar"
-        }
-        (_, Language::English) => {
-            "the bank failed; nothing was changed and nothing goes on: ask again"
-        }
-        (_, Language::Spanish) => {
-            "El banco falló; no se cambió nada y nada queda en curso: vuelva a consultar"
-        }
-    }
-}
-
-impl Say for Failure {
-    fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let spanish = match self {
-            Self::Rejected(rejection) => return rejection.say(language, f),
-            Self::Bank(why) => return why.say(language, f),
-            Self::NotRead(why) => return f.write_str(not_read(why, language)),
-            Self::KeyReused { .. } => "El Idempotency-Key ya fue usado con otros datos",
-            Self::KeyInFlight => {
-                "La primera solicitud con este Idempotency-Key está en curso; reintente en unos segundos"
-            }
-            Self::NobodyHas(_) => "Nadie tiene ese CBU, CVU o alias",
-            Self::KeyUnknown => "No se conoce ninguna solicitud con este Idempotency-Key",
-            Self::Stale => "La cuenta cambió desde que se leyó (If-Match)",
-            Self::PageTooFar => {
-                "La página está detrás de más registros de los que una consulta recorre; siga con cursor o acote las fechas"
-            }
-            Self::TooManyToSort => {
-                "Hay más registros de los que una consulta ordena; acote las fechas u omita sort"
-            }
-            Self::TooManyEntries => {
-                "El día tiene más asientos hasta ese instante de los que una consulta cuenta; pida una fecha"
-            }
-            Self::NotACursor => "El cursor no es de esta lista; empiece sin cursor",
-            Self::BankReadsLimited => {
-                "Demasiadas consultas al banco (búsquedas, conciliación, posiciones); reintente en unos segundos"
-            }
-            Self::Overloaded => "El servicio está ocupado; reintente en unos segundos",
-            Self::ReadOnly => "Por el momento no se aceptan cambios; reintente más tarde",
-            Self::ClockInDoubt => {
-                "El servicio duda de su reloj y no acepta cambios; reintente más tarde"
-            }
-            Self::RealmClosed => {
-                "Este espacio está cerrado porque se está moviendo; reintente más tarde o consulte a quien opera el servicio"
-            }
-            Self::ShuttingDown => "El servicio se está reiniciando; reintente en unos segundos",
-            Self::OutcomeUnknown => {
-                "No se conoce el resultado; repita la solicitud con el mismo Idempotency-Key o idExterno"
-            }
-            Self::Damaged => "El servicio no puede leer sus datos; reintente más tarde",
-            Self::Bug => "Error interno del servicio; no se hizo nada; avise a quien lo opera",
-        };
-        match language {
-            Language::English => fmt::Display::fmt(self, f),
-            Language::Spanish => f.write_str(spanish),
-        }
-    }
-}
