@@ -35,45 +35,34 @@ type Series = (&'static str, Vec<Label>);
 const GROUPS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 /// Nanoseconds of a second: histograms of time count in nanoseconds.
 const NANOS: u64 = 1_000_000_000;
-/// Requests by route, method and class of status.
-pub const REQUESTS: &str = "caudal_http_request_duration_seconds";
-/// Calls to banks by operation and outcome.
-const BANK: &str = "caudal_bank_call_duration_seconds";
-/// Attempts to deliver by outcome.
-const WEBHOOKS: &str = "caudal_webhook_attempt_duration_seconds";
-const COMMIT: &str = "caudal_commit_duration_seconds";
-const FLUSH: &str = "caudal_flush_duration_seconds";
-const GROUP: &str = "caudal_flush_commits";
-const MAILBOX: &str = "caudal_actors_mailbox_wait_seconds";
-const ACTIVATION: &str = "caudal_actors_activation_duration_seconds";
 const BUILD: &str = "caudal_build_info";
 
-/// The help text of each metric.
-const HELP: [(&str, &str); 8] = [
-    (
-        REQUESTS,
-        "From the head of a request until that of its answer, by route, method and class of status.",
-    ),
-    (
-        BANK,
-        "One operation at the bank with its retries, by operation and outcome.",
-    ),
-    (WEBHOOKS, "One attempt to deliver to a webhook, by outcome."),
-    (
-        COMMIT,
-        "From the submission of a commit until it is durable and visible.",
-    ),
-    (FLUSH, "One append to the log with its flush."),
-    (GROUP, "Commits of one flush."),
-    (
-        MAILBOX,
-        "How long messages waited for the supervisor of a realm or the actor of an account.",
-    ),
-    (
-        ACTIVATION,
-        "How long an account took to be read when its actor was started.",
-    ),
-];
+/// Declares histograms: the name of each, and its help text.
+macro_rules! histograms {
+    ($($vis:vis $metric:ident = $name:literal, $help:literal;)+) => {
+        $(#[doc = $help] $vis const $metric: &str = $name;)+
+
+        /// The help text of each histogram.
+        const HELP: &[(&str, &str)] = &[$(($metric, $help)),+];
+    };
+}
+
+histograms! {
+    pub REQUESTS = "caudal_http_request_duration_seconds",
+        "From the head of a request until that of its answer, by route, method and class of status.";
+    BANK = "caudal_bank_call_duration_seconds",
+        "One operation at the bank with its retries, by operation and outcome.";
+    WEBHOOKS = "caudal_webhook_attempt_duration_seconds",
+        "One attempt to deliver to a webhook, by outcome.";
+    COMMIT = "caudal_commit_duration_seconds",
+        "From the submission of a commit until it is durable and visible.";
+    FLUSH = "caudal_flush_duration_seconds", "One append to the log with its flush.";
+    GROUP = "caudal_flush_commits", "Commits of one flush.";
+    MAILBOX = "caudal_actors_mailbox_wait_seconds",
+        "How long messages waited for the supervisor of a realm or the actor of an account.";
+    ACTIVATION = "caudal_actors_activation_duration_seconds",
+        "How long an account took to be read when its actor was started.";
+}
 
 /// All metrics that are counted for one service.
 #[derive(Debug, Default)]
@@ -123,7 +112,7 @@ impl Measures {
         let mut page = String::new();
         let all = self.lock().clone();
         for (name, help) in HELP {
-            let of_name = all.iter().filter(|((it, _), _)| *it == name);
+            let of_name = all.iter().filter(|((it, _), _)| it == name);
             let mut of_name = of_name.peekable();
             if of_name.peek().is_some() {
                 // Writing to a String cannot fail.

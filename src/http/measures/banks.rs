@@ -78,6 +78,19 @@ impl BankCounters {
     }
 }
 
+/// The operations of a bank, each with its label: handed to the gateway behind, and counted.
+macro_rules! operations {
+    ($($name:ident as $label:literal: ($($arg:ident: $type:ty),+) -> $result:ty;)+) => {$(
+        fn $name<'a>(
+            &'a self,
+            $($arg: $type,)+
+            request_id: &'a str,
+        ) -> LocalFuture<'a, BankReply<$result>> {
+            self.call($label, self.inner.$name($($arg,)+ request_id))
+        }
+    )+};
+}
+
 impl BankGateway for BankCounters {
     fn collector(&self) -> Collector {
         self.inner.collector()
@@ -107,135 +120,20 @@ impl BankGateway for BankCounters {
         self.inner.rejection_code(why)
     }
 
-    fn create_cvu<'a>(
-        &'a self,
-        client_id: u64,
-        holder: &'a Holder,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>> {
-        let call = self.inner.create_cvu(client_id, holder, request_id);
-        self.call("create_cvu", call)
-    }
-
-    fn set_alias<'a>(
-        &'a self,
-        cvu: Cvu,
-        cuit: Cuit,
-        alias: Option<&'a Alias>,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>> {
-        let call = self.inner.set_alias(cvu, cuit, alias, request_id);
-        self.call("set_alias", call)
-    }
-
-    fn rename<'a>(
-        &'a self,
-        cvu: Cvu,
-        name: &'a str,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
-        let call = self.inner.rename(cvu, name, request_id);
-        self.call("rename", call)
-    }
-
-    fn close<'a>(
-        &'a self,
-        cvu: Cvu,
-        cuit: Cuit,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
-        let call = self.inner.close(cvu, cuit, request_id);
-        self.call("close", call)
-    }
-
-    fn transfer<'a>(
-        &'a self,
-        order: &'a TransferOrder,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        let call = self.inner.transfer(order, request_id);
-        self.call("transfer", call)
-    }
-
-    fn give_back<'a>(
-        &'a self,
-        order: &'a ReturnOrder,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        let call = self.inner.give_back(order, request_id);
-        self.call("return", call)
-    }
-
-    fn transfer_status<'a>(
-        &'a self,
-        origin: OriginId,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
-        let call = self.inner.transfer_status(origin, request_id);
-        self.call("transfer_status", call)
-    }
-
-    fn movements<'a>(
-        &'a self,
-        day: BusinessDay,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<DayList>> {
-        let call = self.inner.movements(day, request_id);
-        self.call("movements", call)
-    }
-
-    fn statement<'a>(
-        &'a self,
-        day: BusinessDay,
-        ongoing: bool,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
-        let call = self.inner.statement(day, ongoing, request_id);
-        self.call("statement", call)
-    }
-
-    fn lookup<'a>(
-        &'a self,
-        whom: &'a Destination,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<KeyHolder>> {
-        let call = self.inner.lookup(whom, request_id);
-        self.call("lookup", call)
-    }
-
-    fn balance<'a>(
-        &'a self,
-        asking: &'a dyn Fn(),
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
-        let call = self.inner.balance(asking, request_id);
-        self.call("balance", call)
-    }
-
-    fn enrol<'a>(
-        &'a self,
-        order: &'a EnrolmentOrder,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<FundWord>> {
-        let call = self.inner.enrol(order, request_id);
-        self.call("enrol", call)
-    }
-
-    fn simulate<'a>(
-        &'a self,
-        simulation: &'a Simulation,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
-        let call = self.inner.simulate(simulation, request_id);
-        self.call("simulation", call)
-    }
-
-    fn fund_position<'a>(
-        &'a self,
-        reference: &'a str,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
-        let call = self.inner.fund_position(reference, request_id);
-        self.call("fund_position", call)
+    operations! {
+        create_cvu as "create_cvu": (client_id: u64, holder: &'a Holder) -> Cvu;
+        set_alias as "set_alias": (cvu: Cvu, cuit: Cuit, alias: Option<&'a Alias>) -> Alias;
+        rename as "rename": (cvu: Cvu, name: &'a str) -> ();
+        close as "close": (cvu: Cvu, cuit: Cuit) -> ();
+        transfer as "transfer": (order: &'a TransferOrder) -> BankTransfer;
+        give_back as "return": (order: &'a ReturnOrder) -> BankTransfer;
+        transfer_status as "transfer_status": (origin: OriginId) -> Option<BankTransfer>;
+        movements as "movements": (day: BusinessDay) -> DayList;
+        statement as "statement": (day: BusinessDay, ongoing: bool) -> CollectorStatement;
+        lookup as "lookup": (whom: &'a Destination) -> KeyHolder;
+        balance as "balance": (asking: &'a dyn Fn()) -> (Money, Timestamp);
+        enrol as "enrol": (order: &'a EnrolmentOrder) -> FundWord;
+        simulate as "simulation": (simulation: &'a Simulation) -> ();
+        fund_position as "fund_position": (reference: &'a str) -> Option<FundReport>;
     }
 }
