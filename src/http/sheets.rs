@@ -12,12 +12,9 @@ use serde_json::Value;
 use self::columns::{AMOUNTS, DIGITS};
 use self::xlsx::{CellValue, Workbook};
 
-/// A table, with its columns as CSV and XLSX.
+/// A table: its columns as CSV and XLSX, in their order.
 #[derive(Clone, Copy, Debug)]
-pub struct SheetKind {
-    /// The values of a row, in their order.
-    pub columns: &'static [&'static str],
-}
+pub struct SheetKind(pub &'static [&'static str]);
 
 /// The name of the business day of an instant, behind the name of the instant.
 const DAY: &str = "date";
@@ -80,13 +77,13 @@ impl SheetKind {
         let day = |name: &str| format!("{name}.{DAY}");
         let of = |name: &str| match last(name) {
             DAY => ColumnType::Day,
-            _ if self.columns.contains(&day(name).as_str()) => ColumnType::Instant,
+            _ if self.0.contains(&day(name).as_str()) => ColumnType::Instant,
             last if AMOUNTS.contains(&last) => ColumnType::Amount,
             last if DIGITS.contains(&last) => ColumnType::Digits,
             _ => ColumnType::Plain,
         };
         let typed = |name: &&'static str| SheetColumn { name, of: of(name) };
-        self.columns.iter().map(typed).collect()
+        self.0.iter().map(typed).collect()
     }
 }
 
@@ -350,18 +347,16 @@ mod tests {
 
     #[test]
     fn a_column_has_numbers_only_where_they_are_amounts_or_counts() {
-        let kind = SheetKind {
-            columns: &[
-                "walletAccountId",
-                "cvu",
-                "sequence",
-                "amount",
-                "covered",
-                "none",
-                "createdAt",
-                "createdAt.date",
-            ],
-        };
+        let kind = SheetKind(&[
+            "walletAccountId",
+            "cvu",
+            "sequence",
+            "amount",
+            "covered",
+            "none",
+            "createdAt",
+            "createdAt.date",
+        ]);
         let body = json!({
             "walletAccountId": 7, "cvu": "0000003100000000000000", "sequence": 12, "amount": "-1.50", "covered": true,
             "createdAt": "2026-10-06T02:59:59.999Z",
