@@ -30,7 +30,8 @@ use caudal_http::memory::{MemoryPlan, watch};
 use caudal_http::pool::Pool;
 use caudal_http::rate::Rate;
 use caudal_http::streams::Streams;
-use caudal_http::webhooks::{AllowedAddresses, HttpSink, Sealer};
+use caudal_http::webhooks::resolve::SystemLookup;
+use caudal_http::webhooks::{AllowedAddresses, AttemptLimits, HttpSink, Sealer};
 use caudal_http::wire::{self, Bounds, Listening};
 use caudal_http::{AppState, Hooks};
 use caudal_ledger::accounts::Holder;
@@ -135,9 +136,11 @@ pub fn open(
         let bank: Arc<dyn BankGateway> = Arc::new(Bank);
         Ok(bank)
     });
-    let sink = Arc::new(HttpSink::new(
+    let sink = Arc::new(HttpSink::with(
         AllowedAddresses::loopback(),
         Sealer::new(&PEPPER.into())?,
+        AttemptLimits::default(),
+        Arc::new(SystemLookup::default()),
     )?);
     let held = Outgoing::free().watch();
     let outside = Outside {

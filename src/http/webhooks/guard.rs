@@ -7,9 +7,10 @@
 //!
 //! **Bounds.** [`URL_MAX`] bytes, [`PORTS`].
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::LazyLock;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::{IpNet, Ipv6Net};
 use url::{Host, Url};
 
 /// The longest URL, in bytes.
@@ -19,87 +20,57 @@ pub const PORTS: [u16; 2] = [443, 8443];
 /// The one name that is this machine.
 const LOCALHOST: &str = "localhost";
 
-/// Addresses that no public server has, and their kinds.
-const FORBIDDEN_V4: [(Ipv4Net, &str); 17] = [
-    (v4([0, 0, 0, 0], 8), "an address of this network"),
-    (v4([10, 0, 0, 0], 8), "a private address"),
-    (v4([100, 64, 0, 0], 10), "an address inside a carrier"),
-    (v4([127, 0, 0, 0], 8), "an address of this machine"),
+/// Networks in which no public server is, and the kinds of their addresses. The first network that has an address gives
+/// its kind; those of IPv6 that carry an IPv4 address are refused whole, whichever address they carry.
+const FORBIDDEN: [(&str, &str); 35] = [
+    ("0.0.0.0/8", "an address of this network"),
+    ("10.0.0.0/8", "a private address"),
+    ("100.64.0.0/10", "an address inside a carrier"),
+    ("127.0.0.0/8", "an address of this machine"),
     // A public address, but inside Azure it is the machine's own host.
-    (
-        v4([168, 63, 129, 16], 32),
-        "an address of a cloud's own services",
-    ),
-    (v4([169, 254, 0, 0], 16), "a link-local address"),
-    (v4([172, 16, 0, 0], 12), "a private address"),
-    (v4([192, 0, 0, 0], 24), "an address of protocols"),
-    (v4([192, 0, 2, 0], 24), "an address of documentation"),
-    (v4([192, 88, 99, 0], 24), "an address of a tunnel"),
-    (v4([192, 168, 0, 0], 16), "a private address"),
-    (v4([198, 18, 0, 0], 15), "an address of benchmarks"),
-    (v4([198, 51, 100, 0], 24), "an address of documentation"),
-    (v4([203, 0, 113, 0], 24), "an address of documentation"),
-    (v4([224, 0, 0, 0], 4), "an address of many receivers"),
-    (v4([255, 255, 255, 255], 32), "an address of all receivers"),
-    (v4([240, 0, 0, 0], 4), "a reserved address"),
-];
-/// The only IPv6 addresses that a public server has.
-const PUBLIC_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
-/// IPv6 addresses that no public server has. The first entry that matches gives the kind; ranges that carry an IPv4
-/// address are refused whole, whichever address they carry.
-const FORBIDDEN_V6: [(Ipv6Net, &str); 18] = [
-    (
-        v6([0, 0, 0, 0, 0, 0, 0, 0], 128),
-        "an address of this network",
-    ),
-    (
-        v6([0, 0, 0, 0, 0, 0, 0, 1], 128),
-        "an address of this machine",
-    ),
-    (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), CARRIES_V4),
-    (v6([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), CARRIES_V4),
-    (v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), CARRIES_V4),
-    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), CARRIES_V4),
-    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), CARRIES_V4),
-    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "an address of nobody"),
-    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), CARRIES_V4),
-    (
-        v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
-        "an address of protocols",
-    ),
-    (
-        v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-        "an address of documentation",
-    ),
-    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), CARRIES_V4),
-    (
-        v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
-        "an address of documentation",
-    ),
-    (
-        v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
-        "an address of routers",
-    ),
-    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "a private address"),
-    (
-        v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
-        "a link-local address",
-    ),
-    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "a private address"),
-    (
-        v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
-        "an address of many receivers",
-    ),
+    ("168.63.129.16/32", "an address of a cloud's own services"),
+    ("169.254.0.0/16", "a link-local address"),
+    ("172.16.0.0/12", "a private address"),
+    ("192.0.0.0/24", "an address of protocols"),
+    ("192.0.2.0/24", "an address of documentation"),
+    ("192.88.99.0/24", "an address of a tunnel"),
+    ("192.168.0.0/16", "a private address"),
+    ("198.18.0.0/15", "an address of benchmarks"),
+    ("198.51.100.0/24", "an address of documentation"),
+    ("203.0.113.0/24", "an address of documentation"),
+    ("224.0.0.0/4", "an address of many receivers"),
+    ("255.255.255.255/32", "an address of all receivers"),
+    ("240.0.0.0/4", "a reserved address"),
+    ("::/128", "an address of this network"),
+    ("::1/128", "an address of this machine"),
+    ("::/96", CARRIES_V4),
+    ("::ffff:0:0/96", CARRIES_V4),
+    ("::ffff:0:0:0/96", CARRIES_V4),
+    ("64:ff9b::/96", CARRIES_V4),
+    ("64:ff9b:1::/48", CARRIES_V4),
+    ("100::/64", "an address of nobody"),
+    ("2001::/32", CARRIES_V4),
+    ("2001::/23", "an address of protocols"),
+    ("2001:db8::/32", "an address of documentation"),
+    ("2002::/16", CARRIES_V4),
+    ("3fff::/20", "an address of documentation"),
+    ("5f00::/16", "an address of routers"),
+    ("fc00::/7", "a private address"),
+    ("fe80::/10", "a link-local address"),
+    ("fec0::/10", "a private address"),
+    ("ff00::/8", "an address of many receivers"),
 ];
 const CARRIES_V4: &str = "an address of version 4 inside one of version 6";
+/// The only IPv6 addresses that a public server has: 2000::/3.
+const PUBLIC_V6: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-const fn v4([a, b, c, d]: [u8; 4], prefix: u8) -> Ipv4Net {
-    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
-}
-
-const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
-    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
-}
+/// [`FORBIDDEN`], as networks.
+#[expect(clippy::expect_used, reason = "the table is ours, and tests use it")]
+static NETWORKS: LazyLock<Vec<(IpNet, &str)>> = LazyLock::new(|| {
+    let known = FORBIDDEN.into_iter();
+    let known = known.map(|(network, what)| (network.parse().expect("a network"), what));
+    known.collect()
+});
 
 /// The addresses that the service's webhooks may reach.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -155,19 +126,13 @@ impl AllowedAddresses {
 
 /// The kind of an address that no public server has.
 fn forbidden(ip: IpAddr) -> Option<&'static str> {
-    match ip {
-        IpAddr::V4(ip) => {
-            let mut known = FORBIDDEN_V4.iter();
-            let found = known.find(|(network, _)| network.contains(&ip));
-            found.map(|(_, what)| *what)
-        }
-        IpAddr::V6(ip) => {
-            let mut known = FORBIDDEN_V6.iter();
-            let found = known.find(|(network, _)| network.contains(&ip));
-            let found = found.map(|(_, what)| *what);
-            found.or_else(|| (!PUBLIC_V6.contains(&ip)).then_some("a reserved address"))
-        }
-    }
+    let found = NETWORKS.iter().find(|(network, _)| network.contains(&ip));
+    let public = match &ip {
+        IpAddr::V4(_) => true,
+        IpAddr::V6(ip) => PUBLIC_V6.contains(ip),
+    };
+    let kind = found.map(|(_, what)| *what);
+    kind.or_else(|| (!public).then_some("a reserved address"))
 }
 
 /// Why the service does not send to a URL, and what would be right.

@@ -31,7 +31,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::guard::{self, AllowedAddresses};
-use super::resolve::{CheckedResolver, NameLookup, ResolveError, SystemLookup};
+use super::resolve::{CheckedResolver, NameLookup, ResolveError};
 use super::seal::{SealError, Sealer};
 use crate::bodies::events;
 use crate::clients::{Clients, USER_AGENT};
@@ -92,24 +92,10 @@ pub struct HttpSink {
 }
 
 impl HttpSink {
-    /// A sink with the usual limits and the machine's resolver; nothing is sent before the first
-    /// parcel.
+    /// A sink with these limits and this resolver; nothing is sent before the first parcel.
     ///
     /// # Errors
     /// When a client cannot be made, for instance where no certificates are installed.
-    pub fn new(reach: AllowedAddresses, sealer: Sealer) -> reqwest::Result<Self> {
-        Self::with(
-            reach,
-            sealer,
-            AttemptLimits::default(),
-            Arc::new(SystemLookup::default()),
-        )
-    }
-
-    /// Like [`Self::new`], with the caller's limits and resolver.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
     pub fn with(
         reach: AllowedAddresses,
         sealer: Sealer,
