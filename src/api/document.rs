@@ -146,8 +146,8 @@ fn about(document: &mut OpenApi) {
 /// Names the scope that a key needs for each operation. An operation that no key calls has none.
 fn scopes(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
-        let methods = walk::operations(item).map(|(method, _)| method.to_uppercase());
-        let methods: Vec<Method> = methods.filter_map(|it| it.parse().ok()).collect();
+        let methods = walk::operations(item).map(|(method, _)| method);
+        let methods: Vec<Method> = methods.collect();
         for (method, operation) in methods.iter().zip(walk::operations_mut(item)) {
             let scope = scopes::needed(method, path).and_then(Scope::word);
             if let Some(scope) = scope.filter(|_| operation.security.is_none()) {

@@ -10,6 +10,8 @@ use actix_web::http::uri::{PathAndQuery, Uri};
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
+use super::document::walk;
+
 /// The place of shared parameters in the document.
 pub const PARAMETERS: &str = "#/components/parameters/";
 /// The start of the wallet family's paths.
@@ -40,18 +42,6 @@ struct KnownOperation {
     forms: Vec<String>,
 }
 
-fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
-    let all = [
-        (Method::GET, &item.get),
-        (Method::POST, &item.post),
-        (Method::PUT, &item.put),
-        (Method::PATCH, &item.patch),
-        (Method::DELETE, &item.delete),
-    ];
-    all.into_iter()
-        .filter_map(|(method, operation)| operation.as_ref().map(|found| (method, found)))
-}
-
 /// The names of an operation's query parameters, in the order of the document.
 fn parameters(operation: &Operation, shared: &SharedParameters) -> Vec<String> {
     let declared = operation.parameters.iter().flatten();
@@ -80,7 +70,7 @@ fn forms(operation: &Operation) -> Vec<String> {
 fn known(path: &str, item: &PathItem, shared: &SharedParameters) -> KnownPath {
     KnownPath {
         segments: path.split('/').map(str::to_owned).collect(),
-        operations: operations(item)
+        operations: walk::operations(item)
             .map(|(method, operation)| KnownOperation {
                 method,
                 parameters: parameters(operation, shared),
@@ -95,18 +85,6 @@ fn is_parameter(known: &str) -> bool {
 }
 
 impl KnownPath {
-    /// Whether a path fits this one; `same` compares the literal segments.
-    fn fits(&self, path: &str, same: fn(&str, &str) -> bool) -> bool {
-        let mut asked = path.split('/');
-        let fits = |known: &String| {
-            asked.next().is_some_and(|asked| {
-                // A parameter is never empty.
-                (is_parameter(known) && !asked.is_empty()) || same(known, asked)
-            })
-        };
-        self.segments.iter().all(fits) && asked.next().is_none()
-    }
-
     /// A path that fits, with its literal segments written as here.
     fn spelled(&self, path: &str) -> String {
         let parts = self.segments.iter().zip(path.split('/'));
@@ -152,15 +130,27 @@ impl PathTree {
         self.spelled.entry(segment.to_owned()).or_default()
     }
 
-    fn find<'p>(&self, mut rest: impl Iterator<Item = &'p str> + Clone) -> Option<usize> {
+    /// The place of the path that fits these segments. Literal segments go before parameters, and are compared without
+    /// their case if `any_case`.
+    fn find<'p>(
+        &self,
+        mut rest: impl Iterator<Item = &'p str> + Clone,
+        any_case: bool,
+    ) -> Option<usize> {
         let Some(segment) = rest.next() else {
             return self.at;
         };
-        let spelled = self.spelled.get(segment);
-        let found = spelled.and_then(|below| below.find(rest.clone()));
+        let below = |node: &Self| node.find(rest.clone(), any_case);
+        let spelled = if any_case {
+            let spelled = self.spelled.iter();
+            let mut same = spelled.filter(|(known, _)| known.eq_ignore_ascii_case(segment));
+            same.find_map(|(_, node)| below(node))
+        } else {
+            self.spelled.get(segment).and_then(below)
+        };
         // A parameter is never empty.
         let any = self.any.as_ref().filter(|_| !segment.is_empty());
-        found.or_else(|| any?.find(rest))
+        spelled.or_else(|| below(any?))
     }
 }
 
@@ -193,7 +183,7 @@ impl PathTable {
 
     /// The index of the document's path that matches this one: below [`Self::count`].
     pub fn place(&self, path: &str) -> Option<usize> {
-        self.places.find(path.split('/'))
+        self.places.find(path.split('/'), false)
     }
 
     /// The path at an index, with its parameters in braces.
@@ -201,18 +191,9 @@ impl PathTable {
         Some(self.known.get(place)?.segments.join("/"))
     }
 
-    /// The document's path that matches this one.
-    fn find(&self, path: &str, same: fn(&str, &str) -> bool) -> Option<&KnownPath> {
-        // A literal path goes before one with a parameter in its place.
-        let parameters =
-            |known: &&KnownPath| known.segments.iter().filter(|it| is_parameter(it)).count();
-        let fits = self.known.iter().filter(|known| known.fits(path, same));
-        fits.min_by_key(parameters)
-    }
-
     /// The methods that a path knows, as `Allow` lists them.
     pub fn methods(&self, path: &str) -> Option<String> {
-        let known = self.find(path, str::eq)?;
+        let known = self.known.get(self.place(path)?)?;
         let methods = known.operations.iter();
         let names: Vec<_> = methods.map(|it| it.method.as_str()).collect();
         Some(names.join(", "))
@@ -239,7 +220,8 @@ impl PathTable {
     /// of its parameters stay as they were sent.
     pub fn respell(&self, call: &mut ServiceRequest) {
         let path = call.path();
-        let known = self.find(path, str::eq_ignore_ascii_case);
+        let place = self.places.find(path.split('/'), true);
+        let known = place.and_then(|place| self.known.get(place));
         let Some(spelled) = known.map(|known| known.spelled(path)) else {
             return;
         };

@@ -1,5 +1,6 @@
 //! The ways over a document: its operations, all of its schemas, and every schema inside a schema.
 
+use actix_web::http::Method;
 use utoipa::openapi::content::Content;
 use utoipa::openapi::header::Header;
 use utoipa::openapi::path::{Operation, Parameter, PathItem};
@@ -8,13 +9,13 @@ use utoipa::openapi::schema::{AdditionalProperties, ArrayItems, Schema};
 use utoipa::openapi::{OpenApi, RefOr};
 
 /// The operations of a path.
-pub fn operations(item: &PathItem) -> impl Iterator<Item = (&'static str, &Operation)> {
+pub fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     let all = [
-        ("get", &item.get),
-        ("post", &item.post),
-        ("put", &item.put),
-        ("patch", &item.patch),
-        ("delete", &item.delete),
+        (Method::GET, &item.get),
+        (Method::POST, &item.post),
+        (Method::PUT, &item.put),
+        (Method::PATCH, &item.patch),
+        (Method::DELETE, &item.delete),
     ];
     all.into_iter()
         .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
