@@ -30,7 +30,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
-use tracing_subscriber::fmt::{FmtContext, FormattedFields, MakeWriter};
+use tracing_subscriber::fmt::writer::MakeWriterExt as _;
+use tracing_subscriber::fmt::{FmtContext, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::reload;
 
@@ -77,7 +78,7 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
     let usual = filter.to_string();
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(Output(queue));
+        .with_writer(io::stderr.with_filter(is_at_once).or_else(queue));
     let colours = io::IsTerminal::is_terminal(&io::stderr());
     // Three similar arms, because the handle for later changes has a different type for each format.
     let (begun, apply) = match format {
@@ -154,45 +155,9 @@ pub fn fatal(why: &str) -> bool {
     true
 }
 
-/// The queue that lines go to.
-#[derive(Clone, Debug)]
-struct Output(NonBlocking);
-
-enum Out {
-    Queue(NonBlocking),
-    AtOnce(io::Stderr),
-}
-
-impl io::Write for Out {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Queue(queue) => queue.write(bytes),
-            Self::AtOnce(stderr) => stderr.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Queue(queue) => queue.flush(),
-            Self::AtOnce(stderr) => stderr.flush(),
-        }
-    }
-}
-
-impl<'a> MakeWriter<'a> for Output {
-    type Writer = Out;
-
-    fn make_writer(&'a self) -> Out {
-        Out::Queue(self.0.clone())
-    }
-
-    fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Out {
-        if *meta.level() == Level::ERROR && meta.target().starts_with(AT_ONCE) {
-            Out::AtOnce(io::stderr())
-        } else {
-            self.make_writer()
-        }
-    }
+/// Whether a line is written at once, past the queue.
+fn is_at_once(meta: &Metadata<'_>) -> bool {
+    *meta.level() == Level::ERROR && meta.target().starts_with(AT_ONCE)
 }
 
 /// The formatter of JSON lines.
