@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
 
 use caudal_actors::ports::Clock;
-use caudal_http::clock::SystemClock;
+use caudal_http::clock::now;
 use caudal_ledger::time::Timestamp;
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -45,7 +45,7 @@ impl Clock for Gate {
             self.changed.notify_all();
             drop(self.changed.wait_while(state, |state| !state.1).unwrap());
         }
-        SystemClock.now()
+        now()
     }
 }
 

@@ -115,11 +115,7 @@ impl FromRequest for Caller {
     type Future = Ready<Identified>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let (app, known) = match recognise(request) {
-            Ok(found) => found,
-            Err(why) => return ready(Err(why)),
-        };
-        ready(identify(request, app, &known))
+        ready(recognise(request).and_then(|(app, known)| identify(request, app, &known)))
     }
 }
 

@@ -4,20 +4,9 @@ mod guard;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use caudal_actors::ports::Clock;
 use caudal_ledger::time::Timestamp;
 
 pub use guard::{DOWN_MAX, GuardedClock, JUMP_MAX, Machine, Sources};
-
-/// The machine's clock, always trusted. A service uses [`GuardedClock`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        now()
-    }
-}
 
 /// The current time by the machine's clock.
 pub fn now() -> Timestamp {

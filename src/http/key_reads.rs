@@ -201,14 +201,11 @@ pub async fn count<B: MessageBody + 'static>(
         shown::by(answer)
     } else {
         // What is read of an account is that account's, whoever else its movements name.
-        let cvus = named;
-        (
-            answer.map_into_left_body(),
-            Shown {
-                cvus,
-                is_whole: true,
-            },
-        )
+        let shown = Shown {
+            cvus: named,
+            is_whole: true,
+        };
+        (answer.map_into_left_body(), shown)
     };
     let request = answer.request();
     if let (Some(identity), Some(app)) = (

@@ -15,7 +15,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use caudal_actors::ports::{Clock, ClockDoubt, DoubtCause, KnownTimes};
 use caudal_ledger::time::Timestamp;
@@ -52,9 +52,7 @@ pub struct Machine;
 
 impl Sources for Machine {
     fn wall(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let millis = since.unwrap_or_default().as_millis();
-        Timestamp::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+        super::now()
     }
 
     fn steady(&self) -> Duration {

@@ -1,21 +1,10 @@
 //! How figures are written in Argentina.
 
+use crate::units::grouped;
+
 /// An amount as it is written in Argentina: `1234.50` is `1.234,50`.
 pub(super) fn pesos(amount: &str) -> String {
-    let (sign, digits) = match amount.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", amount),
-    };
-    let (whole, cents) = digits.split_once('.').unwrap_or((digits, "00"));
-    let length = whole.chars().count();
-    let mut text = String::from(sign);
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (length - place).is_multiple_of(3) {
-            text.push('.');
-        }
-        text.push(digit);
-    }
-    format!("{text},{cents}")
+    grouped(amount, '.', ',').unwrap_or_else(|| amount.to_owned())
 }
 
 /// A tax id as people write it: `20-12345678-6`.
