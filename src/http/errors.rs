@@ -31,30 +31,31 @@ pub const OWNER: HeaderName = HeaderName::from_static("caudal-owner");
 
 body! {
     /// The body of every error.
-    pub struct ErrorBody as Error {
+    pub struct ErrorBody as Error of(error: &ApiError, request: &current::Request, now: Timestamp) {
+        => let (bank_status, bank_body) = error.bank();
         /// The HTTP status.
-        status_code: u16;
+        status_code: u16 = error.status.as_u16();
         /// A sentence for people.
-        message: String;
+        message: String = error.text(request.language);
         /// When it was answered: RFC 3339, UTC.
-        timestamp: Instant;
+        timestamp: Instant = now.into();
         /// A stable word that clients may switch on.
-        code: String as ErrorCode;
+        code: String as ErrorCode = error.code().to_owned();
         /// The id of the request, as in `X-Request-Id`.
-        request_id: String;
+        request_id: String = request.id.clone();
         /// The bank's status, when a bank call was involved.
-        bank_status?: Option<u16>;
+        bank_status?: Option<u16> = bank_status;
         /// The bank's body.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Object, required = false)]
-        bank_body: Option<serde_json::Value>;
+        bank_body: Option<serde_json::Value> = bank_body;
         /// The fields that are wrong.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        errors: Vec<FieldError>;
+        errors: Vec<FieldError> = error.fields(request.language);
         /// More about a refusal, by code.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Object, required = false)]
-        details: Option<serde_json::Value>;
+        details: Option<serde_json::Value> = error.details.as_deref().cloned();
     }
 }
 
@@ -203,18 +204,7 @@ impl ApiError {
 
     /// The body, with this instant as its time.
     pub fn body(&self, request: &current::Request, now: Timestamp) -> ErrorBody {
-        let (bank_status, bank_body) = self.bank();
-        ErrorBody {
-            status_code: self.status.as_u16(),
-            message: self.text(request.language),
-            timestamp: now.into(),
-            code: self.code().to_owned(),
-            request_id: request.id.clone(),
-            bank_status,
-            bank_body,
-            errors: self.fields(request.language),
-            details: self.details.as_deref().cloned(),
-        }
+        ErrorBody::of(self, request, now)
     }
 }
 

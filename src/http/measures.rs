@@ -12,7 +12,6 @@
 //! **Failure.** Nothing in this module can refuse or stop a request.
 
 pub mod banks;
-mod decimal;
 pub mod hooks;
 mod process;
 pub mod tally;
@@ -24,7 +23,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use caudal_storage::times::Histogram;
 
-use decimal::decimal;
 use tally::{BOUNDS, DurationTally};
 
 /// A label: its name and its value.
@@ -163,6 +161,16 @@ fn samples(page: &mut String, name: &str, labels: &[Label], histogram: &Histogra
     .ok();
 }
 
+/// A number of such parts of one, as a decimal without zeros at its end; `unit` is 1, or that of nanoseconds.
+fn decimal(parts: u64, unit: u64) -> String {
+    let (whole, rest) = (parts / unit, parts % unit);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let text = format!("{whole}.{rest:09}");
+    text.trim_end_matches('0').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -201,5 +209,13 @@ mod tests {
             );
             has(text, "# TYPE process_resident_memory_bytes gauge\n");
         }
+    }
+
+    #[test]
+    fn a_decimal_has_no_zeros_at_its_end() {
+        let nanos = [0, 1, 250_000, 1_000_000_000, 2_500_000_000];
+        let shown = nanos.map(|nanos| decimal(nanos, 1_000_000_000));
+        assert_eq!(shown, ["0", "0.000000001", "0.00025", "1", "2.5"]);
+        assert_eq!(decimal(7, 1), "7");
     }
 }

@@ -106,12 +106,9 @@ pub(super) fn check(key: &ApiKey, request: &HttpRequest, app: &AppState) -> Resu
     if key.may(needed) {
         return Ok(());
     }
-    let scope = needed.and_then(Scope::word);
-    Err(scope
-        .map_or(Refusal::ScopesTooFew, |scope| Refusal::ScopeMissing {
-            scope,
-        })
-        .into())
+    let missing = needed.and_then(Scope::word);
+    let missing = missing.map(|scope| Refusal::ScopeMissing { scope });
+    Err(missing.unwrap_or(Refusal::ScopesTooFew).into())
 }
 
 /// The scope to read every event, of kinds to come as well.
@@ -141,15 +138,11 @@ pub(super) fn check_events(key: &ApiKey, types: Option<&[String]>) -> Result<(),
             sent.map(|kind| of_event(*kind)).find(|scope| !may(*scope))
         }
     };
-    match missing {
-        None => Ok(()),
-        Some(scope) => Err(scope
-            .word()
-            .map_or(Refusal::ScopesTooFew, |scope| Refusal::EventScopeMissing {
-                scope,
-            })
-            .into()),
-    }
+    let Some(missing) = missing.map(Scope::word) else {
+        return Ok(());
+    };
+    let missing = missing.map(|scope| Refusal::EventScopeMissing { scope });
+    Err(missing.unwrap_or(Refusal::ScopesTooFew).into())
 }
 
 #[cfg(test)]

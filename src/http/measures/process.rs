@@ -6,9 +6,7 @@ use std::fs;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-use super::decimal::decimal;
-
-const NANOS: u64 = 1_000_000_000;
+use super::{NANOS, decimal};
 
 /// A figure: its name, its kind, what it is, and its value as text; `None` where the system does not tell.
 type Figure = (&'static str, &'static str, &'static str, Option<String>);

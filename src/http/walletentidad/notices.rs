@@ -1,16 +1,15 @@
 //! Flat notices: the bodies that a webhook of the format `walletentidad` gets in place of events.
 
-use std::sync::Arc;
-
-use caudal_actors::accounts::{AccountVoucher, TransferView};
 use caudal_ledger::accounts::Account;
 use caudal_ledger::events::{Event, EventKind, Subject};
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::money::Amount;
+use caudal_ledger::transfers::Transfer;
+use caudal_ledger::vouchers::Voucher;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Operation, OperationKind, OperationState, Other};
+use super::{OperationKind, OperationState, Other};
 use crate::bodies::transfers;
 
 /// A flat notice.
@@ -103,27 +102,18 @@ fn number(amount: Amount) -> Result<Box<RawValue>, serde_json::Error> {
 /// # Errors
 /// When the notice cannot be rendered.
 pub(crate) fn notice(event: &Event) -> Result<Option<Notice>, serde_json::Error> {
-    let operation = match &event.subject {
-        Subject::Transfer(found) if ends(event.kind) => Operation::Sent(Box::new(
-            TransferView::read(event.account, found.as_ref().clone()),
-        )),
-        Subject::Voucher(found) => {
-            let (account, voucher) = (event.account, Arc::new(found.as_ref().clone()));
-            match Operation::received(AccountVoucher { account, voucher }) {
-                Some(operation) => operation,
-                None => return Ok(None),
-            }
-        }
+    let notice = match &event.subject {
+        Subject::Transfer(transfer) if ends(event.kind) => sent(event, transfer)?,
+        Subject::Voucher(voucher) => match OperationKind::of_voucher(voucher) {
+            Some(kind) => received(event, kind, voucher)?,
+            None => return Ok(None),
+        },
         Subject::Account(account, ..) if event.kind == EventKind::AccountDisabled => {
             return Ok(Some(disabled(event, account)));
         }
         _ => return Ok(None),
     };
-    let notice = match operation {
-        Operation::Sent(view) => sent(event, &view),
-        Operation::Received(kind, placed) => received(event, kind, &placed),
-    };
-    Ok(Some(Notice::Operation(Box::new(notice?))))
+    Ok(Some(Notice::Operation(Box::new(notice))))
 }
 
 /// The notice of a test that the tenant asked for.
@@ -143,12 +133,9 @@ const fn ends(kind: EventKind) -> bool {
     )
 }
 
-fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_json::Error> {
-    let TransferView {
-        account, transfer, ..
-    } = view;
+fn sent(event: &Event, transfer: &Transfer) -> Result<OperationNotice, serde_json::Error> {
     let (kind, other) = (OperationKind::of(transfer), Other::of(transfer));
-    let id = transfer.id(event.id.realm, *account);
+    let id = transfer.id(event.id.realm, event.account);
     let rejection = transfer.rejection.as_ref();
     Ok(OperationNotice {
         mensaje_id: event.id.to_string(),
@@ -156,7 +143,7 @@ fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_jso
         operacion_id: id.to_string(),
         operacion_tipo: kind.word(),
         operacion_estado: OperationState::of(transfer).name(),
-        cuenta_id: account.0,
+        cuenta_id: event.account.0,
         importe: number(transfer.amount)?,
         nombre_contraparte: other.name,
         banco_contraparte: other.bank,
@@ -177,11 +164,10 @@ fn sent(event: &Event, view: &TransferView) -> Result<OperationNotice, serde_jso
 fn received(
     event: &Event,
     kind: OperationKind,
-    placed: &AccountVoucher,
+    voucher: &Voucher,
 ) -> Result<OperationNotice, serde_json::Error> {
-    let voucher = &placed.voucher;
     let other = Other::of_voucher(voucher);
-    let id = voucher.id(event.id.realm, placed.account).to_string();
+    let id = voucher.id(event.id.realm, event.account).to_string();
     let of_rail = kind == OperationKind::Received;
     Ok(OperationNotice {
         mensaje_id: event.id.to_string(),
@@ -189,7 +175,7 @@ fn received(
         operacion_id: id.clone(),
         operacion_tipo: kind.word(),
         operacion_estado: OperationState::Approved.name(),
-        cuenta_id: placed.account.0,
+        cuenta_id: event.account.0,
         importe: number(voucher.amount)?,
         nombre_contraparte: other.name,
         banco_contraparte: other.bank,

@@ -42,8 +42,6 @@ use crate::walletentidad::notices;
 pub(crate) const IDLE_TIME: Duration = Duration::from_secs(3);
 /// The longest pause that a receiver may ask for.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
-/// The type of a test.
-const TEST: &str = "webhook.test";
 
 /// How long an attempt may take, and how much of an answer is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,26 +132,21 @@ impl HttpSink {
         let leg = parcel.caused_by.as_deref().and_then(leg);
         let answered = self.post(parcel, since, leg).await;
         let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let result = answered.as_ref().map(|response| response.status().as_u16());
-        log(parcel, result.map_err(|trouble| *trouble), millis);
-        if let (Some(leg), Some(cause)) = (leg, &parcel.caused_by) {
-            leg.ended("webhook delivery", cause, result.ok());
-        }
-        let response = match answered {
-            Ok(response) => response,
-            Err(trouble) => {
-                return AttemptResult {
-                    result: Err(trouble),
-                    retry_after: None,
-                    millis,
-                };
-            }
-        };
         let now = parcel.at.millis().saturating_add(millis);
+        let response = answered.as_ref();
         let sent = AttemptResult {
-            result: Ok(response.status().as_u16()),
-            retry_after: retry_after(response.headers(), now),
+            result: response
+                .map_err(|trouble| *trouble)
+                .map(|it| it.status().as_u16()),
+            retry_after: response.ok().and_then(|it| retry_after(it.headers(), now)),
             millis,
+        };
+        log(parcel, sent.result, millis);
+        if let (Some(leg), Some(cause)) = (leg, &parcel.caused_by) {
+            leg.ended("webhook delivery", cause, sent.result.ok());
+        }
+        let Ok(response) = answered else {
+            return sent;
         };
         let until = since + self.limits.total;
         let rest = until.min(Instant::now() + self.limits.rest);
@@ -347,7 +340,7 @@ fn render(parcel: &Parcel) -> Result<(String, Vec<u8>), serde_json::Error> {
             let body = json!({
                 "id": id,
                 "sequence": 0,
-                "type": TEST,
+                "type": events::TEST.0,
                 "timestamp": parcel.at.to_string(),
                 "data": { "webhookId": webhook },
             });

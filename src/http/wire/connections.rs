@@ -104,15 +104,9 @@ impl Bounds {
 
     /// A permit for a connection; `None` when its peer has as many as it may.
     pub fn take(self: &Arc<Self>, from: Option<SocketAddr>) -> Option<ConnectionPermit> {
-        let peer = match from {
-            Some(from) => match self.come(from.ip()) {
-                Some(peer) => peer,
-                None => {
-                    self.count(&self.tally.refused);
-                    return None;
-                }
-            },
-            None => None,
+        let Some(peer) = from.map_or(Some(None), |from| self.come(from.ip())) else {
+            self.count(&self.tally.refused);
+            return None;
         };
         Some(ConnectionPermit {
             bounds: Arc::clone(self),
