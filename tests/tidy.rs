@@ -79,7 +79,6 @@ const ARROWS: &[(&str, &[&str])] = &[
         "src/bench",
         &[
             "caudal-actors",
-            "caudal-backup",
             "caudal-http",
             "caudal-ledger",
             "caudal-service",
@@ -93,6 +92,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "caudal-bench",
             "caudal-http",
             "caudal-ledger",
+            "caudal-service",
             "caudal-storage",
         ],
     ),

@@ -62,9 +62,6 @@ impl Audit {
 }
 
 /// Replays the whole journal and compares it with the index and with the client's state.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn ledger(store: &dyn Index, realms: &[(RealmId, &Tally)]) -> anyhow::Result<Audit> {
     let (report, histories) = verify::store(store, &mut |_| {})?;
     let mut audit = Audit {

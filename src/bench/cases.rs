@@ -160,9 +160,6 @@ impl Row {
 }
 
 /// Runs all cases on new stores in a folder.
-///
-/// # Errors
-/// When the service fails.
 pub(crate) async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Found> {
     let mut found = Found::default();
     if plan.cases.contains(&Case::Flush) {
@@ -209,7 +206,7 @@ async fn run_on(
     }
     let all = plan.accounts.saturating_add(1);
     super::say(&format!("opening {} accounts", grouped(all)));
-    let site = Site::build(folder, layout, all).await?;
+    let site = Site::build(layout.options(folder)?, all).await?;
     let mut tally = Tally::new(all);
     if cases.contains(&&Case::Transfer) {
         tally = site.fund(tally).await?;

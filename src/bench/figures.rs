@@ -1,5 +1,6 @@
 //! Figures as whole numbers: ratios in thousandths, times in nanoseconds, and their formats.
 
+use caudal_http::units;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -41,15 +42,7 @@ pub fn per_second(count: u64, nanos: u64) -> u64 {
 
 /// Whole numbers with a space between thousands.
 pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len().saturating_add(digits.len() / 3));
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
+    units::grouped(&value.to_string(), ' ', '.').unwrap_or_default()
 }
 
 /// Nanoseconds as microseconds with one decimal.

@@ -14,9 +14,6 @@ const WRITE: usize = 8192;
 const WRITES: u64 = 2048;
 
 /// Writes and flushes, one after the other, for some time; returns how long each took, and all of them.
-///
-/// # Errors
-/// When the file cannot be written.
 pub(super) fn measure(folder: &Path, time: Duration) -> io::Result<(Times, u64)> {
     let path = folder.join("flushed");
     let file = File::create(&path)?;

@@ -143,9 +143,6 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
 }
 
 /// Prints a report, as JSON or for people.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn publish<R: Serialize + Display>(report: &R, json: bool) -> anyhow::Result<()> {
     let text = if json {
         serde_json::to_string_pretty(report)?
@@ -156,9 +153,6 @@ pub fn publish<R: Serialize + Display>(report: &R, json: bool) -> anyhow::Result
 }
 
 /// Runs the work on an actix system of its own, and ends its threads.
-///
-/// # Errors
-/// When the work fails.
 pub fn on_system<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let system = actix::System::new();
     let outcome = system.block_on(work);
@@ -184,9 +178,6 @@ pub struct Folder {
 
 impl Folder {
     /// Makes the folder in a given one, or else in the current one.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub fn new(inside: Option<&Path>, keep: bool) -> anyhow::Result<Self> {
         let name = format!("caudal-bench-{}", std::process::id());
         // Not the system's folder for temporary files: that may be memory, or another disk.

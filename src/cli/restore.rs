@@ -153,7 +153,7 @@ async fn store(args: &RestoreArgs) -> Result<(Value, Restoring), Exit> {
     let command = RestoreRequest {
         backup_store,
         kept: &kept,
-        store: &service::for_restore(data)?,
+        store: &restoring.store(),
         options: &StoreOptions::default(),
         until,
         new_history: args.new_history,

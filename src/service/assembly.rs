@@ -25,13 +25,12 @@ use caudal_http::measures::{Measures, hooks};
 use caudal_http::memory;
 use caudal_http::pool::Pool;
 use caudal_http::rate::{KeyRate, Rate};
-use caudal_http::streams::{StreamOptions, Streams};
+use caudal_http::streams::Streams;
 use caudal_http::webhooks::resolve::SystemLookup;
-use caudal_http::webhooks::{AllowedAddresses, AttemptLimits, HttpSink, Sealer};
-use caudal_http::wire::{Bounds, ConnectionLimits, Listening};
+use caudal_http::webhooks::{HttpSink, Sealer};
+use caudal_http::wire::{Bounds, Listening};
 use caudal_http::wrong_keys::WrongKeys;
 use caudal_http::{AppState, Hooks, key_reads};
-use caudal_ledger::calendar::Calendar;
 use caudal_ledger::people::{Person, Power};
 use caudal_operators::admin;
 use caudal_operators::admin::AdminState;
@@ -132,43 +131,19 @@ fn released(store: &Weak<dyn Store>) {
     }
 }
 
-/// Checks that both listeners can be bound before a store is created, and releases them until there is one.
-fn can_listen(options: &ServiceOptions) -> Result<(), StartError> {
-    drop(listen(options.admin_listen, "admin_listen")?);
-    drop(listen(options.listen, "listen")?);
-    Ok(())
-}
-
-/// Makes the data folder, if it is missing, and locks it.
-fn hold(options: &ServiceOptions) -> Result<File, StartError> {
-    folder::prepare(&options.data)?;
-    folder::hold(&options.data)
-}
-
-/// Creates the metrics of the service, and hands the store its part.
-fn count(options: &mut ServiceOptions) -> Arc<Measures> {
-    let measures = Measures::default();
-    options.storage.times = measures.store();
-    Arc::new(measures)
-}
-
-/// The threads that read and write long JSON.
-fn pool() -> Result<Pool, StartError> {
-    Pool::start().map_err(|why| StartError::io("starting the threads for long JSON", why))
-}
-
 /// Starts the admin listener, with the console on it.
 fn operate(
     app: &AppState,
-    wrong_keys: Arc<WrongKeys>,
-    (backup, outgoing): (Option<Arc<run::Backup>>, Arc<Outgoing>),
-    listen_at: SocketAddr,
+    options: &ServiceOptions,
+    backup: Option<&run::ShippingThread>,
+    outgoing: Arc<Outgoing>,
 ) -> Result<(admin::AdminListener, Arc<Console>), StartError> {
-    let listener = listen(listen_at, "admin_listen")?;
+    let listener = listen(options.admin_listen, "admin_listen")?;
     let app = AppState {
-        wrong_keys,
+        wrong_keys: Arc::new(WrongKeys::new(options.wrong_keys, admin::CONNECTIONS)),
         ..app.clone()
     };
+    let backup = backup.map(|it| Arc::clone(&it.backup));
     let admin_state = AdminState::new(app, backup, outgoing);
     let console = Console::start(&admin_state.app);
     let shared = Arc::clone(&console);
@@ -178,73 +153,97 @@ fn operate(
     Ok((admin.map_err(failed)?, console))
 }
 
-/// Starts the public listener, with the routes that a caller adds.
+/// Starts the public listener, within the descriptors that are left for its connections.
 fn serve(
     app: &AppState,
-    listen_at: SocketAddr,
-    how: &Listening,
-    extra: server::Extra,
+    options: &ServiceOptions,
+    room: usize,
 ) -> Result<server::RunningServer, StartError> {
-    let listener = listen(listen_at, "listen")?;
+    let mut limits = options.limits.clone();
+    if limits.connections > room {
+        tracing::warn!(
+            wanted = limits.connections,
+            connections = room,
+            "the limit of descriptors leaves fewer connections than are set"
+        );
+        limits.connections = room;
+    }
+    let bounds = Bounds::new(limits, Arc::clone(&app.gate), Arc::clone(&app.unread));
+    let how = Listening {
+        workers: match options.workers {
+            0 => std::thread::available_parallelism().map_or(2, usize::from),
+            some => some,
+        },
+        bounds: Arc::new(bounds),
+        head: options.deadlines.head,
+        answer: options.answer,
+        grace: options.grace,
+    };
+    let listener = listen(options.listen, "listen")?;
     let failed = |why| StartError::io("starting the public listener", why);
-    server::start(app.clone(), listener, how, further(extra)).map_err(failed)
+    server::start(app.clone(), listener, &how, options.extra).map_err(failed)
 }
 
 impl Parts {
     fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
         let room = descriptors::raise()?;
-        let timers = Timers::of(&options);
-        let measures = count(&mut options);
-        can_listen(&options)?;
-        let held = hold(&options)?;
+        let measures = Arc::new(Measures::default());
+        options.storage.times = measures.store();
+        // No store is created unless both listeners can be bound; they are released until there is one.
+        drop(listen(options.admin_listen, "admin_listen")?);
+        drop(listen(options.listen, "listen")?);
+        folder::prepare(&options.data)?;
+        let held = folder::hold(&options.data)?;
         let peppers = folder::peppers(&options.data, options.pepper.as_ref())?;
         let (opened, ahead) = nodes::open(&options)?;
-        let (store, records) = (opened.store, opened.records);
+        let node = ahead.as_ref().map(|ahead| Arc::clone(&ahead.node));
+        let store = Arc::downgrade(&opened.store);
         folder::remember(&options.data, &peppers)?;
-        let weak = Arc::downgrade(&store);
-        let notices = folder::notice_secret(&peppers);
-        let how = (
-            SecretFiles::in_folder(options.secrets.clone()),
-            opened.may_call,
-        );
-        let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
-        let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &peppers)?;
+        let (banks, sandbox) = banks(&options, &peppers, nodes::may_call(opened.member))?;
+        let (sink, hooks) = webhooks(&options, &peppers)?;
         let outgoing = leaving(&options.data)?;
-        let outside = outside(&measures, banks, (sink, &peppers), &outgoing);
-        let actors = options.engine.resting(ahead.is_some());
-        let engine = Engine::timed(store, options.clock, outside, actors, measures.actors())?;
-        let backup = ship(options.backup, records, &options.data, &opened.node)?;
-        let wrong_keys = |connections| Arc::new(WrongKeys::new(options.wrong_keys, connections));
+        let outside = Outside {
+            banks: counted(&measures, banks),
+            sink: hooks::counted(&measures, sink),
+            held: outgoing.watch(),
+            seals: Arc::new(PepperSigner::new(&peppers)),
+        };
+        let clock = Arc::clone(&options.clock);
+        let actors = options.engine.clone().resting(ahead.is_some());
+        let engine = Engine::timed(opened.store, clock, outside, actors, measures.actors())?;
+        let backup = ship(options.backup.take(), opened.records, &options.data, &node)?;
+        let connections = options.limits.connections.min(room);
+        let no_pool = |why| StartError::io("starting the threads for long JSON", why);
         let app = AppState {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&peppers, options.shard)),
             gate: Arc::new(Gate::default()),
-            pool: Arc::new(pool()?),
+            pool: Arc::new(Pool::start().map_err(no_pool)?),
             hooks: Arc::new(hooks),
-            calendar: options.calendar,
+            calendar: Arc::clone(&options.calendar),
             deadlines: options.deadlines,
             log_every: options.log_every,
             audit_rate: Arc::new(AuditRate::new(options.audit_burst)),
             key_reads: Arc::default(),
-            wrong_keys: wrong_keys(options.limits.connections.min(room)),
+            wrong_keys: Arc::new(WrongKeys::new(options.wrong_keys, connections)),
             rate: options.rate.map(|rate| Arc::new(KeyRate::new(rate))),
             memory: options.memory,
             unread: Arc::default(),
-            measures: Arc::clone(&measures),
+            measures,
             log: opened.log,
             proxies: options.limits.proxies.as_slice().into(),
-            node: opened.node,
+            node,
         };
-        let operators = wrong_keys(admin::CONNECTIONS);
-        let leaves = (backup.as_ref().map(|it| Arc::clone(&it.backup)), outgoing);
-        let (admin, console) = operate(&app, operators, leaves, options.admin_listen)?;
-        let bounds = bounds(options.limits, room, &app);
-        let patience = (options.deadlines.head, options.answer, options.grace);
-        let how = listening(bounds, workers(options.workers), patience);
-        let public = serve(&app, options.listen, &how, options.extra)?;
+        let (admin, console) = operate(&app, &options, backup.as_ref(), outgoing)?;
+        let public = serve(&app, &options, room)?;
         notify(sandbox.as_ref(), public.addr)?;
-        let (nodes, timed) = begin(ahead, &app, timers);
+        let timers = Timers::of(&options);
+        let (nodes, timed) = match ahead {
+            // The timers start when the node has taken the log.
+            Some(ahead) => (Some(ahead.begin(&app, timers)), Vec::new()),
+            None => (None, timers.start(&app)),
+        };
         let watched = |plan| memory::watch(&app.engine, plan, &app.unread);
         let watch = options.memory.map(watched);
         Ok(Self {
@@ -259,7 +258,7 @@ impl Parts {
             console,
             sandbox,
             grace: options.grace,
-            store: weak,
+            store,
             _held: held,
         })
     }
@@ -311,68 +310,6 @@ impl Parts {
     }
 }
 
-/// The options of the public listener, with its deadlines: for a request's head, for a client that takes its answer,
-/// and for stopping.
-fn listening(
-    bounds: Bounds,
-    workers: usize,
-    (head, answer, grace): (Duration, Duration, Duration),
-) -> Listening {
-    Listening {
-        workers,
-        bounds: Arc::new(bounds),
-        head,
-        answer,
-        grace,
-    }
-}
-
-/// The bounds of the public listener, within the descriptors that are left.
-fn bounds(limits: ConnectionLimits, room: usize, app: &AppState) -> Bounds {
-    let wanted = limits.connections;
-    if wanted > room {
-        tracing::warn!(
-            wanted,
-            connections = room,
-            "the limit of descriptors leaves fewer connections than are set"
-        );
-    }
-    let limits = ConnectionLimits {
-        connections: wanted.min(room),
-        ..limits
-    };
-    Bounds::new(limits, Arc::clone(&app.gate), Arc::clone(&app.unread))
-}
-
-/// The routes that a caller adds.
-fn further(extra: server::Extra) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
-    move |config| {
-        if let Some(extra) = extra {
-            extra(config);
-        }
-    }
-}
-
-/// Takes the log when it is free, where there may be other nodes; otherwise the timers start now.
-fn begin(
-    ahead: Option<nodes::WaitingNode>,
-    app: &AppState,
-    timers: Timers,
-) -> (Option<nodes::RunningNode>, Vec<JoinHandle<()>>) {
-    match ahead {
-        Some(ahead) => (Some(ahead.begin(app, timers)), Vec::new()),
-        None => (None, timers.start(app)),
-    }
-}
-
-/// The number of threads of the public listener.
-fn workers(set: usize) -> usize {
-    match set {
-        0 => std::thread::available_parallelism().map_or(2, usize::from),
-        some => some,
-    }
-}
-
 /// Whether outgoing calls are held, as the folder says; if so, warns in the log.
 fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
     let outgoing = folder::outgoing(data)?;
@@ -380,21 +317,6 @@ fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
         tracing::warn!("transfers and webhooks are held until POST /admin/outgoing/release");
     }
     Ok(Arc::new(outgoing))
-}
-
-/// The outside world, with every call counted.
-fn outside(
-    measures: &Arc<Measures>,
-    banks: Banks,
-    (sink, peppers): (Arc<dyn WebhookSink>, &SecretString),
-    outgoing: &Outgoing,
-) -> Outside {
-    Outside {
-        banks: counted(measures, banks),
-        sink: hooks::counted(measures, sink),
-        held: outgoing.watch(),
-        seals: Arc::new(PepperSigner::new(peppers)),
-    }
 }
 
 /// Tells the embedded sandbox bank where to send notices.
@@ -408,7 +330,7 @@ fn notify(sandbox: Option<&sandbox::Running>, addr: SocketAddr) -> Result<(), St
 }
 
 /// The address at which this machine reaches a listener that may be bound to all interfaces.
-fn reachable(mut addr: SocketAddr) -> SocketAddr {
+pub fn reachable(mut addr: SocketAddr) -> SocketAddr {
     match addr.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => addr.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => addr.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -420,11 +342,12 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
 /// The banks of all realms. The embedded sandbox signs its notices with a secret of this folder; without a secret the
 /// service rejects every notice.
 fn banks(
-    banking: &Banking,
-    (calendar, notices): (&Arc<Calendar>, &SecretString),
-    (secrets, may_call): (SecretFiles, MayCall),
+    options: &ServiceOptions,
+    peppers: &SecretString,
+    may_call: MayCall,
 ) -> Result<(Banks, Option<sandbox::Running>), StartError> {
-    match banking {
+    let secrets = SecretFiles::in_folder(options.secrets.clone());
+    match &options.banking {
         Banking::Given(banks) => Ok((Arc::clone(banks), None)),
         Banking::Remote { live, test } => {
             let live = live.as_deref().cloned();
@@ -441,10 +364,11 @@ fn banks(
             data,
             endowment,
         } => {
+            let notices = folder::notice_secret(peppers);
             let options = sandbox::SandboxOptions {
                 listen: *listen,
                 data_dir: data.clone(),
-                calendar: Arc::clone(calendar),
+                calendar: Arc::clone(&options.calendar),
                 notice_secret: notices.clone(),
                 endowment: *endowment,
                 ..sandbox::SandboxOptions::default()
@@ -457,7 +381,7 @@ fn banks(
             };
             let running = Sandbox::start(options).map_err(failed)?;
             let config = bank::Config {
-                notice_secret: Some(notices.clone()),
+                notice_secret: Some(notices),
                 ..bank::Config::new(
                     running.url(),
                     sandbox::USERNAME,
@@ -467,35 +391,26 @@ fn banks(
             };
             let worlds = true;
             let usual = Some(Usual { config, worlds });
-            Ok((
-                maker(usual.clone(), usual, secrets, may_call),
-                Some(running),
-            ))
+            let banks = maker(usual.clone(), usual, secrets, may_call);
+            Ok((banks, Some(running)))
         }
     }
 }
 
 /// The sink that sends webhooks, and the parts that handlers need for them.
 fn webhooks(
-    reach: AllowedAddresses,
-    streams: StreamOptions,
-    attempt: AttemptLimits,
+    options: &ServiceOptions,
     peppers: &SecretString,
 ) -> Result<(Arc<dyn WebhookSink>, Hooks), StartError> {
     let failed = |why: &dyn std::fmt::Display| StartError::Setting(format!("webhooks: {why}"));
     let sealer = || Sealer::new(peppers).map_err(|why| failed(&why));
-    let sink = HttpSink::with(
-        reach.clone(),
-        sealer()?,
-        attempt,
-        Arc::new(SystemLookup::default()),
-    );
-    let sink = sink.map_err(|why| failed(&why))?;
+    let lookup = Arc::new(SystemLookup::default());
+    let sink = HttpSink::with(options.reach.clone(), sealer()?, options.attempt, lookup);
     let hooks = Hooks {
-        reach,
+        reach: options.reach.clone(),
         sealer: sealer()?,
-        streams: Streams::new(streams),
+        streams: Streams::new(options.streams),
         tests: Rate::new(TEST_BURST, TEST_EVERY),
     };
-    Ok((Arc::new(sink), hooks))
+    Ok((Arc::new(sink.map_err(|why| failed(&why))?), hooks))
 }

@@ -11,7 +11,6 @@
 //! **Failure.** For an unusable relation, the error names the wrong setting; the service runs on without calling that
 //! realm's bank.
 
-use std::fmt;
 use std::sync::Arc;
 
 use caudal_actors::banks::{Banks, NoBank, Relation};
@@ -41,15 +40,6 @@ impl From<bank::Config> for Usual {
     fn from(config: bank::Config) -> Self {
         let worlds = false;
         Self { config, worlds }
-    }
-}
-
-impl fmt::Debug for Usual {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Usual")
-            .field("base_url", &self.config.base_url)
-            .field("worlds", &self.worlds)
-            .finish_non_exhaustive()
     }
 }
 

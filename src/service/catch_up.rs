@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::rt;
-use actix_web::rt::task::JoinHandle;
 use caudal_actors::banks::OnCollector;
 use caudal_actors::engine::Engine;
 use caudal_actors::persist::panics;
@@ -24,32 +23,31 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 /// How long after midnight yesterday's list is still read, in milliseconds: 2 hours.
 const YESTERDAY_MILLIS: u64 = 2 * 60 * 60 * 1000;
 
-/// Reads the lists every `every`, until the handle is aborted.
-pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
-    rt::spawn(async move {
-        let mut first = true;
-        loop {
-            for on in engine.queries().collectors().values() {
-                for mode in [Mode::Live, Mode::Test] {
-                    if panics(turn(&engine, on, mode, first)).await {
-                        tracing::error!(
-                            mode = mode.as_str(),
-                            collector = on.collector.cbu.get(18..),
-                            "reading the list of a bank panicked; retrying later"
-                        );
-                    }
-                }
-                if panics(statements(&engine, on, first)).await {
+/// Reads the lists every `every`.
+pub(super) async fn run(engine: Arc<Engine>, every: Duration) {
+    let mut first = true;
+    loop {
+        for on in engine.queries().collectors().values() {
+            let collector = on.collector.cbu.get(18..);
+            for mode in [Mode::Live, Mode::Test] {
+                if panics(turn(&engine, on, mode, first)).await {
                     tracing::error!(
-                        collector = on.collector.cbu.get(18..),
-                        "reading the statement of a collector account panicked; retrying later"
+                        mode = mode.as_str(),
+                        collector,
+                        "reading the list of a bank panicked; retrying later"
                     );
                 }
             }
-            first = false;
-            rt::time::sleep(every).await;
+            if panics(statements(&engine, on, first)).await {
+                tracing::error!(
+                    collector,
+                    "reading the statement of a collector account panicked; retrying later"
+                );
+            }
         }
-    })
+        first = false;
+        rt::time::sleep(every).await;
+    }
 }
 
 /// Today, after yesterday at the start and in the first hours of a day.
@@ -106,91 +104,5 @@ async fn turn(engine: &Engine, on: &OnCollector, mode: Mode, first: bool) {
                 "the bank's list could not be read; it is asked for again later"
             ),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use caudal_actors::banks::Relation;
-    use caudal_actors::engine::EngineOptions;
-    use caudal_actors::platform::{NewTenant, PlatformOrder};
-    use caudal_actors::ports::fake_bank::{FakeBank, FakeCall};
-    use caudal_actors::ports::{BankError, BankGateway, BankReply, Clock, Collector, LocalFuture};
-    use caudal_actors::records::projection::ServiceProjection;
-    use caudal_ledger::ids::RealmId;
-    use caudal_storage::FaultyStore;
-
-    use super::*;
-
-    /// A bank whose first list causes a panic, if it is that of the live realm.
-    #[derive(Debug)]
-    struct Odd {
-        realm: RealmId,
-        lists: AtomicUsize,
-    }
-
-    impl FakeBank for Odd {
-        fn account(&self) -> Collector {
-            Collector {
-                cbu: format!("{:022}", self.realm.0),
-                bank: "A bank".to_owned(),
-            }
-        }
-
-        fn answer<'a, T: 'a>(
-            &'a self,
-            (operation, _): FakeCall,
-            work: impl FnOnce() -> Result<T, BankError> + 'a,
-        ) -> LocalFuture<'a, BankReply<T>> {
-            if operation == "movements" {
-                let before = self.lists.fetch_add(1, Ordering::Relaxed);
-                assert!(before > 0 || self.realm != RealmId(1), "as the test wants");
-            }
-            let (result, calls) = (work(), Vec::new());
-            Box::pin(std::future::ready(BankReply { result, calls }))
-        }
-    }
-
-    #[derive(Debug)]
-    struct Noon;
-
-    impl Clock for Noon {
-        fn now(&self) -> Timestamp {
-            Timestamp::from_millis(1_700_060_400_000)
-        }
-    }
-
-    #[actix_web::test]
-    async fn a_list_that_causes_a_panic_is_read_again_and_stops_no_other() {
-        tokio::time::pause();
-        let store = FaultyStore::new(Arc::new(ServiceProjection), 1);
-        store.set_automatic(true);
-        let odd = [1, 2].map(|realm| {
-            Arc::new(Odd {
-                realm: RealmId(realm),
-                lists: AtomicUsize::new(0),
-            })
-        });
-        let banks = odd.clone();
-        let banks = move |relation: &Relation| {
-            let bank = banks.iter().find(|bank| bank.realm == relation.realm);
-            let bank: Arc<dyn BankGateway> = Arc::<Odd>::clone(bank.unwrap());
-            Ok(bank)
-        };
-        let options = EngineOptions {
-            arbiters: 0,
-            ..EngineOptions::default()
-        };
-        let engine = Engine::start(store, Arc::new(Noon), Arc::new(banks), options).unwrap();
-        let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_1"));
-        engine.operators().administer(create).await.unwrap();
-        let reading = start(Arc::new(engine), Duration::from_secs(60));
-        rt::time::sleep(Duration::from_secs(90)).await;
-        reading.abort();
-        // Yesterday's and today's in the first round, today's in the second; the panic took the place of the first two.
-        let lists = odd.map(|bank| bank.lists.load(Ordering::Relaxed));
-        assert_eq!(lists, [2, 3]);
     }
 }

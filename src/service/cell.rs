@@ -14,13 +14,9 @@ use std::time::Duration;
 
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_backup::names::hex;
-use caudal_http::node::Membership;
 use caudal_postgres::{Begin, NoSession, OpenedLog, Settings, Status};
 use caudal_storage::filling::Closed;
-use caudal_storage::log::LogId;
-use caudal_storage::{
-    DurableStore, Member, NodePart, OpenError, Projection, Records, Store, StoreOptions,
-};
+use caudal_storage::{DurableStore, Member, NodePart, OpenError, Records, Store, StoreOptions};
 
 use super::StartError;
 use super::folder::{self, PLACE, STORE};
@@ -65,13 +61,10 @@ pub(super) fn open(
     data: &Path,
     options: StoreOptions,
     cell: Option<CellLog>,
-    member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
-    let projection: Arc<dyn Projection> = Arc::new(ServiceProjection);
-    let noted = place_of(data)?;
-    match (cell, noted) {
+    match (cell, place_of(data)?) {
         (None, None) => {
-            let (store, records) = folder::open(data, options, projection)?;
+            let (store, records) = folder::open(data, options, Arc::new(ServiceProjection))?;
             Ok(Opened {
                 store,
                 records,
@@ -87,17 +80,11 @@ pub(super) fn open(
             data.display(),
             data.join(PLACE).display()
         ))),
-        (Some(cell), _) => join(data, options, projection, cell, member),
+        (Some(cell), _) => join(data, options, cell),
     }
 }
 
-fn join(
-    data: &Path,
-    options: StoreOptions,
-    projection: Arc<dyn Projection>,
-    cell: CellLog,
-    member: Option<&Membership>,
-) -> Result<Opened, StartError> {
+fn join(data: &Path, options: StoreOptions, cell: CellLog) -> Result<Opened, StartError> {
     let (place, number) = (cell.log.place(), cell.log.cell);
     let (known, there) = (folder::known(data)?, folder::store_in(data)?);
     // A folder with a store does not begin a log: it has one, or is a copy of one.
@@ -107,18 +94,26 @@ fn join(
     };
     let opened = caudal_postgres::open(cell.log, begin);
     let OpenedLog { log, status } = opened.map_err(|why| refused(data, &place, why))?;
-    let id = same_store(data, &place, log.id())?;
+    let id = hex(&log.id());
+    if let Some(other) = there.iter().chain(&known).find(|other| **other != id) {
+        return Err(another_store(data, other, &place, &id));
+    }
     let cluster_view = log.cluster_view().map_err(OpenError::Log)?;
     if let Some(closed) = Closed::of(&cluster_view) {
         return Err(not_open(&place, &closed));
     }
-    note(data, &place)?;
-    let options = of_copy(data, options)?;
-    let part = match member {
-        Some(member) => NodePart::Node {
-            name: Arc::clone(&member.name),
-            url: Arc::clone(&member.url),
-            lease: member.lease,
+    set_place(data, &place)?;
+    let options = StoreOptions {
+        create: true,
+        // A lost copy is created anew and has no witness yet; an existing copy has one.
+        witnessed: known.is_some() && there.is_some(),
+        ..options
+    };
+    let part = match cell.url {
+        Some(url) => NodePart::Node {
+            name: cell.node.into(),
+            url: url.into(),
+            lease: cell.lease,
         },
         None => NodePart::Owner {
             name: cell.node,
@@ -126,7 +121,8 @@ fn join(
             patience: cell.lease + MARGIN,
         },
     };
-    let store = DurableStore::join(data.join(STORE), options, projection, log, &part)?;
+    let rows = Arc::new(ServiceProjection);
+    let store = DurableStore::join(data.join(STORE), options, rows, log, &part)?;
     folder::note(data, &id)?;
     tracing::info!(
         place,
@@ -142,31 +138,15 @@ fn join(
     })
 }
 
-/// The options with which a folder's copy of a log is opened.
-///
-/// # Errors
-/// When the folder cannot be read.
-fn of_copy(data: &Path, options: StoreOptions) -> Result<StoreOptions, StartError> {
-    Ok(StoreOptions {
-        create: true,
-        // A lost copy is created anew and has no witness yet; an existing copy has one.
-        witnessed: folder::known(data)?.is_some() && folder::store_in(data)?.is_some(),
-        ..options
-    })
-}
-
 /// The place of the log of which the folder's store is a copy, or by which it was superseded; `None` if the store is its
 /// own log.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn place_of(data: &Path) -> Result<Option<String>, StartError> {
     let noted = folder::read(&data.join(PLACE))?;
     Ok(noted.map(|place| String::from_utf8_lossy(&place).trim().to_owned()))
 }
 
-/// Notes that the folder's store is a copy of the log at `place`.
-fn note(data: &Path, place: &str) -> Result<(), StartError> {
+/// Notes the log at `place`: the folder's store is a copy of it, or was superseded by it, and is no log by itself.
+pub fn set_place(data: &Path, place: &str) -> Result<(), StartError> {
     folder::write(&data.join(PLACE), format!("{place}\n").as_bytes())
 }
 
@@ -192,19 +172,14 @@ fn refused(data: &Path, place: &str, why: NoSession) -> StartError {
     }
 }
 
-/// The id of a log as text; an error if the folder has or had another store.
-fn same_store(data: &Path, place: &str, id: LogId) -> Result<String, StartError> {
-    let id = hex(&id);
-    let (known, there) = (folder::known(data)?, folder::store_in(data)?);
-    match there.iter().chain(&known).find(|other| **other != id) {
-        None => Ok(id),
-        Some(other) => Err(StartError::from(OpenError::NotAStore(format!(
-            "{} has or had the store {other}, and the log at {place} is {id}. Nothing was changed: choose the \
-             folder that has the copy of this log, or an empty one, which is filled from it. `caudal restore --from` that \
-             folder `--into postgres://…` fills an empty database from it",
-            data.display()
-        )))),
-    }
+/// The error for a folder that has or had another store than the log.
+fn another_store(data: &Path, other: &str, place: &str, id: &str) -> StartError {
+    StartError::from(OpenError::NotAStore(format!(
+        "{} has or had the store {other}, and the log at {place} is {id}. Nothing was changed: choose the \
+         folder that has the copy of this log, or an empty one, which is filled from it. `caudal restore --from` that \
+         folder `--into postgres://…` fills an empty database from it",
+        data.display()
+    )))
 }
 
 /// The error for a log that no node may own, with the way out.
@@ -220,12 +195,4 @@ fn not_open(place: &str, closed: &Closed) -> StartError {
     StartError::from(OpenError::NotAStore(format!(
         "the log at {place} cannot be used: {why}. Nothing was changed"
     )))
-}
-
-/// Notes that the log at `by` has taken the place of the folder's store, which is then no log by itself.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn supersede(data: &Path, by: &str) -> Result<(), StartError> {
-    note(data, by)
 }

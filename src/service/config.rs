@@ -5,7 +5,6 @@
 mod backup;
 mod cell;
 mod connections;
-mod rates;
 mod sizes;
 mod traces;
 mod webhooks;
@@ -36,7 +35,6 @@ use serde::Deserialize;
 
 use crate::calendar;
 use crate::{Banking, DayClosing, ServiceOptions, Usual};
-use rates::RateLimit;
 use sizes::{Actors, Storage};
 use wrong::{Mistakes, is_empty};
 
@@ -121,6 +119,14 @@ pub struct Settings {
     pub traces: traces::TracesSection,
 }
 
+/// How many requests of a key may pass, in the long run and in a burst.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RateLimit {
+    per_second: NonZeroU32,
+    burst: NonZeroU32,
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Banks {
@@ -198,19 +204,10 @@ impl Settings {
         let ours = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        Self::parse(&text, ours.collect()).map_err(|why| {
-            ConfigError(
-                why.0
-                    .into_iter()
-                    .map(|line| {
-                        format!(
-                            "{line}; correct it in {} or in a {PREFIX}… variable",
-                            file.display()
-                        )
-                    })
-                    .collect(),
-            )
-        })
+        let place = file.display();
+        let placed = |line| format!("{line}; correct it in {place} or in a {PREFIX}… variable");
+        let found = Self::parse(&text, ours.collect());
+        found.map_err(|why| ConfigError(why.0.into_iter().map(placed).collect()))
     }
 
     /// Reads the text of a file, with variables over it.
@@ -243,10 +240,8 @@ impl Settings {
     /// Every setting that is missing, weak or out of its range.
     pub fn options(self) -> Result<ServiceOptions, ConfigError> {
         let mut wrong = Mistakes::default();
-        let data = self
-            .data
-            .clone()
-            .filter(|data| !data.as_os_str().is_empty());
+        let data = self.data.clone();
+        let data = data.filter(|data| !data.as_os_str().is_empty());
         if data.is_none() {
             wrong.add("data", "is not set: the folder that keeps everything");
         }
@@ -301,7 +296,7 @@ impl Settings {
             limits,
             deadlines: self.connections.deadlines(),
             answer: self.connections.answer(),
-            rate: self.rate_limit.map(RateLimit::rate),
+            rate: self.rate_limit.map(|limit| (limit.per_second, limit.burst)),
             grace: Duration::from_secs(self.shutdown_grace_seconds),
             log_every: self.log_requests_every,
             backup,
@@ -385,23 +380,18 @@ impl Settings {
         wrong.range("actors.threads", actors.threads, 1, 64);
         let in_flight = self.realm_in_flight.get();
         wrong.range("realm_in_flight", in_flight, IN_FLIGHT_MIN, IN_FLIGHT_MAX);
-        if let Some(memory) = self.memory_bytes {
-            wrong.range("memory_bytes", memory, memory::LEAST, memory::MOST);
-        }
-        if let Some(resident) = actors.resident {
-            wrong.range("actors.resident", resident, 100, 10_000_000);
-        }
+        let memory = self.memory_bytes;
+        wrong.range("memory_bytes", memory, memory::LEAST, memory::MOST);
+        wrong.range("actors.resident", actors.resident, 100, 10_000_000);
         wrong.range("storage.segment_mib", storage.segment_mib, 1, 2048);
-        if let Some(cache) = storage.index_cache_mib {
-            wrong.range("storage.index_cache_mib", cache, 1, 65_536);
-        }
+        let cache = storage.index_cache_mib;
+        wrong.range("storage.index_cache_mib", cache, 1, 65_536);
         let rate = storage.check_mib_per_second;
         wrong.range("storage.check_mib_per_second", rate, 0, 65_536);
         let every = storage.check_every_hours;
         wrong.range("storage.check_every_hours", every, 0, 8_760);
-        if let Some(blocks) = storage.block_cache_mib {
-            wrong.range("storage.block_cache_mib", blocks, 0, 65_536);
-        }
+        let blocks = storage.block_cache_mib;
+        wrong.range("storage.block_cache_mib", blocks, 0, 65_536);
         let floor = storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
     }
@@ -481,12 +471,9 @@ impl Bank {
         }
         let setting = format!("{section}.notice_secret");
         let notice_secret = wrong.secret(&setting, self.notice_secret.as_ref());
-        let mut millis = |name: &str, set: Option<u64>, usual: Duration| match set {
-            None => usual,
-            Some(set) => {
-                wrong.range(&format!("{section}.{name}"), set, 1, 60_000);
-                Duration::from_millis(set)
-            }
+        let mut millis = |name: &str, set: Option<u64>, usual: Duration| {
+            wrong.range(&format!("{section}.{name}"), set, 1, 60_000);
+            set.map_or(usual, Duration::from_millis)
         };
         let connect_timeout = millis(
             "connect_timeout_ms",
@@ -501,9 +488,7 @@ impl Bank {
         let deadline = millis("deadline_ms", self.deadline_ms, bank::DEADLINE);
         let attempts = self.attempts.unwrap_or(bank::ATTEMPTS_MAX);
         wrong.range(&format!("{section}.attempts"), attempts, 1, 10);
-        if let Some(code) = self.psp_code {
-            wrong.range(&format!("{section}.psp_code"), code, 1, 9_999);
-        }
+        wrong.range(&format!("{section}.psp_code"), self.psp_code, 1, 9_999);
         Some(bank::Config {
             connect_timeout,
             attempt_timeout: bank::CallTimeout::new(attempt_timeout),

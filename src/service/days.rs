@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::rt;
-use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_actors::persist::panics;
@@ -25,22 +24,20 @@ pub struct DayClosing {
     pub every: Duration,
 }
 
-/// Closes days until the handle is aborted.
-pub(super) fn start(engine: Arc<Engine>, closing: DayClosing) -> JoinHandle<()> {
+/// Closes days, again and again.
+pub(super) async fn run(engine: Arc<Engine>, closing: DayClosing) {
     let grace = closing.grace.as_secs().strict_mul(1000);
-    rt::spawn(async move {
-        loop {
-            for realm in engine.ledger().realms_with_days() {
-                if panics(Box::pin(turn(&engine, realm, grace))).await {
-                    tracing::error!(
-                        realm = realm.0,
-                        "closing the days of a realm panicked; closing again later"
-                    );
-                }
+    loop {
+        for realm in engine.ledger().realms_with_days() {
+            if panics(Box::pin(turn(&engine, realm, grace))).await {
+                tracing::error!(
+                    realm = realm.0,
+                    "closing the days of a realm panicked; closing again later"
+                );
             }
-            rt::time::sleep(closing.every).await;
         }
-    })
+        rt::time::sleep(closing.every).await;
+    }
 }
 
 async fn turn(engine: &Engine, realm: RealmId, grace: u64) {

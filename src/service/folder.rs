@@ -58,9 +58,6 @@ const RESTORING: &str = "restore.unfinished";
 const FILE_MAX: u64 = 4096;
 
 /// 256 random bits as text, for secrets of every kind.
-///
-/// # Errors
-/// When the machine provides no randomness.
 pub fn new_secret() -> Result<String, StartError> {
     let mut random = [0_u8; 32];
     let none = |_| StartError::io("making a secret", io::Error::other("no randomness"));
@@ -70,9 +67,6 @@ pub fn new_secret() -> Result<String, StartError> {
 
 /// Creates the folder, readable by its owner alone, with its name durable on disk. An existing folder gets those
 /// permissions if it is empty or holds a store.
-///
-/// # Errors
-/// When the system refuses.
 pub(super) fn prepare(data: &Path) -> Result<(), StartError> {
     let failed = |what: &str, why| StartError::io(format!("{what} {}", data.display()), why);
     let ours = || -> io::Result<bool> {
@@ -111,9 +105,6 @@ fn lock(data: &Path) -> Result<File, StartError> {
 }
 
 /// Refuses a folder into which a restore has not finished.
-///
-/// # Errors
-/// When it has not, or the folder cannot be read.
 pub fn is_restored(data: &Path) -> Result<(), StartError> {
     let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
     if data.join(RESTORING).try_exists().map_err(failed)? {
@@ -161,19 +152,7 @@ fn without_store(data: &Path) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Prepares the folder for a store that is restored into it, and returns the store's path.
-///
-/// # Errors
-/// When the system refuses.
-pub fn for_restore(data: &Path) -> Result<PathBuf, StartError> {
-    prepare(data)?;
-    Ok(data.join(STORE))
-}
-
 /// Whether the folder has a store, or ever had one.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub fn knows_a_store(data: &Path) -> Result<bool, StartError> {
     Ok(had_store(data)? || store_in(data)?.is_some())
 }
@@ -237,28 +216,24 @@ impl Restoring {
         Ok(Self { data, held })
     }
 
+    /// The path of the store that is restored.
+    pub fn store(&self) -> PathBuf {
+        self.data.join(STORE)
+    }
+
     /// The lock of the folder, for another part of this process.
-    ///
-    /// # Errors
-    /// When the system refuses another handle.
     pub fn held(&self) -> Result<File, StartError> {
         let failed = |why| StartError::io(format!("locking {}", self.data.display()), why);
         self.held.try_clone().map_err(failed)
     }
 
     /// Ends the restore: from now on the folder can be used.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub fn finish(self) -> Result<(), StartError> {
         remove(&self.data.join(RESTORING))
     }
 }
 
 /// Refuses a folder that holds anything other than a pepper and an interrupted restore.
-///
-/// # Errors
-/// When it does, or cannot be read.
 pub fn is_free(data: &Path) -> Result<(), StartError> {
     let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
     let names = match std::fs::read_dir(data) {
@@ -345,17 +320,11 @@ impl BackupChoices for BackupChoice {
 }
 
 /// The digest by which the folder's pepper is recognised; `None` until it has been noted.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn pepper_mark(data: &Path) -> Result<Option<Vec<u8>>, StartError> {
     read(&data.join(PEPPER_CHECK))
 }
 
 /// Keeps the list of what a restore to the past has taken over, for people to read until they release outgoing calls.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn list_since(data: &Path, since: &Since) -> Result<(), StartError> {
     let failed = |why: serde_json::Error| StartError::Setting(why.to_string());
     let list = serde_json::to_vec(since).map_err(failed)?;
@@ -417,17 +386,11 @@ pub fn open(
 }
 
 /// The id of the store that a folder has; `None` when it has none.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub(super) fn store_in(data: &Path) -> Result<Option<String>, StartError> {
     Ok(DurableStore::id_of(&data.join(STORE))?)
 }
 
 /// Notes which store the folder has.
-///
-/// # Errors
-/// `Io` when it cannot be written.
 pub(super) fn note(data: &Path, id: &str) -> Result<(), StartError> {
     write(&data.join(STORE_ID), format!("store {id}\n").as_bytes())
 }
@@ -495,9 +458,6 @@ pub(super) fn notice_secret(peppers: &SecretString) -> SecretString {
 }
 
 /// A small file; `None` when it is not there.
-///
-/// # Errors
-/// `Io` when it cannot be read.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
     let failed = |why| StartError::io(format!("reading {}", path.display()), why);
     let file = match File::open(path) {
@@ -513,9 +473,6 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
 }
 
 /// Removes a file, if it exists; its name is gone from the disk when this returns.
-///
-/// # Errors
-/// `Io` when it cannot be removed.
 pub(super) fn remove(path: &Path) -> Result<(), StartError> {
     let remove = || -> io::Result<()> {
         match std::fs::remove_file(path) {

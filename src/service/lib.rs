@@ -61,16 +61,16 @@ use caudal_storage::OpenError;
 use secrecy::SecretString;
 use tokio::sync::{Notify, oneshot};
 
+pub use assembly::reachable;
 pub use banks::Usual;
-pub use cell::{CellLog, LEASE, place_of, supersede};
+pub use cell::{CellLog, LEASE, place_of, set_place};
 pub use days::DayClosing;
 pub use folder::new_secret;
 pub use folder::{
-    BANK, BackupChoice, Restoring, clear, for_restore, hold, is_free, is_restored, knows_a_store,
-    list_since, open as open_folder, pepper_mark,
+    BANK, BackupChoice, Restoring, clear, hold, is_free, is_restored, knows_a_store, list_since,
+    open as open_folder, pepper_mark,
 };
 pub use folder::{read as read_file, write as write_file};
-pub use seals::PepperSigner;
 
 /// How long requests in flight have to finish when the service stops.
 pub const GRACE: Duration = Duration::from_secs(20);
@@ -111,26 +111,8 @@ pub enum Banking {
     Given(Banks),
 }
 
-impl fmt::Debug for Banking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sandbox { listen, data, .. } => f
-                .debug_struct("Sandbox")
-                .field("listen", listen)
-                .field("data", data)
-                .finish(),
-            Self::Remote { live, test } => f
-                .debug_struct("Remote")
-                .field("live", live)
-                .field("test", test)
-                .finish(),
-            Self::Given(_) => f.write_str("Given"),
-        }
-    }
-}
-
 /// How a service is put together.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServiceOptions {
     /// The data folder: `store/`, `pepper` and everything else that the service keeps.
     pub data: PathBuf,

@@ -24,12 +24,12 @@ use caudal_bank::MayCall;
 use caudal_http::AppState;
 use caudal_http::node::hand_over::NotGiven;
 use caudal_http::node::{Membership, Node};
-use caudal_postgres::Status;
-use caudal_storage::{Member, Records, RoleChange, Store, StoreOptions};
+use caudal_storage::{Member, RoleChange, StoreOptions};
 use tokio::sync::mpsc;
 
+use super::cell::{self, Opened};
 use super::timers::Timers;
-use super::{ServiceOptions, StartError, cell};
+use super::{ServiceOptions, StartError};
 
 /// The pause before another try when actors could not wake, or could not come to rest.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -48,56 +48,30 @@ pub(super) struct RunningNode {
     tasks: [JoinHandle<()>; 2],
 }
 
-/// The opened store, with this node if there may be others.
-pub(super) struct OpenedNode {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) records: Records,
-    /// The figures of the log; none where it is on this machine's disk.
-    pub(super) log: Option<Arc<Status>>,
-    pub(super) node: Option<Arc<Node>>,
-    /// Whether banks may be called now.
-    pub(super) may_call: MayCall,
-}
-
 /// A node whose store is open, and which does not take the log yet.
 pub(super) struct WaitingNode {
-    node: Arc<Node>,
+    pub(super) node: Arc<Node>,
     turns: RoleChanges,
 }
 
-/// Opens the store.
-///
-/// # Errors
-/// As [`cell::open`].
-pub(super) fn open(
-    options: &ServiceOptions,
-) -> Result<(OpenedNode, Option<WaitingNode>), StartError> {
-    let log = options.cell.as_ref();
-    let membership = log.and_then(|log| {
+/// Opens the store; also returns this node, if there may be others.
+pub(super) fn open(options: &ServiceOptions) -> Result<(Opened, Option<WaitingNode>), StartError> {
+    let membership = options.cell.as_ref().and_then(|cell| {
         Some(Membership {
-            name: Arc::from(log.node.as_str()),
-            url: Arc::from(log.url.as_deref()?),
-            lease: log.lease,
+            name: Arc::from(cell.node.as_str()),
+            url: Arc::from(cell.url.as_deref()?),
+            lease: cell.lease,
         })
     });
     let mut storage = options.storage.clone();
     let turns = membership.as_ref().map(|_| turns(&mut storage));
-    let log = options.cell.clone();
-    let opened = cell::open(&options.data, storage, log, membership.as_ref())?;
-    let node = membership.zip(opened.member.clone());
-    let node = node.map(|(membership, member)| Arc::new(Node::new(membership, member)));
-    let opened_node = OpenedNode {
-        may_call: may_call(opened.member),
-        node: node.clone(),
-        store: opened.store,
-        records: opened.records,
-        log: opened.log,
-    };
-    let ahead = node.zip(turns);
-    Ok((
-        opened_node,
-        ahead.map(|(node, turns)| WaitingNode { node, turns }),
-    ))
+    let opened = cell::open(&options.data, storage, options.cell.clone())?;
+    let ahead = membership.zip(opened.member.clone()).zip(turns);
+    let ahead = ahead.map(|((membership, member), turns)| WaitingNode {
+        node: Arc::new(Node::new(membership, member)),
+        turns,
+    });
+    Ok((opened, ahead))
 }
 
 /// Has the store that is opened with these options send this node's turns to the returned channel.
@@ -111,7 +85,7 @@ fn turns(options: &mut StoreOptions) -> RoleChanges {
 }
 
 /// Banks are called while this process certainly owns the log. A log on this machine's disk has no other owner.
-fn may_call(own: Option<Member>) -> MayCall {
+pub(super) fn may_call(own: Option<Member>) -> MayCall {
     match own {
         Some(own) => Arc::new(move || own.is_sure()),
         None => Arc::new(|| true),

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::rt;
-use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::{Engine, Requester};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
-use caudal_http::{AppState, Hooks};
+use caudal_http::Hooks;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 
 /// The pause before a further round.
@@ -19,18 +18,12 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// The id of its orders, in place of that of a request.
 const ID: &str = "resealing";
 
-/// Seals all secrets anew, until none is left or the handle is aborted; `None` while there is only one pepper.
-pub(super) fn start(app: &AppState) -> Option<JoinHandle<()>> {
-    let older = app.keyring.older_peppers() > 0;
-    older.then(|| {
-        let (engine, hooks) = (Arc::clone(&app.engine), Arc::clone(&app.hooks));
-        rt::spawn(async move {
-            while let Err(why) = round(&engine, &hooks).await {
-                tracing::warn!(%why, "secrets of webhooks are still sealed under an older pepper");
-                rt::time::sleep(PAUSE).await;
-            }
-        })
-    })
+/// Seals all secrets anew, until none is left.
+pub(super) async fn run(engine: Arc<Engine>, hooks: Arc<Hooks>) {
+    while let Err(why) = round(&engine, &hooks).await {
+        tracing::warn!(%why, "secrets of webhooks are still sealed under an older pepper");
+        rt::time::sleep(PAUSE).await;
+    }
 }
 
 /// Seals the secrets of every webhook. An error if one is left.

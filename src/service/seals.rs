@@ -14,7 +14,7 @@ use caudal_ledger::days::SealKey;
 use secrecy::SecretString;
 
 /// Signs with keys that are made from the peppers, the newest first.
-pub struct PepperSigner(Vec<hmac::Key>);
+pub(super) struct PepperSigner(Vec<hmac::Key>);
 
 impl std::fmt::Debug for PepperSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -37,7 +37,7 @@ fn pair(pepper: &hmac::Key, of: &SealKeyName) -> Option<Ed25519KeyPair> {
 
 impl PepperSigner {
     /// The signer of a service with these peppers, one a line.
-    pub fn new(peppers: &SecretString) -> Self {
+    pub(super) fn new(peppers: &SecretString) -> Self {
         let key = |line: &str| hmac::Key::new(hmac::HMAC_SHA256, line.as_bytes());
         Self(lines(peppers).map(key).collect())
     }

@@ -38,12 +38,11 @@ static PAGES: LazyLock<Site> = LazyLock::new(|| {
 });
 
 /// A server that runs.
-#[derive(Debug, Clone)]
-pub struct RunningServer {
+pub(super) struct RunningServer {
     /// The address and port on which it listens.
-    pub addr: SocketAddr,
+    pub(super) addr: SocketAddr,
     /// The handle that stops it.
-    pub handle: ServerHandle,
+    pub(super) handle: ServerHandle,
 }
 
 /// Routes that a caller adds (the bench's no-op handler).
@@ -51,14 +50,11 @@ pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
 /// Starts the public server, with further routes. When it is stopped, requests in flight have `how.grace` to finish;
 /// a client that does not read its answer is cut off.
-///
-/// # Errors
-/// When the listener cannot be used.
-pub fn start(
+pub(super) fn start(
     app: AppState,
     listener: TcpListener,
     how: &Listening,
-    extra: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
+    extra: Extra,
 ) -> std::io::Result<RunningServer> {
     let addr = listener.local_addr()?;
     let app = web::Data::new(app);
@@ -80,7 +76,7 @@ pub fn start(
             .service(web::resource("/livez").get(livez))
             .service(web::resource("/readyz").get(readyz))
             .configure(|config| PAGES.routes(config))
-            .configure(extra.clone())
+            .configure(|config| extra.iter().for_each(|extra| extra(config)))
             .default_service(web::to(unknown))
     };
     let server = wire::listen(app, listener, how)?;
@@ -119,7 +115,7 @@ async fn livez() -> HttpResponse {
 }
 
 /// Whether requests are taken here and writes are possible: of several nodes, only the owner of the log is ready.
-pub async fn readyz(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
+async fn readyz(app: web::Data<AppState>) -> Result<HttpResponse, ApiError> {
     if !app.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }

@@ -10,9 +10,6 @@ use caudal_storage::Records;
 use super::{StartError, folder};
 
 /// Begins to ship the journal, if a backup is configured.
-///
-/// # Errors
-/// When the folder cannot be read, or no thread can be started for it.
 pub(super) fn ship(
     plan: Option<run::BackupPlan>,
     records: Records,

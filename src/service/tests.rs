@@ -1,6 +1,7 @@
 //! A service as a whole: started, stopped, killed, started again; its folder and its pepper.
 
 mod admin;
+mod timers;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
 use caudal_http::AppState;
 
@@ -29,18 +30,21 @@ impl Timers {
 
     /// Starts all of it, until the handles are aborted.
     pub(super) fn start(self, app: &AppState) -> Vec<JoinHandle<()>> {
-        let engine = &app.engine;
-        let lists = self
-            .catch_up
-            .map(|every| catch_up::start(Arc::clone(engine), every));
-        let checks = self
-            .coverage
-            .map(|every| coverage::start(Arc::clone(engine), every));
-        let closes = self
-            .closing
-            .map(|closing| days::start(Arc::clone(engine), closing));
-        let seals = resealing::start(app);
-        let all = lists.into_iter().chain(checks).chain(closes).chain(seals);
-        all.collect()
+        let engine = || Arc::clone(&app.engine);
+        let mut tasks = Vec::new();
+        if let Some(every) = self.catch_up {
+            tasks.push(rt::spawn(catch_up::run(engine(), every)));
+        }
+        if let Some(every) = self.coverage {
+            tasks.push(rt::spawn(coverage::run(engine(), every)));
+        }
+        if let Some(closing) = self.closing {
+            tasks.push(rt::spawn(days::run(engine(), closing)));
+        }
+        if app.keyring.older_peppers() > 0 {
+            let hooks = Arc::clone(&app.hooks);
+            tasks.push(rt::spawn(resealing::run(engine(), hooks)));
+        }
+        tasks
     }
 }

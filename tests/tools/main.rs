@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release --package caudal-tools -- --help`
 
+mod clock;
 mod instructions;
 mod report;
 mod runner;

@@ -10,7 +10,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -24,15 +24,16 @@ use caudal_bench::client::Requests;
 use caudal_bench::figures::{nanos, scaled};
 use caudal_bench::load::{self, Job, Measured};
 use caudal_bench::machine;
-use caudal_bench::site::{self, ClockAhead, Layout, PEPPER, Site};
+use caudal_bench::site::{Layout, Site};
 use caudal_bench::tally::Tally;
 use caudal_bench::{Folder, audit, on_system, publish, say};
-use caudal_http::measures::Measures;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_service::Service;
 use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::Options;
+use crate::clock::ClockAhead;
 use crate::report::{Report, Unit, mebibytes};
 
 /// The file with the [`Outcome`] of a load.
@@ -86,6 +87,8 @@ pub(crate) trait Scenario {
 /// The service under load, and what is known of its ledger.
 pub(crate) struct Stage {
     pub(crate) site: Site,
+    /// Its clock.
+    pub(crate) clock: Arc<ClockAhead>,
     /// The requests of the second tenant.
     pub(crate) neighbour: Option<Arc<Requests>>,
     /// What the tenants were acknowledged.
@@ -159,17 +162,11 @@ async fn inside(scenario: &impl Scenario, folder: &Path, threads: Layout) -> any
         workers: set_up.workers.unwrap_or(threads.workers),
         ..threads
     };
-    let data = folder.join("data");
-    fs::create_dir_all(&data)?;
-    // A data folder as `caudal` has it: what is kept can be served, backed up and verified.
-    let pepper = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(data.join("pepper"));
-    std::io::Write::write_all(&mut pepper?, PEPPER.as_bytes())?;
     say("opening accounts");
-    let site = Site::build(&data.join("store"), layout, set_up.accounts).await?;
+    let clock = Arc::<ClockAhead>::default();
+    let mut options = layout.options(&folder.join("data"))?;
+    options.clock = Arc::<ClockAhead>::clone(&clock);
+    let site = Site::build(options, set_up.accounts).await?;
     let (mut neighbour, mut realms) = (None, vec![site.realm]);
     if let Some(accounts) = set_up.neighbour {
         let (realm, requests) = site.neighbour(accounts).await?;
@@ -179,6 +176,7 @@ async fn inside(scenario: &impl Scenario, folder: &Path, threads: Layout) -> any
     let tallies = [set_up.accounts, set_up.neighbour.unwrap_or(0)].map(Tally::new);
     let mut stage = Stage {
         site,
+        clock,
         neighbour,
         tallies,
         report: Report::default(),
@@ -203,13 +201,13 @@ async fn after_kill(
     report: &mut Report,
 ) -> anyhow::Result<Reopened> {
     say("opening the store after the kill");
-    let (folder, begun) = (data.join("store"), Instant::now());
+    let begun = Instant::now();
     let layout = Layout {
         arbiters: 2,
         ..Layout::default()
     };
-    let clock = Arc::<ClockAhead>::default();
-    let engine = site::open(&folder, layout, &Measures::default(), clock)?;
+    let service = Service::start(layout.options(data)?)?;
+    let engine = Arc::clone(&service.engine);
     let actors_nanos = nanos(begun.elapsed());
     let [(realm, _), ..] = realms else {
         bail!("a load without a tenant");
@@ -228,8 +226,9 @@ async fn after_kill(
         .map(|(realm, tally)| (*realm, tally))
         .collect();
     let ledger = audit::ledger(engine.store().as_ref(), &known)?;
-    actix_web::web::block(move || engine.lifecycle().close()).await??;
-    let disk_bytes = disk_bytes(&folder);
+    drop(engine);
+    service.stop().await?;
+    let disk_bytes = disk_bytes(&data.join("store"));
     let disk_bytes_of_voucher = scaled(disk_bytes, 1, ledger.vouchers);
     report.figure("the store on the disk", disk_bytes, Unit::Mebibytes);
     report.figure(

@@ -204,7 +204,7 @@ impl LogSource {
     fn supersede(&mut self, by: &str, tail: Tail) -> Result<bool, Exit> {
         match self {
             Self::Backup { .. } => return Ok(false),
-            Self::Folder { data, .. } => service::supersede(data, by)?,
+            Self::Folder { data, .. } => service::set_place(data, by)?,
             Self::Log { log, .. } => supersede(log.as_mut(), by, tail)?,
         }
         Ok(true)
@@ -392,8 +392,8 @@ fn into_folder(
     let unwritten = |why: OpenError| Exit::from(StartError::from(why));
     let (log, history) = source.ids();
     let restoring = Restoring::begin(data, source.pepper_check()?.as_deref(), false)?;
-    let place = service::for_restore(data)?;
-    let restore = Restore::begin(&place, &StoreOptions::default(), log, Some(history));
+    let options = StoreOptions::default();
+    let restore = Restore::begin(&restoring.store(), &options, log, Some(history));
     let mut restore = restore.map_err(unwritten)?;
     let told = source.each(&mut |record| restore.put(record).map_err(unwritten))?;
     restore.finish().map_err(unwritten)?;

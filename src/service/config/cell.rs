@@ -1,6 +1,6 @@
 //! Settings of the log: where it is, if not on this machine's disk, and of this node.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use caudal_postgres::Settings as Log;
@@ -140,12 +140,6 @@ impl Settings {
         } else {
             Err(ConfigError(wrong.0))
         }
-    }
-
-    /// The data folder, if it is set.
-    pub fn data(&self) -> Option<&Path> {
-        let data = self.data.as_deref();
-        data.filter(|data| !data.as_os_str().is_empty())
     }
 }
 

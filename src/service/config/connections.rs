@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use caudal_http::bytes::Deadlines;
 use caudal_http::wire;
-use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::Mistakes;
@@ -46,20 +45,10 @@ impl Connections {
         wrong.range("connections.per_peer", self.per_peer, 0, CONNECTIONS_MAX);
         wrong.range("connections.head_ms", self.head_ms, 100, 60_000);
         wrong.range("connections.answer_ms", self.answer_ms, 1_000, 60_000);
-        let mut proxies: Vec<IpNet> = Vec::new();
-        for text in &self.trusted_proxies {
-            match text.parse() {
-                Ok(network) => proxies.push(network),
-                Err(_) => {
-                    let what = format!("`{text}` is no network: write it as 10.20.0.0/16");
-                    wrong.add("connections.trusted_proxies", what);
-                }
-            }
-        }
         wire::ConnectionLimits {
             connections: self.most,
             per_peer: self.per_peer,
-            proxies,
+            proxies: wrong.networks("connections.trusted_proxies", &self.trusted_proxies),
         }
     }
 

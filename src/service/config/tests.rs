@@ -32,7 +32,7 @@ fn enough(more: &str) -> String {
 
 #[test]
 fn the_example_is_complete_and_names_what_must_be_set() {
-    let bare = options(EXAMPLE, &[]).unwrap_err();
+    let bare = options(EXAMPLE, &[]).err().unwrap();
     let named = [
         "admin_key",
         "base_url",
@@ -164,7 +164,7 @@ fn a_variable_wins_over_the_file() {
         Some((5, 10))
     );
     let Banking::Remote { live, test } = &found.banking else {
-        panic!("{:?}", found.banking);
+        panic!("no banks over HTTP");
     };
     let (live, test) = (&live.as_ref().unwrap().config, &test.config);
     assert_eq!(live.password.expose_secret(), "00123");
@@ -179,7 +179,7 @@ type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 fn all_refused(rows: &[Row<'_>]) {
     for (text, variables, expected) in rows {
-        let why = options(text, variables).unwrap_err();
+        let why = options(text, variables).err().unwrap();
         assert!(why.contains(expected), "{variables:?}: {why}");
         assert!(!why.contains("a-secret"), "a secret leaks: {why}");
     }
@@ -353,7 +353,9 @@ fn a_file_that_is_not_there_is_named() {
 fn a_folder_of_secrets_that_is_not_there_is_named() {
     let folder = tempfile::TempDir::new().unwrap();
     let set = |path: &std::path::Path| enough(&format!("secrets_folder = \"{}\"", path.display()));
-    let why = options(&set(&folder.path().join("gone")), &[]).unwrap_err();
+    let why = options(&set(&folder.path().join("gone")), &[])
+        .err()
+        .unwrap();
     assert!(
         why.contains("secrets_folder ") && why.contains("gone"),
         "{why}"
@@ -366,7 +368,7 @@ fn a_folder_of_secrets_that_is_not_there_is_named() {
 #[test]
 fn a_calendar_of_ones_own_is_read_or_named() {
     let missing = enough("calendar = \"/no/such/file.toml\"");
-    let why = options(&missing, &[]).unwrap_err();
+    let why = options(&missing, &[]).err().unwrap();
     assert!(why.contains("calendar /no/such/file.toml: "), "{why}");
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("days.toml");
@@ -409,7 +411,7 @@ fn how_long_webhooks_are_waited_for_may_be_set() {
             "`10.0.0.0` is no network",
         ),
     ] {
-        let refused = options(&enough(set), &[]).unwrap_err();
+        let refused = options(&enough(set), &[]).err().unwrap();
         assert!(refused.contains(why), "{set}: {refused}");
     }
 }
@@ -418,7 +420,7 @@ fn how_long_webhooks_are_waited_for_may_be_set() {
 fn all_that_is_wrong_is_said_at_once() {
     let text = "[bank.live]\nbase_url = \"http://127.0.0.1:8082\"\npassword = \"sandbox\"\n\
                 [connections]\nmost = 1\n";
-    let why = options(text, &[]).unwrap_err();
+    let why = options(text, &[]).err().unwrap();
     for expected in [
         "data is not set",
         "admin_key is not set",

@@ -14,15 +14,8 @@ const PAUSE_MAX: u64 = 24 * 60 * 60 * 1000;
 
 impl Settings {
     pub(super) fn reach(&self, wrong: &mut Mistakes) -> AllowedAddresses {
-        let read = |text: &String| match text.parse() {
-            Ok(network) => Some(network),
-            Err(_) => {
-                let what = format!("`{text}` is no network: write it as 10.20.0.0/16");
-                wrong.add("webhook_networks", what);
-                None
-            }
-        };
-        AllowedAddresses::public(self.webhook_networks.iter().filter_map(read).collect())
+        let networks = wrong.networks("webhook_networks", &self.webhook_networks);
+        AllowedAddresses::public(networks)
     }
 
     pub(super) fn attempt(&self, wrong: &mut Mistakes) -> AttemptLimits {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use caudal_http::secret_lines::{LINES_MAX, lines};
+use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::SECRET_CHARS_MIN;
@@ -31,20 +32,33 @@ impl Mistakes {
         self.0.push(format!("{setting} {why}"));
     }
 
-    /// Notes a number outside `min` to `max`.
+    /// Notes a number outside `min` to `max`, if it is set.
     pub(super) fn range<T: PartialOrd + fmt::Display>(
         &mut self,
         setting: &str,
-        value: T,
+        value: impl Into<Option<T>>,
         min: T,
         max: T,
     ) {
-        if value < min || value > max {
-            self.add(
-                setting,
-                format_args!("is {value}; it must be from {min} to {max}"),
-            );
+        if let Some(value) = value.into().filter(|it| *it < min || *it > max) {
+            let why = format_args!("is {value}; it must be from {min} to {max}");
+            self.add(setting, why);
         }
+    }
+
+    /// Reads networks, and notes those that are none.
+    pub(super) fn networks(&mut self, setting: &str, texts: &[String]) -> Vec<IpNet> {
+        let mut networks = Vec::with_capacity(texts.len());
+        for text in texts {
+            match text.parse() {
+                Ok(network) => networks.push(network),
+                Err(_) => {
+                    let why = format_args!("`{text}` is no network: write it as 10.20.0.0/16");
+                    self.add(setting, why);
+                }
+            }
+        }
+        networks
     }
 
     /// A secret, noted as a mistake unless each of its lines is long and varied enough; `None` if it is not set.

@@ -120,7 +120,7 @@ async fn answer(folder: &Path, counted: Counted, answers: u64) -> anyhow::Result
         ..Layout::default()
     };
     let accounts = counted.accounts();
-    let site = Site::build(folder, layout, accounts).await?;
+    let site = Site::build(layout.options(folder)?, accounts).await?;
     let mut tally = Tally::new(accounts);
     for _ in 0..BEFORE {
         tally = site.fund(tally).await?;

@@ -15,12 +15,12 @@ use caudal_bench::draw::Mix;
 use caudal_bench::figures::{Thousandths, grouped, nanos, per_second};
 use caudal_bench::load::{End, Job, Measured};
 use caudal_bench::say;
-use caudal_bench::site::ClockAhead;
 use caudal_http::bodies::days::DayProofBody;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::BusinessDay;
 
+use crate::clock::ClockAhead;
 use crate::report::{Report, Unit};
 use crate::runner::{Reopened, Scenario, SetUp, Stage};
 
@@ -105,10 +105,8 @@ impl Scenario for Args {
             say(&format!("turn {turn} of {}", self.turns));
             let alone = self.posted(stage).await?;
             let stop = Arc::<AtomicBool>::default();
-            let (engine, clock) = (
-                Arc::clone(&stage.site.engine),
-                Arc::clone(&stage.site.clock),
-            );
+            let engine = Arc::clone(&stage.site.engine);
+            let clock = Arc::clone(&stage.clock);
             let closing = close_days(engine, clock, stage.site.realm, Arc::clone(&stop));
             let closing = rt::spawn(closing);
             let next = self.posted(stage).await?;
