@@ -7,7 +7,7 @@ use url::form_urlencoded::Serializer;
 use super::Exit;
 use super::operations::rows as table;
 use super::remote::{Asking, items, shown};
-use super::terminal::{say, wait};
+use super::terminal::{say, say_json, wait};
 
 /// The most entries that one request asks for.
 const PAGE: u64 = 200;
@@ -49,34 +49,24 @@ pub(super) struct AuditArgs {
 
 /// Prints the audit log.
 pub(super) fn run(args: AuditArgs) -> Result<(), Exit> {
-    let AuditArgs {
-        operator,
-        action,
-        subject,
-        request_id,
-        from,
-        to,
-        limit,
-        asking,
-    } = args;
     let filter = [
-        ("operator", operator),
-        ("action", action),
-        ("subject", subject),
-        ("requestId", request_id),
-        ("from", from),
-        ("to", to),
+        ("operator", args.operator),
+        ("action", args.action),
+        ("subject", args.subject),
+        ("requestId", args.request_id),
+        ("from", args.from),
+        ("to", args.to),
     ];
     let filter = filter
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)));
     let filter: Vec<_> = filter.collect();
-    let json = asking.json;
-    let remote = asking.find()?;
+    let json = args.asking.json;
+    let remote = args.asking.find()?;
     let (mut rows, mut cursor) = (Vec::new(), None);
     loop {
         let seen = u64::try_from(rows.len()).map_err(Exit::failed)?;
-        let Some(left @ 1..) = limit.checked_sub(seen) else {
+        let Some(left @ 1..) = args.limit.checked_sub(seen) else {
             break;
         };
         let path = query(&filter, left.min(PAGE), cursor.as_deref());
@@ -87,7 +77,7 @@ pub(super) fn run(args: AuditArgs) -> Result<(), Exit> {
         cursor = Some(next.to_owned());
     }
     if json {
-        return say(&serde_json::to_string_pretty(&rows).map_err(Exit::failed)?);
+        return say_json(&rows);
     }
     for row in &mut rows {
         let details = Value::from(details(row));

@@ -20,7 +20,7 @@ use super::process;
 use super::progress::ProgressLine;
 use super::remote::{Asking, WhichService, shown};
 use super::stopped::Stopped;
-use super::terminal::{self, say, wait};
+use super::terminal::{self, say, say_json, wait};
 
 /// Back up the journal, or verify a backup
 ///
@@ -111,18 +111,18 @@ pub(super) fn run(args: BackupArgs) -> Result<(), Exit> {
 fn show(asking: Asking) -> Result<(), Exit> {
     let as_json = asking.json;
     let backup = wait(asking.find()?.ask(Method::GET, "/admin/backup", None))?;
-    say(&if as_json {
-        serde_json::to_string_pretty(&backup).map_err(Exit::failed)?
+    if as_json {
+        say_json(&backup)
     } else if backup.get("to").is_none_or(Value::is_null) {
-        "Nothing is shipped: set backup.to in the settings of the service.".to_owned()
+        say("Nothing is shipped: set backup.to in the settings of the service.")
     } else {
-        shown_as(&Shown::Page(""), &backup)
-    })
+        say(&shown_as(&Shown::Page(""), &backup))
+    }
 }
 
 fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
     if json {
-        return say(&serde_json::to_string_pretty(done).map_err(Exit::failed)?);
+        return say_json(done);
     }
     let part = |name| shown(done, name);
     say(&format!(
@@ -138,9 +138,7 @@ fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
 /// Backs up the folder of a stopped service.
 fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     let backup_store = backup_store::open(to, true)?;
-    let line = ProgressLine::new("opening");
-    let stopped = Stopped::open(data, false, &line)?;
-    line.clear();
+    let stopped = Stopped::open(data, false)?;
     let mark = service::pepper_mark(data)?;
     let history = hex(&stopped.records.history());
     let done = wait(async {
@@ -177,9 +175,9 @@ fn running(which: WhichService, json: bool) -> Result<(), Exit> {
     let remote = which.find()?;
     let line = ProgressLine::new("the service ships");
     // The first backup ships everything, so no deadline fits.
-    let asked = wait(remote.ask_within(Method::POST, "/admin/backup", None, None));
+    let reply = wait(remote.send(Method::POST, "/admin/backup", None, None));
     line.clear();
-    let done = asked?;
+    let done = reply?.json;
     if let Some(why) = done.get("error").and_then(Value::as_str) {
         return Err(Exit::failed(format!("the backup does not go on: {why}")));
     }
@@ -215,7 +213,7 @@ async fn check(args: Verify) -> Result<(), Exit> {
     bar.clear();
     let found = found(backup_store, &kept, &walked?);
     if args.json {
-        return say(&serde_json::to_string_pretty(&found).map_err(Exit::failed)?);
+        return say_json(&found);
     }
     let part = |name| shown(&found, name);
     say(&format!(

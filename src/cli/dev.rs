@@ -118,13 +118,7 @@ impl DevFile {
 /// Runs the service until a signal.
 pub(super) fn run(args: DevArgs) -> Result<(), Exit> {
     if args.cluster {
-        return cluster::run(cluster::ClusterPlan {
-            data: args.data,
-            listen: args.listen,
-            admin_listen: args.admin_listen,
-            bank_listen: args.bank_listen,
-            restart: args.restart,
-        });
+        return cluster::run(args);
     }
     process::keep_files_private();
     terminal::log(LogFormat::Terminal, "warn,caudal::request=info")?;

@@ -1,13 +1,14 @@
 //! `caudal health`: whether a service takes requests, for containers that have no other program to check that.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use reqwest::{Client, Url, redirect};
+use caudal_service::reachable;
+use reqwest::Url;
 use serde_json::Value;
 
 use super::Exit;
-use super::remote::shown;
+use super::remote::{client, shown};
 use super::terminal::{say, wait};
 
 /// The default time to wait for an answer, in seconds.
@@ -34,15 +35,7 @@ pub(super) fn run(args: &HealthArgs) -> Result<(), Exit> {
         None => usual(std::env::var("CAUDAL_LISTEN").ok().as_deref())?,
     };
     let url = base.join("/readyz").map_err(Exit::usage)?;
-    let client = Client::builder()
-        .redirect(redirect::Policy::none())
-        .no_proxy()
-        .timeout(Duration::from_secs(args.timeout));
-    let client = match base.scheme() {
-        "https" => client,
-        // Plain HTTP needs no certificates, so containers without any are supported.
-        _ => client.tls_certs_only([]),
-    };
+    let client = client(&[&base]).timeout(Duration::from_secs(args.timeout));
     let client = client.build().map_err(Exit::failed)?;
     wait(async {
         let away = |why: reqwest::Error| Exit::failed(format!("{base} does not answer: {why}"));
@@ -68,12 +61,7 @@ fn usual(listen: Option<&str>) -> Result<Url, Exit> {
             .parse()
             .map_err(|why| Exit::usage(format!("CAUDAL_LISTEN: {why}")))?,
     };
-    let here = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        other => other,
-    };
-    let here = SocketAddr::new(here, listen.port());
+    let here = reachable(listen);
     format!("http://{here}").parse().map_err(Exit::failed)
 }
 

@@ -10,13 +10,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use caudal_http::webhooks::SigningSecret;
 use caudal_http::webhooks::signing::{self, Message};
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, StatusCode, Url};
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
 
 use super::Exit;
 use super::dev::{DATA, DevFile};
-use super::remote::shown;
+use super::remote::{client, refused};
 use super::terminal::{self, Hangup, Signals, say};
 
 /// How long the URL has to answer.
@@ -118,19 +117,7 @@ impl Forward {
             }
             None => SigningSecret::new().map_err(Exit::failed)?,
         };
-        let client = Client::builder()
-            .redirect(redirect::Policy::none())
-            .read_timeout(SILENCE)
-            .no_proxy();
-        let plain = [&stream, &args.forward]
-            .iter()
-            .all(|url| url.scheme() == "http");
-        let client = if plain {
-            // Plain HTTP needs no certificates, so machines without any are supported.
-            client.tls_certs_only([])
-        } else {
-            client
-        };
+        let client = client(&[&stream, &args.forward]).read_timeout(SILENCE);
         say(&format!(
             "Events go to {}, signed with\n\n  {}\n\nPress Ctrl-C to end it.\n",
             args.forward,
@@ -230,13 +217,6 @@ impl Forward {
         let millis = began.elapsed().as_millis();
         say(&format!("{:<28} {id}  {outcome}  {millis} ms", event.kind))
     }
-}
-
-/// The error of a refused stream.
-async fn refused(answer: Response) -> Exit {
-    let status = answer.status();
-    let body: Value = answer.json().await.unwrap_or(Value::Null);
-    Exit::failed(format!("{status}: {}", shown(&body, "message")))
 }
 
 /// Takes the next complete event; `None` until there is one.

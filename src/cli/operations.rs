@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 use url::form_urlencoded::Serializer;
 
 use super::Exit;
-use super::remote::Asking;
-use super::terminal::{say, wait};
+use super::remote::{Asking, TIMEOUT};
+use super::terminal::{say, say_json, wait};
 
 pub(super) use readable::{Shown, rows, shown_as};
 
@@ -113,16 +113,15 @@ pub(super) fn run(given: Given) -> Result<(), Exit> {
     let asking = Asking::from_arg_matches(&matches).map_err(Exit::usage)?;
     let as_json = asking.json;
     let remote = asking.find()?;
-    let reply = wait(remote.send(method, &path, body))?;
+    let reply = wait(remote.send(method, &path, body, Some(TIMEOUT)))?;
     let waits = reply.status == StatusCode::ACCEPTED;
-    let text = if as_json {
-        serde_json::to_string_pretty(&reply.json).map_err(Exit::failed)?
+    if as_json {
+        say_json(&reply.json)?;
     } else if waits {
-        waiting(&reply.json)
+        say(&waiting(&reply.json))?;
     } else {
-        shown_as(&operation.shown, &reply.json)
-    };
-    say(&text)?;
+        say(&shown_as(&operation.shown, &reply.json))?;
+    }
     match (operation.failed)(&reply.json) {
         Some(why) if !waits => Err(Exit::failed(why)),
         Some(_) | None => Ok(()),

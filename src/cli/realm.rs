@@ -29,7 +29,7 @@ use super::progress::ProgressLine;
 use super::remote::shown;
 use super::restore::until;
 use super::stopped::Stopped;
-use super::terminal::{self, say, wait};
+use super::terminal::{self, say, say_json, wait};
 
 /// Live or test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -166,7 +166,7 @@ fn told(checked: &CheckedFile) -> Value {
 
 fn print(done: &Value, json: bool, what: &str) -> Result<(), Exit> {
     if json {
-        return say(&serde_json::to_string_pretty(done).map_err(Exit::failed)?);
+        return say_json(done);
     }
     let part = |name| shown(done, name);
     say(&format!(
@@ -191,13 +191,8 @@ fn check(file: &Path) -> Result<CheckedFile, Exit> {
     Ok(checked?)
 }
 
-fn export(args: &ExportArgs) -> Result<(), Exit> {
-    let made = extract(args, &args.to)?;
-    print(&told(&made), args.json, "written")
-}
-
 /// Writes a realm's file from its source.
-fn extract(args: &ExportArgs, to: &Path) -> Result<CheckedFile, Exit> {
+fn export(args: &ExportArgs) -> Result<(), Exit> {
     let wanted = ExportRequest {
         tenant: args.tenant.clone(),
         mode: args.mode.into(),
@@ -205,18 +200,15 @@ fn extract(args: &ExportArgs, to: &Path) -> Result<CheckedFile, Exit> {
         frame_bytes: FRAME_BYTES,
     };
     let export = match (&args.data, &args.from) {
-        (Some(data), _) => from_folder(data, to, wanted)?,
-        (None, Some(from)) => {
-            let which = (args.store.as_deref(), args.accept_older);
-            wait(from_backup_store(from, which, to, wanted))?
-        }
+        (Some(data), _) => from_folder(data, &args.to, wanted)?,
+        (None, Some(from)) => wait(from_backup_store(args, from, wanted))?,
         (None, None) => {
             return Err(Exit::usage(
                 "name a folder with --data, or a backup with --from",
             ));
         }
     };
-    Ok(export.finish()?)
+    print(&told(&export.finish()?), args.json, "written")
 }
 
 /// Passes each record after a place to `take`, until that wants no more.
@@ -244,9 +236,7 @@ fn each(
 }
 
 fn from_folder(data: &Path, to: &Path, wanted: ExportRequest) -> Result<Export, Exit> {
-    let line = ProgressLine::new("opening");
-    let stopped = Stopped::open(data, false, &line)?;
-    line.clear();
+    let stopped = Stopped::open(data, false)?;
     let mut export = Export::begin(to, stopped.records.history(), wanted)?;
     let exported = each(&stopped.records, &mut |record, at| {
         export.record(record, at)
@@ -257,15 +247,14 @@ fn from_folder(data: &Path, to: &Path, wanted: ExportRequest) -> Result<Export, 
 }
 
 async fn from_backup_store(
+    args: &ExportArgs,
     from: &str,
-    (store, older): (Option<&str>, bool),
-    to: &Path,
     wanted: ExportRequest,
 ) -> Result<Export, Exit> {
     let backup_store = backup_store::open(from, false)?;
     let backup_store = backup_store.as_ref();
-    let kept = chain::kept(backup_store, store, older).await?;
-    let mut export = Export::begin(to, kept.history, wanted)?;
+    let kept = chain::kept(backup_store, args.store.as_deref(), args.accept_older).await?;
+    let mut export = Export::begin(&args.to, kept.history, wanted)?;
     let bar = ProgressLine::bytes("exporting", kept.bytes());
     let mut done = |it| bar.set_position(it);
     let take: Take<'_> = &mut |record, latest| export.record(record, latest);
@@ -294,10 +283,8 @@ fn set(
 
 /// Opens or closes a realm.
 fn turn(which: &WhichRealm, open: bool) -> Result<(), Exit> {
-    let line = ProgressLine::new("opening");
     let what = if open { "an opening" } else { "a closing" };
-    let stopped = Stopped::to_write(&which.data, what, &line)?;
-    line.clear();
+    let stopped = Stopped::to_write(&which.data, what)?;
     let mode = which.mode.into();
     let done = set(stopped.store.as_ref(), &which.tenant, mode, open);
     stopped.store.close().map_err(Exit::failed)?;

@@ -6,15 +6,15 @@ use std::time::Duration;
 use caudal_http::catalogue;
 use caudal_http::secret_lines::newest;
 use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
+use reqwest::{Client, ClientBuilder, Method, Response, StatusCode, Url, redirect};
 use secrecy::SecretString;
 use serde_json::Value;
 
 use super::Exit;
 use super::dev::{DATA, DevFile};
 
-/// How long a command waits for an answer by default.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a command waits for an answer, unless the service has much to read for it.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a command waits because it asks too fast, for one answer.
 const TRIES_MAX: u32 = 5;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -82,12 +82,8 @@ impl Asking {
 impl WhichService {
     /// Finds the service: by its address, or else by the file that `caudal dev` wrote into `./caudal-data`.
     pub(super) fn find(self) -> Result<Remote, Exit> {
-        let Self {
-            admin_url,
-            admin_key,
-        } = self;
         let dev = DevFile::read(&PathBuf::from(DATA))?;
-        let (base, key) = match (admin_url, admin_key, dev) {
+        let (base, key) = match (self.admin_url, self.admin_key, dev) {
             (Some(url), Some(key), _) => {
                 let wrong = |why| Exit::usage(format!("the admin URL {url:?}: {why}"));
                 (url.parse::<Url>().map_err(wrong)?, key)
@@ -119,19 +115,10 @@ impl Remote {
     }
 
     fn of(base: Url, key: SecretString) -> Result<Self, Exit> {
-        let builder = Client::builder()
-            .redirect(redirect::Policy::none())
-            .no_proxy();
-        let builder = if base.scheme() == "https" {
-            builder
-        } else {
-            // Plain HTTP needs no certificates, so machines without any are supported.
-            builder.tls_certs_only([])
-        };
         Ok(Self {
+            client: client(&[&base]).build().map_err(Exit::failed)?,
             base,
             key,
-            client: builder.build().map_err(Exit::failed)?,
             reason: None,
         })
     }
@@ -149,32 +136,12 @@ impl Remote {
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, Exit> {
-        self.ask_within(method, path, body, Some(TIMEOUT)).await
-    }
-
-    /// Sends a request, and waits for the answer no longer than the given time.
-    pub(super) async fn ask_within(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<Value>,
-        timeout: Option<Duration>,
-    ) -> Result<Value, Exit> {
-        let reply = self.reply(method, path, body, timeout).await?;
+        let reply = self.send(method, path, body, Some(TIMEOUT)).await?;
         Ok(reply.json)
     }
 
-    /// Sends a request, and returns the status with the answer.
+    /// Sends a request, and waits for the answer no longer than the given time. Returns the status with the answer.
     pub(super) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<Value>,
-    ) -> Result<Reply, Exit> {
-        self.reply(method, path, body, Some(TIMEOUT)).await
-    }
-
-    async fn reply(
         &self,
         method: Method,
         path: &str,
@@ -263,6 +230,26 @@ impl Remote {
             request = again;
         }
     }
+}
+
+/// A client that follows no redirections and uses no proxy, for these addresses.
+pub(super) fn client(to: &[&Url]) -> ClientBuilder {
+    let client = Client::builder()
+        .redirect(redirect::Policy::none())
+        .no_proxy();
+    if to.iter().all(|url| url.scheme() == "http") {
+        // Plain HTTP needs no certificates, so machines without any are supported.
+        client.tls_certs_only([])
+    } else {
+        client
+    }
+}
+
+/// The error of an answer of the API that is a refusal.
+pub(super) async fn refused(answer: Response) -> Exit {
+    let status = answer.status();
+    let body: Value = answer.json().await.unwrap_or(Value::Null);
+    Exit::failed(format!("{status}: {}", shown(&body, "message")))
 }
 
 /// How long a service that limits the rate asks to wait, a minute at most.

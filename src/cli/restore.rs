@@ -19,7 +19,7 @@ use super::Exit;
 use super::backup::found;
 use super::process;
 use super::progress::ProgressLine;
-use super::terminal::{self, say, wait};
+use super::terminal::{self, say, say_json, wait};
 use super::verify;
 
 /// Restore a backup, a data folder or a log into a new data folder or an empty log, and verify it
@@ -95,7 +95,7 @@ pub(super) fn run(args: &RestoreArgs) -> Result<(), Exit> {
     terminal::log(caudal_http::log::LogFormat::Text, usual)?;
     let (from, into) = (args.from.as_str(), args.into.as_str());
     if args.dry_run || logs::is_log(from) || logs::is_log(into) || logs::is_store(from)? {
-        return logs::run(args, from, into);
+        return logs::run(args);
     }
     let data = Path::new(into);
     let began = Instant::now();
@@ -114,7 +114,7 @@ pub(super) fn run(args: &RestoreArgs) -> Result<(), Exit> {
             "millis": took.as_millis(),
             "vouchersPerSecond": rate(vouchers, took),
         });
-        say(&serde_json::to_string_pretty(&all).map_err(Exit::failed)?)?;
+        say_json(&all)?;
     } else {
         show(args, &done)?;
         verify::show(&verified)?;

@@ -16,9 +16,6 @@ use super::{Cli, Exit, manual};
 const MANUAL: [&str; 3] = ["operations", "operating", "alerts"];
 
 /// Prints the script with which a shell completes the command line.
-///
-/// # Errors
-/// When it cannot be printed.
 pub(super) fn completions(shell: Shell) -> Result<(), Exit> {
     let mut command = Cli::command();
     let name = command.get_name().to_owned();
@@ -29,9 +26,6 @@ pub(super) fn completions(shell: Shell) -> Result<(), Exit> {
 
 /// Writes the manual into a folder, which is created if it is missing: a page for each command (`caudal.1`,
 /// `caudal-serve.1`, …), and the documents for operators (`caudal-operations.7`, …).
-///
-/// # Errors
-/// When the folder or a page cannot be written.
 pub(super) fn write_manual(folder: &Path) -> Result<(), Exit> {
     let failed = |why| Exit::failed(format!("{}: {why}", folder.display()));
     fs::create_dir_all(folder).map_err(failed)?;

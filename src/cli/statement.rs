@@ -12,13 +12,12 @@ use std::time::Duration;
 use reqwest::header::ACCEPT;
 use reqwest::{Client, Response, Url, redirect};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
 
 use super::Exit;
 use super::dev::{DATA, DevFile};
 use super::process;
 use super::progress::ProgressLine;
-use super::remote::shown;
+use super::remote::refused;
 use super::terminal::{say, wait};
 
 /// How long the command waits for the next bytes.
@@ -107,11 +106,8 @@ pub(super) fn run(args: &StatementArgs) -> Result<(), Exit> {
     wait(async {
         let away = |why: reqwest::Error| Exit::failed(format!("{base} does not answer: {why}"));
         let answer = asked.send().await.map_err(away)?;
-        let status = answer.status();
-        if !status.is_success() {
-            let body: Value = answer.json().await.unwrap_or(Value::Null);
-            let message = shown(&body, "message");
-            return Err(Exit::failed(format!("{status}: {message}")));
+        if !answer.status().is_success() {
+            return Err(refused(answer).await);
         }
         let length = written(answer, &args.to).await?;
         say(&format!("{}: {length} bytes", args.to.display()))

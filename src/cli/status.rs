@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Exit;
 use super::operations::{Shown, rows, shown_as};
 use super::remote::{Remote, WhichService, shown};
-use super::terminal::{say, wait};
+use super::terminal::{say, say_json, wait};
 
 /// Show how a running service is: version, whether it is ready and why not, realms, journal, disk, memory, open cases,
 /// treasury, webhooks, and what needs a person. Exit code 1 when a person is needed now, 5 when the next working day is soon
@@ -32,7 +32,7 @@ pub(super) fn run(args: StatusArgs) -> Result<(), Exit> {
     if others.is_empty() {
         let status = ask(&remote)?;
         return if args.json {
-            say(&serde_json::to_string_pretty(&status).map_err(Exit::failed)?)
+            say_json(&status)
         } else {
             say(&page(&status))
         }
@@ -45,7 +45,7 @@ pub(super) fn run(args: StatusArgs) -> Result<(), Exit> {
             Err(why) => json!({"ready": false, "reason": why.message}),
         };
         let told: Vec<_> = all.iter().map(told).collect();
-        say(&serde_json::to_string_pretty(&told).map_err(Exit::failed)?)?;
+        say_json(&told)?;
     } else {
         let shown = |it: &Result<Value, Exit>| match it {
             Ok(status) => page(status),

@@ -34,8 +34,11 @@ pub(super) struct Stopped {
 
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
-    pub(super) fn open(data: &Path, whole: bool, line: &ProgressLine) -> Result<Self, Exit> {
-        Self::held(data, whole, None, line)
+    pub(super) fn open(data: &Path, whole: bool) -> Result<Self, Exit> {
+        let line = ProgressLine::new("opening");
+        let stopped = Self::held(data, whole, None, &line);
+        line.clear();
+        stopped
     }
 
     /// Opens it in the same way; `held` is the lock of the folder, if this process has it already.
@@ -77,8 +80,8 @@ impl Stopped {
 
     /// Opens it in order to write `what` to it. Refuses a folder that is a copy of a log in a database, because that
     /// log would not get the write.
-    pub(super) fn to_write(data: &Path, what: &str, line: &ProgressLine) -> Result<Self, Exit> {
-        let stopped = Self::open(data, false, line)?;
+    pub(super) fn to_write(data: &Path, what: &str) -> Result<Self, Exit> {
+        let stopped = Self::open(data, false)?;
         let Some(place) = service::place_of(data)? else {
             return Ok(stopped);
         };

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use caudal_http::log::LogFormat;
 use caudal_service::Service;
+use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -25,6 +26,11 @@ pub(super) fn say(line: &str) -> Result<(), Exit> {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(Exit::failed(why)),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Prints a value as JSON on standard output.
+pub(super) fn say_json(value: &impl Serialize) -> Result<(), Exit> {
+    say(&serde_json::to_string_pretty(value).map_err(Exit::failed)?)
 }
 
 /// Reports why the command failed: in the log if that is JSON and takes it, or else on standard error.

@@ -12,7 +12,7 @@ use super::Exit;
 use super::progress::ProgressLine;
 use super::remote::{WhichService, shown};
 use super::stopped::Stopped;
-use super::terminal::{self, say, wait};
+use super::terminal::{self, say, say_json, wait};
 
 /// Verify the ledger: replay every history and compare it with the index and the actors
 ///
@@ -42,14 +42,13 @@ pub(super) fn run(args: VerifyArgs) -> Result<(), Exit> {
             let remote = args.which.find()?;
             let line = ProgressLine::new("the service verifies");
             // The service reads everything that was ever written, so no deadline fits.
-            let ask = remote.ask_within(Method::POST, "/admin/verify", None, None);
-            let report = wait(ask);
+            let reply = wait(remote.send(Method::POST, "/admin/verify", None, None));
             line.clear();
-            report?
+            reply?.json
         }
     };
     if args.json {
-        say(&serde_json::to_string_pretty(&report).map_err(Exit::failed)?)?;
+        say_json(&report)?;
     } else {
         show(&report)?;
     }

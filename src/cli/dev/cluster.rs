@@ -37,6 +37,7 @@ use super::super::Exit;
 use super::super::process;
 use super::super::progress::ProgressLine;
 use super::super::terminal::{self, Hangup, Signals, say};
+use super::DevArgs;
 use balancer::Balancer;
 use nodes::{ClusterSecrets, NodeChange, NodeProcess};
 
@@ -54,21 +55,6 @@ const BANK: &str = "bank";
 const ANY: &str = "ANY 1 (*)";
 /// The random characters in the name of a throw-away folder, 6 bits each: the paths of sockets in it have to be short.
 const DRAWN: usize = 12;
-
-/// The folder, the addresses and the restart policy of a cluster.
-#[derive(Debug)]
-pub(super) struct ClusterPlan {
-    /// The folder to keep; `None` for a throw-away one.
-    pub data: Option<PathBuf>,
-    /// The address of the first node; the others follow ten ports apart, or at free ports if it is 0.
-    pub listen: SocketAddr,
-    /// The same for the admin API.
-    pub admin_listen: SocketAddr,
-    /// The address of the sandbox bank.
-    pub bank_listen: SocketAddr,
-    /// Whether a process that ends is started again.
-    pub restart: bool,
-}
 
 /// All processes of the cluster. Fields are dropped in order, so the first ones end first.
 struct Cluster {
@@ -91,12 +77,12 @@ struct Cluster {
 }
 
 /// Runs the cluster until a signal.
-pub(super) fn run(plan: ClusterPlan) -> Result<(), Exit> {
+pub(super) fn run(args: DevArgs) -> Result<(), Exit> {
     terminal::log(LogFormat::Terminal, "warn")?;
     let programs = Programs::find().map_err(Exit::failed)?;
     terminal::wait(async {
         let mut signals = Signals::listen(Hangup::Ends)?;
-        let started = Box::pin(Cluster::start(plan, &programs));
+        let started = Box::pin(Cluster::start(args, &programs));
         let mut cluster = tokio::select! {
             started = started => started?,
             () = signals.next() => return Ok(()),
@@ -115,8 +101,8 @@ pub(super) fn run(plan: ClusterPlan) -> Result<(), Exit> {
 }
 
 impl Cluster {
-    async fn start(plan: ClusterPlan, programs: &Programs) -> Result<Self, Exit> {
-        let folder = Folder::new(plan.data, programs)?;
+    async fn start(args: DevArgs, programs: &Programs) -> Result<Self, Exit> {
+        let folder = Folder::new(args.data, programs)?;
         process::keep_files_private();
         let line = ProgressLine::new("starting PostgreSQL and its standby");
         let dir = |n: usize| folder.path.join(format!("db-{n}"));
@@ -125,7 +111,7 @@ impl Cluster {
         let standby = primary.standby(&dir(2), &server(1)).map_err(failed)?;
         primary.waits_for(ANY, 1).map_err(failed)?;
         let secrets = ClusterSecrets::new()?;
-        let bank = bank(&folder.path, plan.bank_listen, &secrets.notices)?;
+        let bank = bank(&folder.path, args.bank_listen, &secrets.notices)?;
         let mut cluster = Self {
             balancer: None,
             nodes: Vec::new(),
@@ -138,23 +124,26 @@ impl Cluster {
             owner: None,
             secrets,
             tenant: None,
-            restart: plan.restart,
+            restart: args.restart,
             folder,
         };
         line.set_what("starting the nodes");
-        let mut places = [plan.listen; NODES];
+        let log = Server::url(&cluster.servers.iter().collect::<Vec<_>>(), USER);
+        let mut places = [args.listen; NODES];
         for (n, place) in places.iter_mut().enumerate() {
-            let listen = fixed(apart(plan.listen, n)?)?;
+            let listen = fixed(apart(args.listen, n)?)?;
             *place = listen;
-            let admin_listen = apart(plan.admin_listen, n)?;
-            let node = NodeProcess::new(&cluster.folder.path, n, listen, admin_listen);
+            let admin_listen = fixed(apart(args.admin_listen, n)?)?;
+            let (folder, bank) = (&cluster.folder.path, &cluster.bank_url);
+            let secrets = &cluster.secrets;
+            let mut node = NodeProcess::new(folder, n, listen, admin_listen, &log, bank, secrets)?;
+            node.begin()?;
             cluster.nodes.push(node);
-            cluster.begin(n)?;
         }
         for node in &mut cluster.nodes {
             node.takes_requests().await?;
         }
-        let free = SocketAddr::new(plan.listen.ip(), 0);
+        let free = SocketAddr::new(args.listen.ip(), 0);
         cluster.balancer = Balancer::start(&cluster.folder.path, fixed(free)?, places)?;
         line.set_what("making the demo tenant");
         cluster.tenant = Some(nodes::introduce(&cluster.nodes, &cluster.secrets).await?);
@@ -163,16 +152,6 @@ impl Cluster {
         cluster.write()?;
         cluster.greet()?;
         Ok(cluster)
-    }
-
-    /// Starts a node; it takes requests some time later.
-    fn begin(&mut self, n: usize) -> Result<(), Exit> {
-        let servers: Vec<&Server> = self.servers.iter().collect();
-        let log = Server::url(&servers, USER);
-        let Some(node) = self.nodes.get_mut(n) else {
-            return Ok(());
-        };
-        node.begin(&log, &self.bank_url, &self.secrets)
     }
 
     /// Finds the owner, and points the bank's notices at it; returns the owner if it is another one, or in a new epoch.
@@ -238,8 +217,10 @@ impl Cluster {
             }
             None => {}
         }
-        let begins = self.restart && !node.lives();
-        if begins && let Err(why) = self.begin(n) {
+        if self.restart
+            && !node.lives()
+            && let Err(why) = node.begin()
+        {
             self.complain(why)?;
         }
         if news.is_some() {

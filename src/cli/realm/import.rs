@@ -41,9 +41,7 @@ pub(crate) struct Import {
 /// Imports.
 pub(super) fn put(args: &Import) -> Result<(), Exit> {
     let (file, checked) = (&args.file, check(&args.file)?);
-    let line = ProgressLine::new("opening");
-    let stopped = Stopped::to_write(&args.data, "an import", &line)?;
-    line.clear();
+    let stopped = Stopped::to_write(&args.data, "an import")?;
     let store = stopped.store.as_ref();
     let rehearsal = args.data.join(REHEARSAL);
     let bar = ProgressLine::bytes("trying it", checked.bytes);

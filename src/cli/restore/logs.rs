@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use super::super::Exit;
 use super::super::progress::ProgressLine;
 use super::super::stopped::Stopped;
-use super::super::terminal::{say, wait};
+use super::super::terminal::{say, say_json, wait};
 use super::super::verify;
 use super::RestoreArgs;
 
@@ -39,9 +39,6 @@ pub(super) fn is_log(place: &str) -> bool {
 }
 
 /// Whether a place is a folder that holds a store, and no backup.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub(super) fn is_store(place: &str) -> Result<bool, Exit> {
     let path = Path::new(place);
     Ok(path.is_dir() && service::knows_a_store(path)?)
@@ -92,7 +89,8 @@ enum LogSource {
 }
 
 impl LogSource {
-    fn open(args: &RestoreArgs, from: &str) -> Result<Self, Exit> {
+    fn open(args: &RestoreArgs) -> Result<Self, Exit> {
+        let from = args.from.as_str();
         if is_log(from) {
             let settings = database(args, from)?;
             let place = settings.place();
@@ -102,16 +100,14 @@ impl LogSource {
         }
         if is_store(from)? {
             let data = PathBuf::from(from);
-            let line = ProgressLine::new("opening");
-            let stopped = Stopped::open(&data, true, &line)?;
-            line.clear();
+            let stopped = Stopped::open(&data, true)?;
             return Ok(Self::Folder { data, stopped });
         }
-        wait(Self::backup(args, from))
+        wait(Self::backup(args))
     }
 
-    async fn backup(args: &RestoreArgs, from: &str) -> Result<Self, Exit> {
-        let backup_store = backup_store::open(from, false)?;
+    async fn backup(args: &RestoreArgs) -> Result<Self, Exit> {
+        let backup_store = backup_store::open(&args.from, false)?;
         let kept = chain::kept(
             backup_store.as_ref(),
             args.store.as_deref(),
@@ -121,7 +117,10 @@ impl LogSource {
         let first = kept.cover.objects.first();
         let name = first.map_or("", |it| it.name.as_str());
         let object = backup_store.get(name).await?.ok_or_else(|| {
-            BackupError::Refused(format!("{from} lacks the first records of the store"))
+            BackupError::Refused(format!(
+                "{} lacks the first records of the store",
+                args.from
+            ))
         })?;
         let log = unpack(name, &object)?.log;
         Ok(Self::Backup {
@@ -282,14 +281,15 @@ impl SourceSummary {
 }
 
 /// Restores, or only says what would be restored.
-pub(super) fn run(args: &RestoreArgs, from: &str, into: &str) -> Result<(), Exit> {
+pub(super) fn run(args: &RestoreArgs) -> Result<(), Exit> {
     if args.at.is_some() || args.new_history {
         return Err(Exit::usage(
             "--at and --new-history are for a backup that is restored into a folder, without --dry-run",
         ));
     }
     let began = Instant::now();
-    let mut source = LogSource::open(args, from)?;
+    let mut source = LogSource::open(args)?;
+    let into = args.into.as_str();
     let by = if is_log(into) {
         database(args, into)?.place()
     } else {
@@ -298,10 +298,10 @@ pub(super) fn run(args: &RestoreArgs, from: &str, into: &str) -> Result<(), Exit
     };
     source.may_be_left(&by)?;
     let (told, marked) = if args.dry_run {
-        is_empty(args, &source, into)?;
+        is_empty(args, &source)?;
         (source.each(&mut |_| Ok(()))?, false)
     } else if is_log(into) {
-        into_log(args, &mut source, into, &by)?
+        into_log(args, &mut source, &by)?
     } else {
         into_folder(&mut source, Path::new(into), &by)?
     };
@@ -314,7 +314,7 @@ pub(super) fn run(args: &RestoreArgs, from: &str, into: &str) -> Result<(), Exit
             all.insert("superseded".to_owned(), marked.into());
             all.insert("millis".to_owned(), json!(took.as_millis()));
         }
-        return say(&serde_json::to_string_pretty(&all).map_err(Exit::failed)?);
+        return say_json(&all);
     }
     let seconds = format!("{}.{} s", took.as_secs(), took.subsec_millis() / 100);
     let told = told.json();
@@ -340,7 +340,8 @@ pub(super) fn run(args: &RestoreArgs, from: &str, into: &str) -> Result<(), Exit
 }
 
 /// Refuses a target that is not empty; changes nothing.
-fn is_empty(args: &RestoreArgs, source: &LogSource, into: &str) -> Result<(), Exit> {
+fn is_empty(args: &RestoreArgs, source: &LogSource) -> Result<(), Exit> {
+    let into = args.into.as_str();
     if !is_log(into) {
         return Ok(service::is_free(Path::new(into))?);
     }
@@ -370,11 +371,10 @@ fn fits_a_log(source: &LogSource) -> Result<(), Exit> {
 fn into_log(
     args: &RestoreArgs,
     source: &mut LogSource,
-    into: &str,
     by: &str,
 ) -> Result<(SourceSummary, bool), Exit> {
     fits_a_log(source)?;
-    let opened = caudal_postgres::open(database(args, into)?, Begin::As(source.ids().0));
+    let opened = caudal_postgres::open(database(args, &args.into)?, Begin::As(source.ids().0));
     let opened = opened.map_err(|why| unusable(by, &why))?;
     let mut filling = LogFill::begin(opened.log)?;
     let told = source.each(&mut |record| Ok(filling.put(record)?))?;
@@ -392,8 +392,12 @@ fn into_folder(
     let unwritten = |why: OpenError| Exit::from(StartError::from(why));
     let (log, history) = source.ids();
     let restoring = Restoring::begin(data, source.pepper_check()?.as_deref(), false)?;
-    let options = StoreOptions::default();
-    let restore = Restore::begin(&restoring.store(), &options, log, Some(history));
+    let restore = Restore::begin(
+        &restoring.store(),
+        &StoreOptions::default(),
+        log,
+        Some(history),
+    );
     let mut restore = restore.map_err(unwritten)?;
     let told = source.each(&mut |record| restore.put(record).map_err(unwritten))?;
     restore.finish().map_err(unwritten)?;

@@ -59,13 +59,11 @@ pub(super) struct DemoTenant {
 /// A node, running or not.
 pub(super) struct NodeProcess {
     pub(super) name: String,
-    /// Its API; empty until it takes requests.
+    /// Its API.
     pub(super) url: String,
     pub(super) admin_url: String,
     pub(super) data: PathBuf,
     folder: PathBuf,
-    listen: SocketAddr,
-    admin_listen: SocketAddr,
     process: Option<Guarded>,
     /// When it was started; `None` once it takes requests.
     starting: Option<Instant>,
@@ -82,26 +80,48 @@ pub(super) enum NodeChange {
 }
 
 impl NodeProcess {
-    /// The n-th node, from 0; it does not run yet.
+    /// The n-th node, from 0, with its settings in a file; it does not run yet.
     pub(super) fn new(
         folder: &Path,
         n: usize,
         listen: SocketAddr,
         admin_listen: SocketAddr,
-    ) -> Self {
+        log: &str,
+        bank: &str,
+        secrets: &ClusterSecrets,
+    ) -> Result<Self, Exit> {
         let name = format!("node-{}", n + 1);
-        Self {
-            url: String::new(),
-            admin_url: String::new(),
+        let node = Self {
+            url: format!("http://{listen}"),
+            admin_url: format!("http://{admin_listen}"),
             data: folder.join(&name),
             folder: folder.to_owned(),
-            listen,
-            admin_listen,
             process: None,
             starting: None,
             from: 0,
             name,
-        }
+        };
+        let text = |text: &str| Value::from(text).to_string();
+        let hidden = |secret: &SecretString| text(secret.expose_secret());
+        let settings = format!(
+            "data = {data}\nlisten = \"{listen}\"\nadmin_listen = \"{admin_listen}\"\nadmin_key = {admin_key}\n\
+             pepper = {pepper}\nbank_catch_up_seconds = 30\n\n\
+             [cell]\nlog = {log}\nnode = {name}\npublic_url = \"{url}\"\n\n\
+             [bank.test]\nbase_url = {bank}\nusername = \"{user}\"\npassword = \"{password}\"\n\
+             notice_secret = {notices}\n",
+            data = text(&node.data.to_string_lossy()),
+            admin_key = hidden(&secrets.admin_key),
+            pepper = hidden(&secrets.pepper),
+            log = text(log),
+            name = text(&node.name),
+            url = node.url,
+            bank = text(bank),
+            user = sandbox::USERNAME,
+            password = sandbox::PASSWORD,
+            notices = hidden(&secrets.notices),
+        );
+        fs::write(node.file("toml"), settings).map_err(|why| node.unstarted(&why))?;
+        Ok(node)
     }
 
     /// The node's file with this ending.
@@ -109,53 +129,26 @@ impl NodeProcess {
         self.folder.join(format!("{}.{ending}", self.name))
     }
 
-    /// Starts the node.
-    pub(super) fn begin(
-        &mut self,
-        log: &str,
-        bank: &str,
-        secrets: &ClusterSecrets,
-    ) -> Result<(), Exit> {
-        let name = self.name.clone();
-        let failed = |why: std::io::Error| Exit::failed(format!("starting {name}: {why}"));
-        let settings = self.settings(log, bank, secrets);
-        fs::write(self.file("toml"), settings).map_err(failed)?;
+    fn unstarted(&self, why: &std::io::Error) -> Exit {
+        Exit::failed(format!("starting {}: {why}", self.name))
+    }
+
+    /// Starts the node; it takes requests some time later.
+    pub(super) fn begin(&mut self) -> Result<(), Exit> {
         self.from = self.log().len();
+        let path = std::env::current_exe().map_err(|why| self.unstarted(&why))?;
         let program = Program {
-            path: std::env::current_exe().map_err(failed)?,
+            path,
             arguments: vec!["serve".into(), "--config".into(), self.file("toml").into()],
             log: self.file("log"),
             user: None,
             // The node loses nothing by being killed.
             at_the_end: "KILL",
         };
-        self.process = Some(Guarded::start(&program).map_err(failed)?);
+        let process = Guarded::start(&program).map_err(|why| self.unstarted(&why))?;
+        self.process = Some(process);
         self.starting = Some(Instant::now());
         Ok(())
-    }
-
-    fn settings(&self, log: &str, bank: &str, secrets: &ClusterSecrets) -> String {
-        let text = |text: &str| Value::from(text).to_string();
-        let path = |path: &Path| text(&path.to_string_lossy());
-        let hidden = |secret: &SecretString| text(secret.expose_secret());
-        format!(
-            "data = {data}\nlisten = \"{listen}\"\nadmin_listen = \"{admin}\"\nadmin_key = {admin_key}\n\
-             pepper = {pepper}\nbank_catch_up_seconds = 30\n\n\
-             [cell]\nlog = {log}\nnode = {node}\npublic_url = \"http://{listen}\"\n\n\
-             [bank.test]\nbase_url = {bank}\nusername = \"{user}\"\npassword = \"{password}\"\n\
-             notice_secret = {notices}\n",
-            data = path(&self.data),
-            listen = self.listen,
-            admin = self.admin_listen,
-            admin_key = hidden(&secrets.admin_key),
-            pepper = hidden(&secrets.pepper),
-            log = text(log),
-            node = text(&self.name),
-            bank = text(bank),
-            user = sandbox::USERNAME,
-            password = sandbox::PASSWORD,
-            notices = hidden(&secrets.notices),
-        )
     }
 
     fn log(&self) -> String {
@@ -186,7 +179,10 @@ impl NodeProcess {
             return Ok(ended.map(|ended| self.gone(ended)));
         };
         let text = self.log();
-        if self.says_where(&text) {
+        if text
+            .get(self.from..)
+            .is_some_and(|said| said.contains(THERE))
+        {
             self.starting = None;
             let gone = ended.map(|ended| self.gone(ended));
             return Ok(gone.or(Some(NodeChange::Runs)));
@@ -200,22 +196,6 @@ impl NodeProcess {
                 "{ended}, before it took requests. Its log ends: {end}\n"
             ))
         }))
-    }
-
-    /// Finds, in its log, the addresses at which it takes requests; false if they are not there yet.
-    fn says_where(&mut self, text: &str) -> bool {
-        let mut lines = text.get(self.from..).into_iter().flat_map(str::lines);
-        let said = lines.find(|line| line.contains(THERE));
-        let said = said.and_then(|line| serde_json::from_str::<Value>(line).ok());
-        let Some(said) = said else { return false };
-        let fields = said.get("fields").unwrap_or(&said);
-        let of = |name: &str| fields.get(name).and_then(Value::as_str);
-        let (Some(url), Some(admin_url)) = (of("url"), of("admin")) else {
-            return false;
-        };
-        url.clone_into(&mut self.url);
-        admin_url.clone_into(&mut self.admin_url);
-        true
     }
 
     /// Drops the node's process, which ends it if it still runs.
@@ -261,10 +241,10 @@ pub(super) async fn owner(
 ) -> Option<(String, u64)> {
     for node in nodes.iter().filter(|node| node.runs()) {
         let remote = Remote::to(&node.admin_url, secrets.admin_key.clone()).ok()?;
-        let asked = remote.ask_within(Method::GET, "/admin/node", None, Some(ANSWER_MAX));
+        let asked = remote.send(Method::GET, "/admin/node", None, Some(ANSWER_MAX));
         let Ok(known) = asked.await else { continue };
-        let owner = known.get("owner").and_then(Value::as_str);
-        let epoch = known.get("epoch").and_then(Value::as_u64);
+        let owner = known.json.get("owner").and_then(Value::as_str);
+        let epoch = known.json.get("epoch").and_then(Value::as_u64);
         if let Some((name, epoch)) = owner.zip(epoch) {
             return Some((name.to_owned(), epoch));
         }
