@@ -27,14 +27,10 @@ const UNITS: [&str; 5] = ["bytes", "seconds", "millis", "ms", "micros"];
 /// An answer as text.
 pub(in super::super) fn shown_as(shown: &Shown, answer: &Value) -> String {
     match shown {
-        Shown::Page(at) => {
-            let lines = page(found(answer, at));
-            if lines.is_empty() {
-                "none".to_owned()
-            } else {
-                lines.join("\n")
-            }
-        }
+        Shown::Page(at) => match page(found(answer, at)).as_slice() {
+            [] => "none".to_owned(),
+            lines => lines.join("\n"),
+        },
         Shown::Rows(at, columns) => {
             let list = found(answer, at);
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
@@ -90,10 +86,7 @@ pub(super) fn cell(row: &Value, path: &str) -> String {
     let (_, name) = path.rsplit_once('.').unwrap_or(("", path));
     match found(row, path) {
         Value::Null => "-".to_owned(),
-        Value::Array(all) => {
-            let parts: Vec<_> = all.iter().map(|value| text(name, value)).collect();
-            parts.join(", ")
-        }
+        Value::Array(all) => joined(all.iter().map(|value| text(name, value)), ", "),
         value => text(name, value),
     }
 }
@@ -109,18 +102,13 @@ fn text(name: &str, value: &Value) -> String {
             .as_u64()
             .and_then(|number| with_unit(name, number))
             .unwrap_or_else(|| number.to_string()),
-        Value::Array(all) => {
-            let parts: Vec<_> = all.iter().map(|value| text(name, value)).collect();
-            parts.join(" ")
-        }
-        Value::Object(fields) => {
-            let parts: Vec<_> = fields
-                .iter()
-                .map(|(name, value)| text(name, value))
-                .collect();
-            parts.join(" ")
-        }
+        Value::Array(all) => joined(all.iter().map(|value| text(name, value)), " "),
+        Value::Object(fields) => joined(fields.iter().map(|(name, value)| text(name, value)), " "),
     }
+}
+
+fn joined(parts: impl Iterator<Item = String>, between: &str) -> String {
+    parts.collect::<Vec<_>>().join(between)
 }
 
 /// The fields of a value, a line each; what is inside of them is indented.

@@ -153,7 +153,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("accounts show", "/admin/actors/{cvu}", "Show an account in memory and as the disk says, with its last calls to the bank").with(&[CVU]),
     post("accounts suspend", "/admin/accounts/{cvu}/suspend", "Block outgoing movements of an account; --reason is for the tenant, too").with(&[
         CVU,
-        body("code", "code", "Why, as a word; `other` unless set").of(Kind::Words(suspension_codes)),
+        body("code", "code", "Why, as a word; `other` unless set").of(Kind::Words(|| SuspensionCode::ALL.map(SuspensionCode::as_str).into())),
     ]),
     post("accounts reactivate", "/admin/accounts/{cvu}/reactivate", "Let money out of a suspended account again").with(&[CVU]),
     post("accounts verify", "/admin/accounts/{cvu}/verify", "Replay the history of an account and compare it with index and memory; exits with 1 if something differs")
@@ -186,7 +186,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("cases list", "/admin/cases", "List what waits for a person, the longest waiting first")
         .rows("items", &["id", "kind", "tenantId", "mode", "state", "ageSeconds as waiting for", "cvu", "amount", "reason"])
         .with(&[
-            query("kind", "kind", "Only cases of this kind").of(Kind::Words(case_kinds)),
+            query("kind", "kind", "Only cases of this kind").of(Kind::Words(|| CaseKind::ALL.map(CaseKind::as_str).into())),
             query("tenant", "tenant", "Only cases of the tenant with this id"),
             query("mode", "mode", "Only cases of this mode").of(Kind::Words(modes)),
             query("limit", "limit", "How many, 1 to 200; 50 unless set").of(Kind::Number),
@@ -238,7 +238,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         TENANT,
         body("mode", "mode", "The realm that it opens").of(Kind::Words(modes)).required(),
         body("label", "label", "A name for people"),
-        body("scope", "scopes", "What it may do; may be repeated. Everything unless set").of(Kind::Among(scopes)),
+        body("scope", "scopes", "What it may do; may be repeated. Everything unless set").of(Kind::Among(|| SCOPES.map(|(word, _)| word).into())),
         body("allow-ip", "ipAllow", "From which address or network it may be used, for instance 10.20.0.0/16; may be repeated. From everywhere unless set").of(Kind::Texts),
         body("expires-at", "expiresAt", "When it expires, for instance 2027-01-01T00:00:00Z; never unless set"),
         body("expires-in", "expiresIn", "After how many seconds it expires").of(Kind::Number),
@@ -304,7 +304,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     get("transfers show", "/admin/cases/{id}", "Show a transfer, whatever its state, with the calls to the bank. `caudal find` finds its id").with(&[TRANSFER]),
     post("transfers decide", "/admin/transfers/{id}/decide", "Decide a transfer that the bank has lost; the reason is --reason").with(&[
         TRANSFER,
-        body("OUTCOME", "outcome", "Whether the money has left").of(Kind::Words(verdicts)).placed(),
+        body("OUTCOME", "outcome", "Whether the money has left").of(Kind::Words(|| vec!["completed", "rejected"])).placed(),
         FORCE,
         BANK_REFERENCE,
         BY,
@@ -530,28 +530,12 @@ fn modes() -> Vec<&'static str> {
     [Mode::Live, Mode::Test].map(Mode::as_str).into()
 }
 
-fn scopes() -> Vec<&'static str> {
-    SCOPES.map(|(word, _)| word).into()
-}
-
 fn roles() -> Vec<&'static str> {
     Role::OF_PEOPLE.map(|(word, _)| word).into()
 }
 
 fn servings() -> Vec<&'static str> {
     Serving::ALL.map(Serving::as_str).into()
-}
-
-fn case_kinds() -> Vec<&'static str> {
-    CaseKind::ALL.map(CaseKind::as_str).into()
-}
-
-fn suspension_codes() -> Vec<&'static str> {
-    SuspensionCode::ALL.map(SuspensionCode::as_str).into()
-}
-
-fn verdicts() -> Vec<&'static str> {
-    vec!["completed", "rejected"]
 }
 
 /// A success is a success.

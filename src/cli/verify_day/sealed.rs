@@ -368,9 +368,6 @@ impl Verified {
 }
 
 /// Verifies the content of a file with the key in the file; [`compare`] decides whether that key is the right one.
-///
-/// # Errors
-/// The first thing that is wrong.
 pub(crate) fn verify(bytes: &[u8]) -> Result<Verified, Refusal> {
     if bytes.len() > FILE_BYTES_MAX {
         return Err(malformed(format!("more than {FILE_BYTES_MAX} bytes")));
@@ -414,22 +411,28 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<Verified, Refusal> {
     })
 }
 
+/// Reads a text of an object, which a refusal calls `place`.
+fn field<'a, T>(
+    object: &'a Value,
+    place: &str,
+    name: &str,
+    read: impl Fn(&'a str) -> Option<T>,
+) -> Result<T, Refusal> {
+    let text = object.get(name).and_then(Value::as_str);
+    text.and_then(read)
+        .ok_or_else(|| malformed(format!("{place}.{name}")))
+}
+
 fn read_leaf(leaf: Option<&Value>) -> Result<Leaf, Refusal> {
-    let field = |name: &str| leaf.and_then(|leaf| leaf.get(name));
-    let text = |name: &str| field(name).and_then(Value::as_str);
-    let wrong = |name: &str| malformed(format!("leaf.{name}"));
-    let salt: [u8; 32] = text("salt").and_then(base64).ok_or_else(|| wrong("salt"))?;
-    let cvu = text("cvu").and_then(cvu).ok_or_else(|| wrong("cvu"))?;
-    let available = text("available").and_then(amount);
-    let available = available.ok_or_else(|| wrong("available"))?;
-    let held = text("held").and_then(amount);
-    let held = held.ok_or_else(|| wrong("held"))?;
-    let sequence = field("sequence").and_then(Value::as_u64);
+    let (leaf, place) = (leaf.unwrap_or(&Value::Null), "leaf");
+    let salt = field(leaf, place, "salt", base64::<32>)?;
+    let cvu = field(leaf, place, "cvu", cvu)?;
+    let available = field(leaf, place, "available", amount)?;
+    let held = field(leaf, place, "held", amount)?;
+    let sequence = leaf.get("sequence").and_then(Value::as_u64);
     let sequence = sequence.filter(|it| *it <= NUMBER_MAX);
-    let sequence = sequence.ok_or_else(|| wrong("sequence"))?;
-    let chain: [u8; 32] = text("chain")
-        .and_then(base64)
-        .ok_or_else(|| wrong("chain"))?;
+    let sequence = sequence.ok_or_else(|| malformed("leaf.sequence"))?;
+    let chain = field(leaf, place, "chain", base64::<32>)?;
     let hash = sha256(&[
         LEAF,
         &salt,
@@ -456,23 +459,18 @@ fn read_path(path: Option<&Value>) -> Result<Vec<Step>, Refusal> {
     if steps.len() > PATH_STEPS_MAX {
         return Err(malformed(format!("more than {PATH_STEPS_MAX} steps")));
     }
+    let is_left = |side: &str| match side {
+        "left" => Some(true),
+        "right" => Some(false),
+        _ => None,
+    };
     let read = |(at, step): (usize, &Value)| {
-        let text = |name: &str| step.get(name).and_then(Value::as_str);
-        let wrong = |name: &str| malformed(format!("path[{at}].{name}"));
-        let is_left = match text("side") {
-            Some("left") => true,
-            Some("right") => false,
-            Some(_) | None => return Err(wrong("side")),
-        };
-        let hash = text("hash").and_then(base64).ok_or_else(|| wrong("hash"))?;
-        let available = text("available").and_then(amount);
-        let available = available.ok_or_else(|| wrong("available"))?;
-        let held = text("held").and_then(amount);
-        let held = held.ok_or_else(|| wrong("held"))?;
+        let place = format!("path[{at}]");
+        let is_left = field(step, &place, "side", is_left)?;
         let node = Node {
-            hash,
-            available,
-            held,
+            hash: field(step, &place, "hash", base64::<32>)?,
+            available: field(step, &place, "available", amount)?,
+            held: field(step, &place, "held", amount)?,
         };
         Ok((is_left, node))
     };
