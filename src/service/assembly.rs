@@ -131,6 +131,15 @@ fn released(store: &Weak<dyn Store>) {
     }
 }
 
+/// Makes the data folder, if it is missing, and locks it. No store is created unless both listeners can be bound; they are
+/// released until there is one.
+fn hold(options: &ServiceOptions) -> Result<File, StartError> {
+    drop(listen(options.admin_listen, "admin_listen")?);
+    drop(listen(options.listen, "listen")?);
+    folder::prepare(&options.data)?;
+    folder::hold(&options.data)
+}
+
 /// Starts the admin listener, with the console on it.
 fn operate(
     app: &AppState,
@@ -189,11 +198,7 @@ impl Parts {
         let room = descriptors::raise()?;
         let measures = Arc::new(Measures::default());
         options.storage.times = measures.store();
-        // No store is created unless both listeners can be bound; they are released until there is one.
-        drop(listen(options.admin_listen, "admin_listen")?);
-        drop(listen(options.listen, "listen")?);
-        folder::prepare(&options.data)?;
-        let held = folder::hold(&options.data)?;
+        let held = hold(&options)?;
         let peppers = folder::peppers(&options.data, options.pepper.as_ref())?;
         let (opened, ahead) = nodes::open(&options)?;
         let node = ahead.as_ref().map(|ahead| Arc::clone(&ahead.node));
@@ -209,7 +214,7 @@ impl Parts {
             seals: Arc::new(PepperSigner::new(&peppers)),
         };
         let clock = Arc::clone(&options.clock);
-        let actors = options.engine.clone().resting(ahead.is_some());
+        let actors = options.engine.resting(ahead.is_some());
         let engine = Engine::timed(opened.store, clock, outside, actors, measures.actors())?;
         let backup = ship(options.backup.take(), opened.records, &options.data, &node)?;
         let connections = options.limits.connections.min(room);
@@ -238,11 +243,10 @@ impl Parts {
         let (admin, console) = operate(&app, &options, backup.as_ref(), outgoing)?;
         let public = serve(&app, &options, room)?;
         notify(sandbox.as_ref(), public.addr)?;
-        let timers = Timers::of(&options);
         let (nodes, timed) = match ahead {
             // The timers start when the node has taken the log.
-            Some(ahead) => (Some(ahead.begin(&app, timers)), Vec::new()),
-            None => (None, timers.start(&app)),
+            Some(ahead) => (Some(ahead.begin(&app, Timers::of(&options))), Vec::new()),
+            None => (None, Timers::of(&options).start(&app)),
         };
         let watched = |plan| memory::watch(&app.engine, plan, &app.unread);
         let watch = options.memory.map(watched);
