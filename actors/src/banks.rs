@@ -27,9 +27,9 @@ use caudal_ledger::transfers::{BankTransfer, Destination, RejectionCode, Transfe
 
 use crate::outgoing_pause::OutgoingPause;
 use crate::ports::{
-    BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
-    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder,
-    UnreadNotice,
+    BankError, BankFuture, BankGateway, BankReply, Collector, CollectorStatement, DayList,
+    EnrolmentOrder, FundReport, KeyHolder, Notice, RawNotice, ReturnOrder, Simulation,
+    TransferOrder, UnreadNotice, known,
 };
 
 /// A realm's relation to its bank.
@@ -259,15 +259,36 @@ impl RealmBank {
         kept.1.clone()
     }
 
-    /// The present gateway for an order, or the answer in its place: while the realm is held nothing is ordered.
-    fn served(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
+    /// Orders something of the present bank. While the realm is held nothing is ordered.
+    fn order<'a, T: 'a>(&'a self, order: impl BankOperation<'a, T>) -> BankFuture<'a, T> {
         if self.outgoing.is_held() {
-            Err(HELD)
+            nobody(HELD)
         } else {
-            self.now().map_err(|why| silent(&why))
+            self.ask(order)
+        }
+    }
+
+    /// The same for an order that counts as a change while it is under way.
+    fn change<'a, T: 'a>(&'a self, order: impl BankOperation<'a, T>) -> BankFuture<'a, T> {
+        self.order(async move |bank| {
+            let _changing = self.changing();
+            order(bank).await
+        })
+    }
+
+    /// Asks the present bank.
+    fn ask<'a, T: 'a>(&'a self, question: impl BankOperation<'a, T>) -> BankFuture<'a, T> {
+        match self.now() {
+            Ok(bank) => Box::pin(async move { question(bank).await }),
+            Err(why) => nobody(silent(&why)),
         }
     }
 }
+
+/// Calls an operation of a bank.
+trait BankOperation<'a, T>: AsyncFnOnce(Arc<dyn BankGateway>) -> BankReply<T> + 'a {}
+
+impl<'a, T, F: AsyncFnOnce(Arc<dyn BankGateway>) -> BankReply<T> + 'a> BankOperation<'a, T> for F {}
 
 fn make(banks: &Banks, relation: &Relation) -> MadeGateway {
     let made = banks(relation);
@@ -292,15 +313,11 @@ const fn silent(why: &NoBank) -> &'static str {
 }
 
 /// The answer in place of a bank: the caller keeps waiting.
-fn nobody<'a, T: 'a>(body: &'static str) -> LocalFuture<'a, BankReply<T>> {
-    let reply = BankReply {
-        result: Err(BankError::Failed {
-            status: None,
-            body: body.to_owned(),
-        }),
-        calls: Vec::new(),
-    };
-    Box::pin(std::future::ready(reply))
+fn nobody<'a, T: 'a>(body: &'static str) -> BankFuture<'a, T> {
+    known(Err(BankError::Failed {
+        status: None,
+        body: body.to_owned(),
+    }))
 }
 
 impl BankGateway for RealmBank {
@@ -332,14 +349,8 @@ impl BankGateway for RealmBank {
         client_id: u64,
         holder: &'a Holder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move {
-                let _changing = self.changing();
-                bank.create_cvu(client_id, holder, request_id).await
-            }),
-            Err(why) => nobody(why),
-        }
+    ) -> BankFuture<'a, Cvu> {
+        self.change(async move |bank| bank.create_cvu(client_id, holder, request_id).await)
     }
 
     fn is_taken(&self, why: &BankRefusal) -> bool {
@@ -357,94 +368,44 @@ impl BankGateway for RealmBank {
         cuit: Cuit,
         alias: Option<&'a Alias>,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move {
-                let _changing = self.changing();
-                bank.set_alias(cvu, cuit, alias, request_id).await
-            }),
-            Err(why) => nobody(why),
-        }
+    ) -> BankFuture<'a, Alias> {
+        self.change(async move |bank| bank.set_alias(cvu, cuit, alias, request_id).await)
     }
 
-    fn rename<'a>(
-        &'a self,
-        cvu: Cvu,
-        name: &'a str,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move {
-                let _changing = self.changing();
-                bank.rename(cvu, name, request_id).await
-            }),
-            Err(why) => nobody(why),
-        }
+    fn rename<'a>(&'a self, cvu: Cvu, name: &'a str, request_id: &'a str) -> BankFuture<'a, ()> {
+        self.change(async move |bank| bank.rename(cvu, name, request_id).await)
     }
 
-    fn close<'a>(
-        &'a self,
-        cvu: Cvu,
-        cuit: Cuit,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move {
-                let _changing = self.changing();
-                bank.close(cvu, cuit, request_id).await
-            }),
-            Err(why) => nobody(why),
-        }
+    fn close<'a>(&'a self, cvu: Cvu, cuit: Cuit, request_id: &'a str) -> BankFuture<'a, ()> {
+        self.change(async move |bank| bank.close(cvu, cuit, request_id).await)
     }
 
     fn transfer<'a>(
         &'a self,
         order: &'a TransferOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move {
-                let _changing = self.changing();
-                bank.transfer(order, request_id).await
-            }),
-            Err(why) => nobody(why),
-        }
+    ) -> BankFuture<'a, BankTransfer> {
+        self.change(async move |bank| bank.transfer(order, request_id).await)
     }
 
     fn give_back<'a>(
         &'a self,
         order: &'a ReturnOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move {
-                let _changing = self.changing();
-                bank.give_back(order, request_id).await
-            }),
-            Err(why) => nobody(why),
-        }
+    ) -> BankFuture<'a, BankTransfer> {
+        self.change(async move |bank| bank.give_back(order, request_id).await)
     }
 
     fn transfer_status<'a>(
         &'a self,
         origin: OriginId,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.transfer_status(origin, request_id).await }),
-            Err(why) => nobody(silent(&why)),
-        }
+    ) -> BankFuture<'a, Option<BankTransfer>> {
+        self.ask(async move |bank| bank.transfer_status(origin, request_id).await)
     }
 
-    fn movements<'a>(
-        &'a self,
-        day: BusinessDay,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<DayList>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.movements(day, request_id).await }),
-            Err(why) => nobody(silent(&why)),
-        }
+    fn movements<'a>(&'a self, day: BusinessDay, request_id: &'a str) -> BankFuture<'a, DayList> {
+        self.ask(async move |bank| bank.movements(day, request_id).await)
     }
 
     fn statement<'a>(
@@ -452,68 +413,47 @@ impl BankGateway for RealmBank {
         day: BusinessDay,
         ongoing: bool,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.statement(day, ongoing, request_id).await }),
-            Err(why) => nobody(silent(&why)),
-        }
+    ) -> BankFuture<'a, CollectorStatement> {
+        self.ask(async move |bank| bank.statement(day, ongoing, request_id).await)
     }
 
     fn lookup<'a>(
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<KeyHolder>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.lookup(whom, request_id).await }),
-            Err(why) => nobody(silent(&why)),
-        }
+    ) -> BankFuture<'a, KeyHolder> {
+        self.ask(async move |bank| bank.lookup(whom, request_id).await)
     }
 
     fn balance<'a>(
         &'a self,
         asking: &'a dyn Fn(),
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.balance(asking, request_id).await }),
-            Err(why) => nobody(silent(&why)),
-        }
+    ) -> BankFuture<'a, (Money, Timestamp)> {
+        self.ask(async move |bank| bank.balance(asking, request_id).await)
     }
 
     fn enrol<'a>(
         &'a self,
         order: &'a EnrolmentOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<FundWord>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move { bank.enrol(order, request_id).await }),
-            Err(why) => nobody(why),
-        }
+    ) -> BankFuture<'a, FundWord> {
+        self.order(async move |bank| bank.enrol(order, request_id).await)
     }
 
     fn simulate<'a>(
         &'a self,
         simulation: &'a Simulation,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
-        match self.served() {
-            Ok(bank) => Box::pin(async move {
-                let _changing = self.changing();
-                bank.simulate(simulation, request_id).await
-            }),
-            Err(why) => nobody(why),
-        }
+    ) -> BankFuture<'a, ()> {
+        self.change(async move |bank| bank.simulate(simulation, request_id).await)
     }
 
     fn fund_position<'a>(
         &'a self,
         reference: &'a str,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.fund_position(reference, request_id).await }),
-            Err(why) => nobody(silent(&why)),
-        }
+    ) -> BankFuture<'a, Option<FundReport>> {
+        self.ask(async move |bank| bank.fund_position(reference, request_id).await)
     }
 }

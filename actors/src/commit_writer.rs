@@ -17,7 +17,7 @@ use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::numbers::Opening;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Commit, Entry, Store, StoreError, StreamId};
+use caudal_storage::{Commit, Entry, Index, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::actor_status::{ActorStatus, CommitReach};
@@ -48,9 +48,9 @@ pub struct Shared {
     pub realm: RealmId,
     /// The tasks and actors of the realm's present incarnation.
     pub tasks: Arc<RealmTasks>,
-    /// The store that gets the facts, through the realm's lane.
-    pub store: Arc<dyn Store>,
-    /// The realm's lane, which is the same store: it also reports how much it holds.
+    /// The store, to read from.
+    pub store: Arc<dyn Index>,
+    /// The realm's lane, by which the store gets the facts.
     pub lane: Arc<Lane>,
     /// The clock of the realm.
     pub clock: Arc<RealmClock>,
@@ -226,7 +226,7 @@ impl CommitWriter {
             if self.actor_status.settled_all() && !self.actor_status.is_poisoned() {
                 return then(Ok(()));
             }
-            return self.shared.store.barrier(Box::new(move |done| {
+            return self.shared.lane.barrier(Box::new(move |done| {
                 let is_poisoned = actor_status.is_poisoned().then_some(Failure::Overloaded);
                 then(
                     done.map_err(Failure::from)
@@ -247,7 +247,7 @@ impl CommitWriter {
             decided_on: writes.decided_on,
         };
         let published = Arc::clone(&self.shared.published);
-        self.shared.store.submit(
+        self.shared.lane.submit(
             commit,
             Box::new(move |done| {
                 actor_status.settled(done.is_ok(), reach);
@@ -392,14 +392,14 @@ impl CommitWriter {
             release(reply, guards, done.and(answered));
         });
         if nothing {
-            return self.shared.store.barrier(done);
+            return self.shared.lane.barrier(done);
         }
         let commit = Commit {
             entries: writes.entries,
             hints: writes.hints,
             decided_on: writes.decided_on,
         };
-        self.shared.store.submit(commit, done);
+        self.shared.lane.submit(commit, done);
     }
 
     /// Puts the kept answer of a request's key on the write set that makes its effect durable. `None` if that is impossible:

@@ -285,7 +285,7 @@ impl Courier {
                 // If the courier has stopped, nothing reads the reply.
                 tell.send(done.map(drop)).ok();
             });
-            self.shared.store.submit(commit, done);
+            self.shared.lane.submit(commit, done);
             ctx.spawn(written.into_actor(self).map(move |done, courier, ctx| {
                 courier.noted(number, done.unwrap_or(Err(StoreError::Closed)), ctx);
             }));

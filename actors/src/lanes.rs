@@ -1,6 +1,6 @@
 //! Fair turns between realms before the store's queue.
 //!
-//! **Shape.** Each realm submits through its own lane, a [`Store`] that passes everything on but holds commits back:
+//! **Shape.** Each realm submits through its own lane, which holds commits back:
 //! the store has only a bounded number of entries of one realm at once, and the rest waits in the lane. When the store
 //! ends one commit, the lane hands it the next. So in the store's queue only a small share of each other realm is ahead
 //! of a quiet realm's commit, however much the others submit, and the store's promises stay as they are.
@@ -15,8 +15,6 @@
 //!
 //! **Failure.** A refusal by the store is passed on. The thread that hands over delivers it, with no lock held.
 
-mod lane_store;
-
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use caudal_ledger::ids::RealmId;
-use caudal_storage::{Commit, CommitNo, Done, Store, StoreError};
+use caudal_storage::{Commit, CommitNo, Done, Row, Store, StoreError};
 
 /// The most entries of a realm that are with the store at once while another realm writes too. The store takes about a
 /// millisecond to write them.
@@ -175,6 +173,22 @@ impl Lane {
     /// How many commits wait in the lane.
     pub fn waiting(&self) -> usize {
         lock(&self.state).commits
+    }
+
+    /// Queues a commit, as [`Store::submit`] does.
+    pub fn submit(&self, commit: Commit, done: Done) {
+        self.add(LaneItem::Commit(commit, done));
+    }
+
+    /// Calls `done` when everything submitted before is durable, or has failed.
+    pub fn barrier(&self, done: Done) {
+        self.add(LaneItem::Barrier(done));
+    }
+
+    /// Puts hints into the index, as [`Store::note`] does. They do not wait: an account that leaves some has no commit in
+    /// flight.
+    pub fn note(&self, hints: Vec<Row>) {
+        self.store.note(hints);
     }
 
     fn add(&self, item: LaneItem) {

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::{Store, StoreError};
+use caudal_storage::{Index, StoreError};
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
@@ -80,7 +80,7 @@ impl fmt::Debug for Loads {
 
 impl Loads {
     /// The queue for the accounts of a realm in a store.
-    pub fn new(store: Arc<dyn Store>, realm: RealmId) -> Arc<Self> {
+    pub fn new(store: Arc<dyn Index>, realm: RealmId) -> Arc<Self> {
         Self::by(Box::new(move |number| {
             reads::load(store.as_ref(), realm, number)
         }))

@@ -56,8 +56,32 @@ pub struct BankReply<T> {
     pub calls: Vec<BankCall>,
 }
 
+impl<T> BankReply<T> {
+    /// A result for which no bank was called.
+    pub const fn without_call(result: Result<T, BankError>) -> Self {
+        let calls = Vec::new();
+        Self { result, calls }
+    }
+}
+
 /// A future that runs on one thread, as actors' futures do.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A bank operation under way.
+pub type BankFuture<'a, T> = LocalFuture<'a, BankReply<T>>;
+
+/// A bank operation whose result is known without a call.
+pub fn known<'a, T: 'a>(result: Result<T, BankError>) -> BankFuture<'a, T> {
+    Box::pin(std::future::ready(BankReply::without_call(result)))
+}
+
+/// The service's own refusal in place of the bank's; `body` is JSON text.
+pub fn own_refusal(body: &str) -> BankRefusal {
+    BankRefusal {
+        status: 0,
+        body: body.to_owned(),
+    }
+}
 
 /// A transfer as it is ordered at the bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -335,7 +359,7 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         client_id: u64,
         holder: &'a Holder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>>;
+    ) -> BankFuture<'a, Cvu>;
 
     /// Whether a refusal to create a CVU means that the client id belongs to somebody else at the bank.
     fn is_taken(&self, _: &BankRefusal) -> bool {
@@ -355,23 +379,13 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         cuit: Cuit,
         alias: Option<&'a Alias>,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>>;
+    ) -> BankFuture<'a, Alias>;
 
     /// Sets the holder's name.
-    fn rename<'a>(
-        &'a self,
-        cvu: Cvu,
-        name: &'a str,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>>;
+    fn rename<'a>(&'a self, cvu: Cvu, name: &'a str, request_id: &'a str) -> BankFuture<'a, ()>;
 
     /// Closes a CVU; closing a closed one is a success.
-    fn close<'a>(
-        &'a self,
-        cvu: Cvu,
-        cuit: Cuit,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>>;
+    fn close<'a>(&'a self, cvu: Cvu, cuit: Cuit, request_id: &'a str) -> BankFuture<'a, ()>;
 
     /// Sends a transfer, or returns the one that the reference has made before. A refusal means that there is no such
     /// transfer and will be none.
@@ -379,24 +393,14 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         &'a self,
         order: &'a TransferOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>>;
+    ) -> BankFuture<'a, BankTransfer>;
 
     /// Returns money from the collector account, or gives the return that the reference has made before;
     /// [`Self::transfer_status`] and [`Self::movements`] know it like any transfer. A refusal means that there is no
     /// such return and will be none; a bank without this operation always refuses.
-    fn give_back<'a>(
-        &'a self,
-        _: &'a ReturnOrder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        let refusal = BankRefusal {
-            status: 0,
-            body: r#"{"message":"the bank sends nothing from the collector account"}"#.to_owned(),
-        };
-        Box::pin(std::future::ready(BankReply {
-            result: Err(BankError::Refused(refusal)),
-            calls: Vec::new(),
-        }))
+    fn give_back<'a>(&'a self, _: &'a ReturnOrder, _: &'a str) -> BankFuture<'a, BankTransfer> {
+        let body = r#"{"message":"the bank sends nothing from the collector account"}"#;
+        known(Err(BankError::Refused(own_refusal(body))))
     }
 
     /// Asks for the state of a transfer. `Ok(None)`: the bank does not know it (yet).
@@ -404,14 +408,10 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         &'a self,
         origin: OriginId,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>>;
+    ) -> BankFuture<'a, Option<BankTransfer>>;
 
     /// Lists every movement of a business day, both ways, and every line that cannot be read.
-    fn movements<'a>(
-        &'a self,
-        day: BusinessDay,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<DayList>>;
+    fn movements<'a>(&'a self, day: BusinessDay, request_id: &'a str) -> BankFuture<'a, DayList>;
 
     /// Reads the statement of the collector account for a business day: every movement, also those of no CVU, between
     /// the bank's own balances. `ongoing` says that the day is not over, so that it closes with the present balance. A
@@ -421,11 +421,8 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         _: BusinessDay,
         _: bool,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
-        Box::pin(std::future::ready(BankReply {
-            result: Ok(CollectorStatement::default()),
-            calls: Vec::new(),
-        }))
+    ) -> BankFuture<'a, CollectorStatement> {
+        known(Ok(CollectorStatement::default()))
     }
 
     /// Looks up the holder behind a CBU, CVU or alias.
@@ -433,7 +430,7 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<KeyHolder>>;
+    ) -> BankFuture<'a, KeyHolder>;
 
     /// The balance of the collector account, and when the bank read it. `asking` is called at the moment at which the
     /// bank is asked, and again before each further attempt: the answer belongs to the last call before it.
@@ -441,46 +438,26 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         &'a self,
         asking: &'a dyn Fn(),
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>>;
+    ) -> BankFuture<'a, (Money, Timestamp)>;
 
     /// Enrols an account in remuneration, or returns the state of the enrolment that the reference has made before. A
     /// refusal means that there is no such enrolment and will be none; a bank without a fund always refuses.
-    fn enrol<'a>(
-        &'a self,
-        _: &'a EnrolmentOrder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<FundWord>> {
-        let refusal = BankRefusal {
-            status: 0,
-            body: r#"{"message":"the bank has no fund"}"#.to_owned(),
-        };
-        Box::pin(std::future::ready(BankReply {
-            result: Err(BankError::Refused(refusal)),
-            calls: Vec::new(),
-        }))
+    fn enrol<'a>(&'a self, _: &'a EnrolmentOrder, _: &'a str) -> BankFuture<'a, FundWord> {
+        let body = r#"{"message":"the bank has no fund"}"#;
+        known(Err(BankError::Refused(own_refusal(body))))
     }
 
     /// Has a sandbox do something, for this collector account alone. A bank that is no sandbox does not understand it.
-    fn simulate<'a>(&'a self, _: &'a Simulation, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
-        Box::pin(std::future::ready(BankReply {
-            result: Err(BankError::Failed {
-                status: None,
-                body: r#"{"message":"this bank is no sandbox"}"#.to_owned(),
-            }),
-            calls: Vec::new(),
+    fn simulate<'a>(&'a self, _: &'a Simulation, _: &'a str) -> BankFuture<'a, ()> {
+        known(Err(BankError::Failed {
+            status: None,
+            body: r#"{"message":"this bank is no sandbox"}"#.to_owned(),
         }))
     }
 
     /// Asks for the state of the enrolment with a reference, and for its position once it is active. `Ok(None)`: the
     /// bank does not know it (yet).
-    fn fund_position<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
-        Box::pin(std::future::ready(BankReply {
-            result: Ok(None),
-            calls: Vec::new(),
-        }))
+    fn fund_position<'a>(&'a self, _: &'a str, _: &'a str) -> BankFuture<'a, Option<FundReport>> {
+        known(Ok(None))
     }
 }

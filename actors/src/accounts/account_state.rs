@@ -258,7 +258,7 @@ impl AccountState {
             return;
         }
         match self.row_at_rest() {
-            Ok(row) => self.shared.store.note(row.into_iter().collect()),
+            Ok(row) => self.shared.lane.note(row.into_iter().collect()),
             Err(why) => tracing::warn!(%why, "account snapshot could not be written"),
         }
     }

@@ -16,14 +16,14 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::Store;
+use caudal_storage::Index;
 use tokio::sync::oneshot;
 
 use super::AccountActor;
 use crate::failure::Failure;
 use crate::orders::{Envelope, Order};
 use crate::persist::persist;
-use crate::ports::{BankError, BankGateway, BankReply};
+use crate::ports::{BankError, BankGateway, BankReply, own_refusal};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Claims};
 
@@ -86,7 +86,7 @@ pub struct Saga {
     /// Its alias; for a closed CVU, the alias that it had.
     pub alias: Option<Alias>,
     /// Finds the account of a CVU.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn Index>,
     /// Knows which client ids other accounts are asking for.
     pub claims: Claims,
     /// The realm and the number of the account.
@@ -126,8 +126,8 @@ impl Saga {
             let result = match started {
                 Err(why) => Err(NoBankAnswer::NotStarted(why.clone())),
                 Ok(()) if claim.is_err() => {
-                    let body = r#"{"message":"another account is being opened so"}"#.to_owned();
-                    Err(NoBankAnswer::Taken(BankRefusal { status: 0, body }))
+                    let body = r#"{"message":"another account is being opened so"}"#;
+                    Err(NoBankAnswer::Taken(own_refusal(body)))
                 }
                 Ok(()) => match self.ask(&mut calls).await {
                     Ok(answer) => Ok(answer),
@@ -200,8 +200,8 @@ impl Saga {
                 | Pending::Particulars(_),
                 None,
             ) => {
-                let body = r#"{"message":"the account has no CVU"}"#.to_owned();
-                Ok(BankAnswer::Refused(BankRefusal { status: 0, body }))
+                let body = r#"{"message":"the account has no CVU"}"#;
+                Ok(BankAnswer::Refused(own_refusal(body)))
             }
         }
     }
@@ -264,19 +264,17 @@ impl Saga {
             Ok(cvu) if bank.client_in(&cvu).is_some_and(|it| it != client_id) => {
                 // Money for it would go to another realm, or to none.
                 let body = r#"{"message":"the bank gave a CVU that does not carry the client id it was asked for"}"#;
-                let (status, body) = (0, body.to_owned());
-                Err(BankError::Refused(BankRefusal { status, body }).into())
+                Err(BankError::Refused(own_refusal(body)).into())
             }
             // The account's balance and history belong to the CVU that was closed.
             Ok(cvu) if self.cvu.is_some_and(|own| own != cvu) => {
                 let body =
                     r#"{"message":"the bank gave another CVU than the one that was closed"}"#;
-                let (status, body) = (0, body.to_owned());
-                Err(BankError::Refused(BankRefusal { status, body }).into())
+                Err(BankError::Refused(own_refusal(body)).into())
             }
             Ok(cvu) if self.is_anothers(cvu)? => {
-                let body = r#"{"message":"the bank gave the CVU of another account"}"#.to_owned();
-                Err(Halt::Taken(BankRefusal { status: 0, body }))
+                let body = r#"{"message":"the bank gave the CVU of another account"}"#;
+                Err(Halt::Taken(own_refusal(body)))
             }
             Err(BankError::Refused(why)) if bank.is_taken(&why) => Err(Halt::Taken(why)),
             answer => Ok(answer?),

@@ -10,7 +10,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::orders::{PlatformOrder, TenantChange};
 use caudal_ledger::tenants::{Mode, Platform, Serving, Tenant};
-use caudal_storage::{Checks, Index, Stats, Store, StoreError};
+use caudal_storage::{Checks, Index, Stats, StoreError};
 
 use super::read_slots::{ReadAccess, ReadCost};
 use super::{ANSWERS_MAX, Lifecycle, Operators};

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
-use caudal_storage::{Store as _, StoreError};
+use caudal_storage::StoreError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 

@@ -8,7 +8,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::numbers::Opening;
 use caudal_ledger::tenants::{Mode, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::Store;
+use caudal_storage::{Index, Store};
 use tokio::sync::{Notify, Semaphore};
 
 use super::Realms;
@@ -160,10 +160,10 @@ impl Realms {
             bank,
             published,
         } = parts;
-        let store = Arc::clone(&self.store);
+        let store: Arc<dyn Index> = Arc::<dyn Store>::clone(&self.store);
         let last = reads::events::last_at(store.as_ref(), realm)?;
-        let lane = Lane::new(realm, store, Arc::clone(&self.traffic), self.room);
-        let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
+        let traffic = Arc::clone(&self.traffic);
+        let lane = Lane::new(realm, Arc::clone(&self.store), traffic, self.room);
         let (cancel_guard, tasks, tasks_done) = realm_tasks::begin();
         let at = usize::try_from(realm.0)
             .unwrap_or(0)

@@ -18,8 +18,8 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 
 use super::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, CollectorStatement, DayList,
-    EnrolmentOrder, FundReport, KeyHolder, LocalFuture, ReturnOrder, TransferOrder,
+    BankError, BankFuture, BankGateway, BankMovement, Collector, CollectorStatement, DayList,
+    EnrolmentOrder, FundReport, KeyHolder, ReturnOrder, TransferOrder, known,
 };
 
 /// The PSP code in the CVUs that it creates.
@@ -48,9 +48,8 @@ pub trait FakeBank: Send + Sync + fmt::Debug + 'static {
         &'a self,
         _: FakeCall,
         work: impl FnOnce() -> Result<T, BankError> + 'a,
-    ) -> LocalFuture<'a, BankReply<T>> {
-        let (result, calls) = (work(), Vec::new());
-        Box::pin(std::future::ready(BankReply { result, calls }))
+    ) -> BankFuture<'a, T> {
+        known(work())
     }
 
     /// The collector account.
@@ -140,12 +139,7 @@ impl<B: FakeBank> BankGateway for B {
         client_in(cvu)
     }
 
-    fn create_cvu<'a>(
-        &'a self,
-        client_id: u64,
-        _: &'a Holder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>> {
+    fn create_cvu<'a>(&'a self, client_id: u64, _: &'a Holder, _: &'a str) -> BankFuture<'a, Cvu> {
         self.answer(("create", client_id.to_string()), move || {
             self.makes(client_id)
         })
@@ -157,7 +151,7 @@ impl<B: FakeBank> BankGateway for B {
         _: Cuit,
         alias: Option<&'a Alias>,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>> {
+    ) -> BankFuture<'a, Alias> {
         let digits: String = cvu.as_str().chars().skip(8).take(13).collect();
         let own = || Alias::parse(&format!("alias.{digits}"));
         let alias = alias.cloned().map_or_else(own, Ok);
@@ -168,11 +162,11 @@ impl<B: FakeBank> BankGateway for B {
         self.answer(("alias", name), work)
     }
 
-    fn rename<'a>(&'a self, _: Cvu, name: &'a str, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+    fn rename<'a>(&'a self, _: Cvu, name: &'a str, _: &'a str) -> BankFuture<'a, ()> {
         self.answer(("rename", name.to_owned()), || Ok(()))
     }
 
-    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> LocalFuture<'a, BankReply<()>> {
+    fn close<'a>(&'a self, _: Cvu, _: Cuit, _: &'a str) -> BankFuture<'a, ()> {
         self.answer(("close", String::new()), || Ok(()))
     }
 
@@ -180,16 +174,12 @@ impl<B: FakeBank> BankGateway for B {
         &'a self,
         order: &'a TransferOrder,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+    ) -> BankFuture<'a, BankTransfer> {
         let call = ("transfer", order.origin.to_string());
         self.answer(call, move || self.sends(order))
     }
 
-    fn give_back<'a>(
-        &'a self,
-        order: &'a ReturnOrder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+    fn give_back<'a>(&'a self, order: &'a ReturnOrder, _: &'a str) -> BankFuture<'a, BankTransfer> {
         let call = ("give back", order.origin.to_string());
         self.answer(call, move || self.gives_back(order))
     }
@@ -198,15 +188,11 @@ impl<B: FakeBank> BankGateway for B {
         &'a self,
         origin: OriginId,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
+    ) -> BankFuture<'a, Option<BankTransfer>> {
         self.answer(("status", origin.to_string()), move || self.knows(origin))
     }
 
-    fn movements<'a>(
-        &'a self,
-        day: BusinessDay,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<DayList>> {
+    fn movements<'a>(&'a self, day: BusinessDay, _: &'a str) -> BankFuture<'a, DayList> {
         self.answer(("movements", day.to_string()), move || {
             Ok(DayList {
                 movements: self.lists(day)?,
@@ -220,33 +206,24 @@ impl<B: FakeBank> BankGateway for B {
         day: BusinessDay,
         _: bool,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
+    ) -> BankFuture<'a, CollectorStatement> {
         self.answer(("statement", day.to_string()), move || self.states(day))
     }
 
-    fn lookup<'a>(
-        &'a self,
-        whom: &'a Destination,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<KeyHolder>> {
-        let (result, calls) = (self.whom(whom), Vec::new());
-        Box::pin(std::future::ready(BankReply { result, calls }))
+    fn lookup<'a>(&'a self, whom: &'a Destination, _: &'a str) -> BankFuture<'a, KeyHolder> {
+        known(self.whom(whom))
     }
 
     fn balance<'a>(
         &'a self,
         asking: &'a dyn Fn(),
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+    ) -> BankFuture<'a, (Money, Timestamp)> {
         asking();
         self.answer(("balance", String::new()), move || self.has())
     }
 
-    fn enrol<'a>(
-        &'a self,
-        order: &'a EnrolmentOrder,
-        _: &'a str,
-    ) -> LocalFuture<'a, BankReply<FundWord>> {
+    fn enrol<'a>(&'a self, order: &'a EnrolmentOrder, _: &'a str) -> BankFuture<'a, FundWord> {
         self.answer(("enrol", order.reference.clone()), || {
             Ok(FundWord {
                 state: EnrolmentState::Active,
@@ -259,7 +236,7 @@ impl<B: FakeBank> BankGateway for B {
         &'a self,
         reference: &'a str,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
+    ) -> BankFuture<'a, Option<FundReport>> {
         self.answer(("position", reference.to_owned()), || Ok(None))
     }
 }
