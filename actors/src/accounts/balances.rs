@@ -113,10 +113,7 @@ impl AccountState {
         let Some(sequence) = store.seq_at(self.stream(LEDGER), at.millis())? else {
             return Ok(then(&now, at, None));
         };
-        let place = VoucherPlace {
-            account: self.account.number,
-            sequence,
-        };
+        let place = VoucherPlace::new(self.account.number, sequence);
         let voucher = reads::voucher(store.as_ref(), *realm, place)?;
         Ok(then(&now, at, voucher.as_ref()))
     }

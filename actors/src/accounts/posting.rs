@@ -207,10 +207,7 @@ impl AccountState {
 
     fn reversed(&self, sequence: u64) -> Result<Money, StoreError> {
         let Shared { store, realm, .. } = &*self.shared;
-        let place = VoucherPlace {
-            account: self.account.number,
-            sequence,
-        };
+        let place = VoucherPlace::new(self.account.number, sequence);
         let row = reads::money::reversed(store.as_ref(), *realm, place)?;
         let reverses = |it: &&Arc<Voucher>| {
             let named = it.details.as_ref().and_then(|it| it.reverses);

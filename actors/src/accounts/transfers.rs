@@ -245,10 +245,7 @@ impl AccountState {
             return Ok(Some(found.after));
         }
         let Shared { store, realm, .. } = &*self.shared;
-        let place = VoucherPlace {
-            account: self.account.number,
-            sequence,
-        };
+        let place = VoucherPlace::new(self.account.number, sequence);
         let found = reads::voucher(store.as_ref(), *realm, place)?;
         Ok(found.map(|voucher| voucher.after))
     }
@@ -396,10 +393,7 @@ impl AccountState {
         if let Some(open) = self.account.transfers.get(&number) {
             return Ok(Some(open.clone()));
         }
-        let place = VoucherPlace {
-            account: self.account.number,
-            sequence: number,
-        };
+        let place = VoucherPlace::new(self.account.number, number);
         let store = self.shared.store.as_ref();
         Ok(reads::money::transfer(store, self.shared.realm, place)?)
     }

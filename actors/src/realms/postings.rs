@@ -182,10 +182,7 @@ impl RealmSupervisor {
     /// The voucher of an account that an adjustment reverses.
     fn original(&self, account: AccountNo, id: VoucherId) -> Result<Voucher, Failure> {
         let Shared { store, realm, .. } = &*self.shared;
-        let place = VoucherPlace {
-            account,
-            sequence: id.sequence,
-        };
+        let place = VoucherPlace::new(account, id.sequence);
         let found = reads::voucher(store.as_ref(), *realm, place)?;
         let found = found.filter(|found| found.id(*realm, account) == id);
         Ok(found.ok_or(Rejection::VoucherNotFound)?)

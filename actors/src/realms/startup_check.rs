@@ -132,10 +132,7 @@ async fn look(shared: &Shared, supervisor: &SupervisorHandle) -> Result<(), Fail
             }
             _ => None,
         };
-        let nowhere = VoucherPlace {
-            account: caudal_ledger::ids::AccountNo(0),
-            sequence: 0,
-        };
+        let nowhere = VoucherPlace::new(caudal_ledger::ids::AccountNo(0), 0);
         let place = place.map_or(nowhere, |(_, place)| place);
         if let Some(report) = reported(notice, place) {
             hear(supervisor, report).await?;

@@ -156,7 +156,7 @@ impl RealmSupervisor {
                 .map(|parked| (parked.suspense.cash_in.cvu, parked.suspense.cash_in.amount)),
             None => {
                 let (account, sequence) = (landed.account, landed.sequence);
-                let credit = reads::voucher(store, of, VoucherPlace { account, sequence })?;
+                let credit = reads::voucher(store, of, VoucherPlace::new(account, sequence))?;
                 credit.map(|credit| (credit.cvu, credit.amount))
             }
         };

@@ -2,38 +2,26 @@
 //! under its number; [`origin`] documents the one exception.
 
 mod books;
-mod cases;
-mod collector;
-mod days;
-mod marks;
 mod numbers;
-mod realms;
-mod rests;
-mod scoped;
 
 use std::borrow::Cow;
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
+use caudal_ledger::cases::CaseKind;
+use caudal_ledger::chain::{Canonical, Digest};
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::voucher_types::TypeCode;
+use caudal_storage::StoreError;
 
-pub use books::{BookKey, book, book_day, book_day_of, book_name, book_of, book_place};
-pub use cases::{
-    case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
-    said, unbooked,
-};
-pub use collector::{collector, collector_day, collector_day_of, collector_of};
-pub use days::{closed_day, closed_days, day_of};
-pub use marks::{Marked, day, days, marked, marks};
+use super::projection::VoucherPlace;
+
+pub use books::{BookKey, book, book_day_of, book_name, book_of};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
-pub use realms::{externals, internals, orders};
-pub use rests::{SINGLE, rest, rest_of};
-pub use scoped::SCOPED;
 
 const CVU: u8 = 0x10;
 const ALIAS: u8 = 0x11;
@@ -45,7 +33,7 @@ const INTERNAL_COUNT: u8 = 0x16;
 const DIRECTORY: u8 = 0x17;
 const PENDING: u8 = 0x18;
 // 0x19 was the census, which is now part of the totals.
-// 0x1a is in `rests`.
+// 0x1a and 0x45 were earlier rows of accounts at rest.
 const HOLD: u8 = 0x1b;
 const OPEN_HOLD: u8 = 0x1c;
 const HOLD_END: u8 = 0x1d;
@@ -60,7 +48,6 @@ const BANK_DAY: u8 = 0x25;
 // 0x26 was the days of suspense, which nobody read: the rail's id leads there.
 const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
-// 0x38 to 0x3f are in `cases`.
 // 0x29 was the closed accounts, which the account sets now hold.
 const CUIT: u8 = 0x30;
 const ENROLLING: u8 = 0x31;
@@ -70,13 +57,25 @@ const EVENT: u8 = 0x34;
 const WEBHOOK: u8 = 0x35;
 const PROGRESS: u8 = 0x36;
 const DELIVERY: u8 = 0x37;
+const PARKED: u8 = 0x38;
+const OPEN_CASE: u8 = 0x39;
+const CASE_SINCE: u8 = 0x3a;
+const CASE_COUNTS: u8 = 0x3b;
+const RETURN: u8 = 0x3c;
+const OPEN_RETURN: u8 = 0x3d;
+const UNBOOKED: u8 = 0x3e;
+const SAID: u8 = 0x3f;
 const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
-// 0x42 and 0x43 are in `marks`.
-// 0x45 and 0x46 are in `rests`.
-// 0x48 to 0x4a are in `collector`.
-// 0x4b and 0x4c are in `books`.
-// 0x4d is in `days`.
+const MARKS: u8 = 0x42;
+const DAY: u8 = 0x43;
+const REST: u8 = 0x46;
+const COLLECTOR: u8 = 0x48;
+const COLLECTOR_OF: u8 = 0x49;
+const COLLECTOR_DAY: u8 = 0x4a;
+const BOOK_DAY: u8 = 0x4b;
+const BOOK_PLACE: u8 = 0x4c;
+const CLOSED_DAY: u8 = 0x4d;
 const REVERSED: u8 = 0x4e;
 const HOLD_LIST: u8 = 0x4f;
 const HOLD_COUNT: u8 = 0x50;
@@ -87,23 +86,67 @@ const USAGE_OF_TYPE: u8 = 0x52;
 pub const UNREAD: &[u8] = &[
     CVU, CODE, EXTERNAL, INTERNAL, PENDING, BANK_DAY, CUIT, ENROLLING, SORTED, EVENT,
 ];
+/// The kinds of rows that are looked up one by one: mostly for an account that was not used for a long time, so its
+/// neighbours are not wanted.
+pub const SINGLE: &[u8] = &[REST];
+/// The kinds of rows that are scanned by their owner, so that the index records which of its runs have rows of an
+/// owner: an account, a CUIT or a webhook.
+///
+/// The index uses twelve bytes after the kind: a realm, and the number of an account or a webhook, or the beginning of a
+/// CUIT. Each owner costs ten bits of memory in every run that has rows of it.
+pub const SCOPED: &[u8] = &[
+    HOLD,
+    OPEN_HOLD,
+    TRANSFER,
+    OPEN_TRANSFER,
+    TRANSFER_CALL,
+    CUIT,
+    DELIVERY,
+];
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 
-fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(48);
-    key.push(tag);
-    key.extend_from_slice(&realm.0.to_be_bytes());
-    rest.iter().for_each(|part| key.extend_from_slice(part));
-    key
+/// A value as a part of a key.
+trait KeyPart {
+    /// Adds the bytes, which sort as the values do.
+    fn add_to(self, key: &mut Vec<u8>);
 }
 
-/// A client's text as part of a key, always of one size.
+macro_rules! parts {
+    ($($of:ty: |$value:ident| $bytes:expr;)*) => {$(
+        impl KeyPart for $of {
+            fn add_to(self, key: &mut Vec<u8>) {
+                let $value = self;
+                key.extend_from_slice($bytes.as_ref());
+            }
+        }
+    )*};
+}
+
+parts! {
+    u64: |number| number.to_be_bytes();
+    AccountNo: |account| account.0.to_be_bytes();
+    VoucherPlace: |place| place.to_bytes();
+    Timestamp: |at| at.millis().to_be_bytes();
+    BusinessDay: |day| day.to_string();
+    Cuit: |cuit| cuit.as_str();
+    Digest: |digest| digest.0;
+    Direction: |direction| [direction.byte()];
+    CaseKind: |kind| [kind.number()];
+    Marked: |list| [list.byte()];
+    Sorted: |by| [by.byte()];
+    TransferName: |kind| [kind.byte()];
+    Rail: |kind| [kind.byte()];
+    &Alias: |alias| alias.folded();
+    &TypeCode: |code| code.as_str();
+    &ExternalId: |id| own(id);
+    &str: |text| named(text);
+    &[u8]: |bytes| bytes;
+}
+
+/// A text that somebody else chooses, always of one size, because it may be longer than a key.
 fn named(text: &str) -> [u8; 32] {
-    caudal_ledger::chain::Canonical::default()
-        .text(text)
-        .digest()
-        .0
+    Canonical::default().text(text).digest().0
 }
 
 /// A tenant's own id of an operation as part of a key: the id itself, or its digest if it may be too long. No text
@@ -116,16 +159,191 @@ fn own(id: &ExternalId) -> Cow<'_, [u8]> {
     }
 }
 
-/// Realm, account, sequence of a voucher → what of it is reversed, and the sequence of the last reversal.
-pub fn reversed(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
-    let parts = [account.0.to_be_bytes(), sequence.to_be_bytes()];
-    key(REVERSED, realm, &[parts.as_flattened()])
+/// Keys of a tag, a realm, and these parts.
+macro_rules! keys {
+    ($($(#[$doc:meta])* $tag:ident: $name:ident($($part:ident: $of:ty),*);)*) => {$(
+        $(#[$doc])*
+        pub fn $name(realm: RealmId $(, $part: $of)*) -> Vec<u8> {
+            let mut key = Vec::with_capacity(48);
+            key.push($tag);
+            key.extend_from_slice(&realm.0.to_be_bytes());
+            $($part.add_to(&mut key);)*
+            key
+        }
+    )*};
 }
 
-/// Realm, account, code of a voucher type with limits → what vouchers of it have used of them.
-pub fn usage_of_type(realm: RealmId, account: AccountNo, code: &TypeCode) -> Vec<u8> {
-    let parts = [&account.0.to_be_bytes(), code.as_str().as_bytes()];
-    key(USAGE_OF_TYPE, realm, &parts)
+keys! {
+    /// Realm, alias → the account that has it or for which it is reserved. Between realms the bank decides.
+    ALIAS: alias(alias: &Alias);
+    /// Realm, the tenant's own code → account.
+    CODE: code(code: &str);
+
+    /// All external ids of a realm.
+    EXTERNAL: externals();
+    /// Realm, direction, external id → account, sequence.
+    EXTERNAL: external(direction: Direction, id: &ExternalId);
+
+    /// All answers of an idempotency key.
+    ANSWER: answers(name: &str);
+
+    /// All lines of adjustments and internal transfers of a realm.
+    INTERNAL: internals();
+    /// Realm, ordinal → the line of an adjustment or internal transfer.
+    INTERNAL: internal(ordinal: u64);
+    /// Realm → the number of adjustments and internal transfers.
+    INTERNAL_COUNT: internal_count();
+
+    /// All accounts of a realm.
+    DIRECTORY: directory();
+    /// Realm, account → the data for lists and searches.
+    DIRECTORY: directory_of(account: AccountNo);
+
+    /// All accounts of a realm, by CUIT.
+    CUIT: of_cuits();
+    /// All accounts of a CUIT in a realm.
+    CUIT: of_cuit(cuit: Cuit);
+    /// Realm, CUIT, account → present while the holder has this CUIT.
+    CUIT: account_of_cuit(cuit: Cuit, account: AccountNo);
+
+    /// All accounts of a realm that wait for the bank.
+    PENDING: pending();
+    /// Realm, account → present while the account waits for the bank.
+    PENDING: pending_of(account: AccountNo);
+
+    /// All accounts of a realm that wait for the fund.
+    ENROLLING: enrolling();
+    /// Realm, account → present while an enrolment of the account waits for the fund.
+    ENROLLING: enrolling_of(account: AccountNo);
+
+    /// Realm, account → the account as of its last movement: a cache, which may be lost.
+    REST: rest(account: AccountNo);
+
+    /// All account sets of a realm.
+    ROLL: roll();
+    /// Realm, block of account numbers → the states of its accounts.
+    ROLL: account_set_of(block: u64);
+
+    /// All accounts of a realm in all their orders.
+    SORTED: orders();
+    /// All accounts of a realm, sorted.
+    SORTED: sorted(by: Sorted);
+
+    /// All webhooks of a realm.
+    WEBHOOK: webhooks();
+    /// Realm, number → the webhook.
+    WEBHOOK: webhook(number: u64);
+    /// Realm, number of the webhook → its progress.
+    PROGRESS: progress(webhook: u64);
+    /// All deliveries of a webhook.
+    DELIVERY: deliveries(webhook: u64);
+    /// Realm, number of the webhook, event → its tries.
+    DELIVERY: delivery(webhook: u64, event: u64);
+
+    /// Realm, account, sequence of a voucher → what of it is reversed, and the sequence of the last reversal.
+    REVERSED: reversed(account: AccountNo, sequence: u64);
+    /// Realm, account, code of a voucher type with limits → what vouchers of it have used of them.
+    USAGE_OF_TYPE: usage_of_type(account: AccountNo, code: &TypeCode);
+
+    /// All holds of an account.
+    HOLD: holds(account: AccountNo);
+    /// Realm, account, sequence → the hold.
+    HOLD: hold(account: AccountNo, sequence: u64);
+    /// Realm, ordinal → the hold's account and number.
+    HOLD_LIST: hold_at(ordinal: u64);
+    /// Realm → the number of holds.
+    HOLD_COUNT: hold_count();
+    /// All open holds of an account.
+    OPEN_HOLD: open_holds(account: AccountNo);
+    /// Realm, account, sequence → present while the hold is open.
+    OPEN_HOLD: open_hold(account: AccountNo, sequence: u64);
+    /// All ends of open holds of a realm.
+    HOLD_END: hold_ends();
+    /// The first end of an open hold at an instant or later.
+    HOLD_END: hold_ends_from(at: Timestamp);
+    /// Realm, end, sequence, account → present while the hold is open.
+    HOLD_END: hold_end(end: Timestamp, sequence: u64, account: AccountNo);
+
+    /// Realm, account, number → the transfer.
+    TRANSFER: transfer(account: AccountNo, number: u64);
+    /// All transfers of a realm that wait for the bank.
+    OPEN_TRANSFER: open_transfers();
+    /// All transfers of an account that wait for the bank.
+    OPEN_TRANSFER: open_transfers_of(account: AccountNo);
+    /// Realm, account, number → when the transfer was requested (milliseconds, big-endian), while it waits for the
+    /// bank; empty while it waits for a person.
+    OPEN_TRANSFER: open_transfer(account: AccountNo, number: u64);
+    /// Realm, account, number → the sequence of the voucher with which the transfer's money left.
+    TRANSFER_LEFT: transfer_left(account: AccountNo, number: u64);
+    /// Realm, external id → the transfer's account and number.
+    TRANSFER_EXTERNAL: transfer_external(id: &ExternalId);
+    /// Realm, kind, id of the bank → the account and number of the last transfer that got it.
+    TRANSFER_NAME: transfer_name(kind: TransferName, id: &str);
+    /// Realm, ordinal → the transfer's account and number.
+    TRANSFER_LIST: transfer_at(ordinal: u64);
+    /// Realm → the number of transfers.
+    TRANSFER_COUNT: transfer_count();
+    /// All calls to the bank for a transfer.
+    TRANSFER_CALL: transfer_calls(account: AccountNo, number: u64);
+    /// Realm, account, number, sequence of the call → its place.
+    TRANSFER_CALL: transfer_call(account: AccountNo, number: u64, call: u64);
+
+    /// Realm, kind, id of the rail → where it landed. An id of the rail belongs to one CVU, and so to one realm.
+    RAIL: rail(kind: Rail, id: &str);
+    /// All movements of a realm in a business day that the bank must have, too.
+    BANK_DAY: bank_day(day: BusinessDay);
+    /// Realm, day, account, sequence → present.
+    BANK_DAY: bank_day_of(day: BusinessDay, account: AccountNo, sequence: u64);
+
+    /// Realm, place → money in suspense, with the decisions about it.
+    PARKED: parked(place: VoucherPlace);
+    /// Realm, place → an unbooked report, with the decisions about it.
+    UNBOOKED: unbooked(place: VoucherPlace);
+    /// Realm, digest of the bank's report → its place.
+    SAID: said(what: Digest);
+    /// All open cases of a kind.
+    OPEN_CASE: open_cases(kind: CaseKind);
+    /// Realm, kind, since when, place → present while the case is open.
+    OPEN_CASE: open_case(kind: CaseKind, since: Timestamp, place: VoucherPlace);
+    /// Realm, kind, place → since when, while the case is open.
+    CASE_SINCE: case_since(kind: CaseKind, place: VoucherPlace);
+    /// Realm → the number of open cases.
+    CASE_COUNTS: case_counts();
+    /// Realm, number of a return → the place of the money in suspense.
+    RETURN: return_of(number: u64);
+    /// All returns of a realm about which the bank is being asked.
+    OPEN_RETURN: open_returns();
+    /// Realm, number of a return → the same place, while the bank is being asked.
+    OPEN_RETURN: open_return(number: u64);
+
+    /// Realm, sequence → the recorded movement of the collector account.
+    COLLECTOR: collector(sequence: u64);
+    /// Realm, the bank's id → the sequence of the recorded movement.
+    COLLECTOR_OF: collector_of(bank_id: &str);
+    /// All recorded movements of a realm that the bank posted on a business day.
+    COLLECTOR_DAY: collector_day(day: BusinessDay);
+    /// Realm, day, sequence → present.
+    COLLECTOR_DAY: collector_day_of(day: BusinessDay, sequence: u64);
+
+    /// Realm, list, block → the marks of its vouchers.
+    MARKS: marks(list: Marked, block: u64);
+    /// All blocks of a list.
+    MARKS: marked(list: Marked);
+
+    /// All days of a realm.
+    DAY: days();
+    /// Realm, the last instant of a day → the sums that the day has added.
+    DAY: day(end: Timestamp);
+    /// All closed days of a realm.
+    CLOSED_DAY: closed_days();
+    /// Realm, day → the sequence of the fact that closed it, and of the one after which it waits for nothing.
+    CLOSED_DAY: closed_day(day: BusinessDay);
+
+    /// Realm, the last instant of a day, name → what the day added to the account for adjustments.
+    BOOK_DAY: book_day(end: Timestamp, name: &[u8]);
+    /// Realm, place → the sequence of a fact about a movement of the collector account. Its place counts the events and
+    /// these facts of the realm up to it, so events have all the other places.
+    BOOK_PLACE: book_place(place: u64);
 }
 
 /// The first key after all keys that begin with `prefix`.
@@ -158,91 +376,21 @@ pub fn realm_of_cvu(key: &[u8]) -> Option<RealmId> {
     Some(RealmId(u32::from_be_bytes(*realm)))
 }
 
-/// Realm, alias → the account that has it or for which it is reserved. Between realms the bank decides.
-pub fn alias(realm: RealmId, alias: &Alias) -> Vec<u8> {
-    key(ALIAS, realm, &[alias.folded().as_bytes()])
-}
-
-/// Realm, the tenant's own code (hashed, because it may be longer than a key) → account.
-pub fn code(realm: RealmId, code: &str) -> Vec<u8> {
-    key(CODE, realm, &[&named(code)])
-}
-
-/// Realm, direction, external id → account, sequence.
-pub fn external(realm: RealmId, direction: Direction, id: &ExternalId) -> Vec<u8> {
-    key(EXTERNAL, realm, &[&[direction.byte()], &own(id)])
-}
-
-/// All answers of an idempotency key (hashed, because it may be longer than a key).
-pub fn answers(realm: RealmId, name: &str) -> Vec<u8> {
-    key(ANSWER, realm, &[&named(name)])
-}
-
 /// Realm, idempotency key, method, path → place of the answer.
 pub fn answer(realm: RealmId, name: &str, method: &str, path: &str) -> Vec<u8> {
-    let scope = caudal_ledger::chain::Canonical::default()
-        .text(method)
-        .text(path)
-        .digest();
+    let scope = Canonical::default().text(method).text(path).digest();
     let mut key = answers(realm, name);
     key.extend(scope.0.iter().take(16));
     key
 }
 
-/// Realm, ordinal → the line of an adjustment or internal transfer.
-pub fn internal(realm: RealmId, ordinal: u64) -> Vec<u8> {
-    key(INTERNAL, realm, &[&ordinal.to_be_bytes()])
-}
-
-/// Realm → the number of adjustments and internal transfers.
-pub fn internal_count(realm: RealmId) -> Vec<u8> {
-    key(INTERNAL_COUNT, realm, &[])
-}
-
-/// All accounts of a realm.
-pub fn directory(realm: RealmId) -> Vec<u8> {
-    key(DIRECTORY, realm, &[])
-}
-
-/// Realm, account → the data for lists and searches.
-pub fn directory_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(DIRECTORY, realm, &[&account.0.to_be_bytes()])
-}
-
-/// All accounts of a realm, by CUIT.
-pub fn of_cuits(realm: RealmId) -> Vec<u8> {
-    key(CUIT, realm, &[])
-}
-
-/// All accounts of a CUIT in a realm.
-pub fn of_cuit(realm: RealmId, cuit: Cuit) -> Vec<u8> {
-    key(CUIT, realm, &[cuit.as_str().as_bytes()])
-}
-
-/// Realm, CUIT, account → present while the holder has this CUIT.
-pub fn account_of_cuit(realm: RealmId, cuit: Cuit, account: AccountNo) -> Vec<u8> {
-    let number = account.0.to_be_bytes();
-    key(CUIT, realm, &[cuit.as_str().as_bytes(), &number])
-}
-
-/// All accounts of a realm that wait for the bank.
-pub fn pending(realm: RealmId) -> Vec<u8> {
-    key(PENDING, realm, &[])
-}
-
-/// Realm, account → present while the account waits for the bank.
-pub fn pending_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(PENDING, realm, &[&account.0.to_be_bytes()])
-}
-
-/// All accounts of a realm that wait for the fund.
-pub fn enrolling(realm: RealmId) -> Vec<u8> {
-    key(ENROLLING, realm, &[])
-}
-
-/// Realm, account → present while an enrolment of the account waits for the fund.
-pub fn enrolling_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(ENROLLING, realm, &[&account.0.to_be_bytes()])
+/// Reference of a transfer at the bank → realm, account and number. It is under no realm, because a notice may have
+/// only the reference. The reference is a digest of tenant, mode and order, so no two realms can mean different things
+/// by it.
+pub fn origin(origin: OriginId) -> Vec<u8> {
+    let mut key = vec![ORIGIN];
+    key.extend_from_slice(&origin.to_bytes());
+    key
 }
 
 /// Realm → its usage sums. Written with every voucher, so the key takes no allocation.
@@ -266,39 +414,30 @@ pub fn event(realm: RealmId, number: u64) -> [u8; 13] {
     key
 }
 
-/// All webhooks of a realm.
-pub fn webhooks(realm: RealmId) -> Vec<u8> {
-    key(WEBHOOK, realm, &[])
+/// The account of a row at rest; `None` for the key of any other row.
+pub fn rest_of(row: &[u8]) -> Option<(RealmId, AccountNo)> {
+    let (realm, account) = row.strip_prefix(&[REST])?.split_first_chunk::<4>()?;
+    let account = u64::from_be_bytes(account.try_into().ok()?);
+    Some((RealmId(u32::from_be_bytes(*realm)), AccountNo(account)))
 }
 
-/// Realm, number → the webhook.
-pub fn webhook(realm: RealmId, number: u64) -> Vec<u8> {
-    key(WEBHOOK, realm, &[&number.to_be_bytes()])
+/// Realm, text (its first [`SORTED_BYTES_MAX`] bytes and a zero), account → present.
+pub fn sorted_of(realm: RealmId, by: Sorted, text: &[u8], account: AccountNo) -> Vec<u8> {
+    let mut key = sorted(realm, by);
+    key.extend_from_slice(text.get(..SORTED_BYTES_MAX).unwrap_or(text));
+    key.push(0);
+    account.add_to(&mut key);
+    key
 }
 
-/// Realm, number of the webhook → its progress.
-pub fn progress(realm: RealmId, webhook: u64) -> Vec<u8> {
-    key(PROGRESS, realm, &[&webhook.to_be_bytes()])
-}
-
-/// All deliveries of a webhook.
-pub fn deliveries(realm: RealmId, webhook: u64) -> Vec<u8> {
-    key(DELIVERY, realm, &[&webhook.to_be_bytes()])
-}
-
-/// Realm, number of the webhook, event → its tries.
-pub fn delivery(realm: RealmId, webhook: u64, event: u64) -> Vec<u8> {
-    numbered(DELIVERY, realm, AccountNo(webhook), event)
-}
-
-/// All account sets of a realm.
-pub fn roll(realm: RealmId) -> Vec<u8> {
-    key(ROLL, realm, &[])
-}
-
-/// Realm, block of account numbers → the states of its accounts.
-pub fn account_set_of(realm: RealmId, block: u64) -> Vec<u8> {
-    key(ROLL, realm, &[&block.to_be_bytes()])
+/// The day in the key of a closed day.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when the key does not end with a day.
+pub fn day_of(key: &[u8]) -> Result<BusinessDay, StoreError> {
+    let text = key.last_chunk::<10>();
+    let day = text.and_then(|text| BusinessDay::parse(str::from_utf8(text).ok()?));
+    day.ok_or_else(|| StoreError::Corrupt("the key of a closed day has no day".into()))
 }
 
 /// The texts by which accounts are kept sorted.
@@ -328,110 +467,6 @@ impl Sorted {
     }
 }
 
-/// All accounts of a realm, sorted.
-pub fn sorted(realm: RealmId, by: Sorted) -> Vec<u8> {
-    key(SORTED, realm, &[&[by.byte()]])
-}
-
-/// Realm, text (its first [`SORTED_BYTES_MAX`] bytes and a zero), account → present.
-pub fn sorted_of(realm: RealmId, by: Sorted, text: &[u8], account: AccountNo) -> Vec<u8> {
-    let text = text.get(..SORTED_BYTES_MAX).unwrap_or(text);
-    key(
-        SORTED,
-        realm,
-        &[&[by.byte()], text, &[0], &account.0.to_be_bytes()],
-    )
-}
-
-/// A number of an account, such as the sequence of a voucher, as part of a key.
-fn numbered(tag: u8, realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
-    key(
-        tag,
-        realm,
-        &[&account.0.to_be_bytes(), &number.to_be_bytes()],
-    )
-}
-
-/// All holds of an account.
-pub fn holds(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(HOLD, realm, &[&account.0.to_be_bytes()])
-}
-
-/// Realm, account, sequence → the hold.
-pub fn hold(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
-    numbered(HOLD, realm, account, sequence)
-}
-
-/// Realm, ordinal → the hold's account and number.
-pub fn hold_at(realm: RealmId, ordinal: u64) -> Vec<u8> {
-    key(HOLD_LIST, realm, &[&ordinal.to_be_bytes()])
-}
-
-/// Realm → the number of holds.
-pub fn hold_count(realm: RealmId) -> Vec<u8> {
-    key(HOLD_COUNT, realm, &[])
-}
-
-/// All open holds of an account.
-pub fn open_holds(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(OPEN_HOLD, realm, &[&account.0.to_be_bytes()])
-}
-
-/// Realm, account, sequence → present while the hold is open.
-pub fn open_hold(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
-    numbered(OPEN_HOLD, realm, account, sequence)
-}
-
-/// The range of keys of all ends of open holds up to and including an instant.
-pub fn hold_ends(realm: RealmId, until: Timestamp) -> (Vec<u8>, Vec<u8>) {
-    let after = until.millis().saturating_add(1);
-    (
-        key(HOLD_END, realm, &[]),
-        key(HOLD_END, realm, &[&after.to_be_bytes()]),
-    )
-}
-
-/// Realm, end, sequence, account → present while the hold is open.
-pub fn hold_end(realm: RealmId, end: Timestamp, account: AccountNo, sequence: u64) -> Vec<u8> {
-    let (end, sequence) = (end.millis().to_be_bytes(), sequence.to_be_bytes());
-    key(
-        HOLD_END,
-        realm,
-        &[&end, &sequence, &account.0.to_be_bytes()],
-    )
-}
-
-/// Realm, account, number → the transfer.
-pub fn transfer(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
-    numbered(TRANSFER, realm, account, number)
-}
-
-/// All transfers of a realm that wait for the bank.
-pub fn open_transfers(realm: RealmId) -> Vec<u8> {
-    key(OPEN_TRANSFER, realm, &[])
-}
-
-/// All transfers of an account that wait for the bank.
-pub fn open_transfers_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(OPEN_TRANSFER, realm, &[&account.0.to_be_bytes()])
-}
-
-/// Realm, account, number → when the transfer was requested (milliseconds, big-endian), while it waits for the bank; empty
-/// while it waits for a person.
-pub fn open_transfer(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
-    numbered(OPEN_TRANSFER, realm, account, number)
-}
-
-/// Realm, account, number → the sequence of the voucher with which the transfer's money left.
-pub fn transfer_left(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
-    numbered(TRANSFER_LEFT, realm, account, number)
-}
-
-/// Realm, external id → the transfer's account and number.
-pub fn transfer_external(realm: RealmId, id: &ExternalId) -> Vec<u8> {
-    key(TRANSFER_EXTERNAL, realm, &[&own(id)])
-}
-
 /// The bank's ids by which a transfer is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TransferName {
@@ -441,45 +476,13 @@ pub enum TransferName {
     Bank,
 }
 
-/// Realm, kind, id of the bank (hashed, because the bank chooses it) → the account and number of the last transfer that
-/// got it.
-pub fn transfer_name(realm: RealmId, kind: TransferName, id: &str) -> Vec<u8> {
-    let kind = match kind {
-        TransferName::Rail => b'r',
-        TransferName::Bank => b'b',
-    };
-    key(TRANSFER_NAME, realm, &[&[kind], &named(id)])
-}
-
-/// Realm, ordinal → the transfer's account and number.
-pub fn transfer_at(realm: RealmId, ordinal: u64) -> Vec<u8> {
-    key(TRANSFER_LIST, realm, &[&ordinal.to_be_bytes()])
-}
-
-/// Realm → the number of transfers.
-pub fn transfer_count(realm: RealmId) -> Vec<u8> {
-    key(TRANSFER_COUNT, realm, &[])
-}
-
-/// All calls to the bank for a transfer.
-pub fn transfer_calls(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
-    numbered(TRANSFER_CALL, realm, account, number)
-}
-
-/// Realm, account, number, sequence of the call → its place.
-pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64) -> Vec<u8> {
-    let mut key = transfer_calls(realm, account, number);
-    key.extend_from_slice(&call.to_be_bytes());
-    key
-}
-
-/// Reference of a transfer at the bank → realm, account and number. It is under no realm, because a notice may have
-/// only the reference. The reference is a digest of tenant, mode and order, so no two realms can mean different things
-/// by it.
-pub fn origin(origin: OriginId) -> Vec<u8> {
-    let mut key = vec![ORIGIN];
-    key.extend_from_slice(&origin.to_bytes());
-    key
+impl TransferName {
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Rail => b'r',
+            Self::Bank => b'b',
+        }
+    }
 }
 
 /// What an id of the rail names.
@@ -491,26 +494,31 @@ pub enum Rail {
     Return,
 }
 
-/// Realm, kind, id of the rail (hashed, because the bank chooses it) → where it landed. An id of the rail belongs to
-/// one CVU, and so to one realm.
-pub fn rail(realm: RealmId, kind: Rail, id: &str) -> Vec<u8> {
-    let kind = match kind {
-        Rail::Arrival => b'i',
-        Rail::Return => b'r',
-    };
-    key(RAIL, realm, &[&[kind], &named(id)])
+impl Rail {
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Arrival => b'i',
+            Self::Return => b'r',
+        }
+    }
 }
 
-/// All movements of a realm in a business day that the bank must have, too.
-pub fn bank_day(realm: RealmId, day: BusinessDay) -> Vec<u8> {
-    key(BANK_DAY, realm, &[day.to_string().as_bytes()])
+/// The list to which a block of marks belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Marked {
+    /// The events of a realm.
+    Events,
+    /// Its adjustments and internal transfers.
+    Internal,
 }
 
-/// Realm, day, account, sequence → present.
-pub fn bank_day_of(realm: RealmId, day: BusinessDay, account: AccountNo, sequence: u64) -> Vec<u8> {
-    let day = day.to_string();
-    let (account, sequence) = (account.0.to_be_bytes(), sequence.to_be_bytes());
-    key(BANK_DAY, realm, &[day.as_bytes(), &account, &sequence])
+impl Marked {
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Events => b'e',
+            Self::Internal => b'i',
+        }
+    }
 }
 
 #[cfg(test)]
@@ -551,5 +559,34 @@ mod tests {
         ];
         let all: std::collections::BTreeSet<_> = texts.map(of).into();
         assert_eq!(all.len(), texts.len());
+    }
+
+    #[test]
+    fn a_row_at_rest_says_whose_it_is_and_no_other_row_does() {
+        let at = (RealmId(u32::MAX), AccountNo(7));
+        let key = rest(at.0, at.1);
+        assert_eq!(rest_of(&key), Some(at));
+        for cut in 0..key.len() {
+            assert_eq!(rest_of(&key[..cut]), None, "{cut}");
+        }
+        assert_eq!(rest_of(&[key.as_slice(), &[0]].concat()), None);
+    }
+
+    #[test]
+    fn a_scan_names_a_realm_and_eight_bytes_at_least() {
+        let (realm, account) = (RealmId(2), AccountNo(7));
+        let scans = [
+            holds(realm, account),
+            open_holds(realm, account),
+            hold(realm, account, 1),
+            transfer(realm, account, 1),
+            open_transfers_of(realm, account),
+            transfer_calls(realm, account, 1),
+            of_cuit(realm, Cuit::parse("20267565393").unwrap()),
+            deliveries(realm, 1),
+        ];
+        for key in scans {
+            assert!(SCOPED.contains(&key[0]) && key.len() >= 13, "{key:?}");
+        }
     }
 }

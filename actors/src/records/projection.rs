@@ -15,16 +15,21 @@ mod unbooked;
 mod usage;
 mod webhooks;
 
-use caudal_ledger::events::rules::RuleSets;
-use caudal_ledger::facts::{Answer, BankCall, LedgerFact};
+use caudal_ledger::cases::SuspensePlace;
+use caudal_ledger::events::EventKind;
+use caudal_ledger::events::rules::{EventRules, RuleSets};
+use caudal_ledger::facts::{Answer, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Head, IndexWriter, Position, Projection, StoreError, StreamId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::{
     ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, COLLECTOR, COVERAGE, DAYS, DELIVERIES,
     LEDGER, PEOPLE, PLATFORM, PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS,
-    account_stream, decode, keys, rest, unknown_kind,
+    account_stream, decode, encode, keys, rest, unknown_kind,
 };
 
 pub use books::{BookRow, added_by_day};
@@ -56,6 +61,11 @@ pub struct VoucherPlace {
 }
 
 impl VoucherPlace {
+    /// The place of an account's voucher.
+    pub const fn new(account: AccountNo, sequence: u64) -> Self {
+        Self { account, sequence }
+    }
+
     /// The place as 16 bytes, both numbers big-endian, so that places of one account sort by sequence.
     pub fn to_bytes(self) -> [u8; 16] {
         let joined = u128::from(self.account.0).wrapping_shl(64) | u128::from(self.sequence);
@@ -69,10 +79,22 @@ impl VoucherPlace {
             .and_then(|(a, rest)| Some((*a, *rest.first_chunk::<8>()?)))
             .ok_or_else(|| StoreError::Corrupt("a place in the index is cut short".into()))?;
         let account = AccountNo(u64::from_be_bytes(account));
-        Ok(Self {
-            account,
-            sequence: u64::from_be_bytes(sequence),
-        })
+        Ok(Self::new(account, u64::from_be_bytes(sequence)))
+    }
+}
+
+impl From<SuspensePlace> for VoucherPlace {
+    fn from(place: SuspensePlace) -> Self {
+        Self::new(place.account, place.sequence)
+    }
+}
+
+impl From<VoucherPlace> for SuspensePlace {
+    fn from(place: VoucherPlace) -> Self {
+        Self {
+            account: place.account,
+            sequence: place.sequence,
+        }
     }
 }
 
@@ -118,6 +140,72 @@ impl Projection for ServiceProjection {
     }
 }
 
+/// An entry that is projected, and the index that takes its rows.
+struct EntryRows<'a> {
+    sets: RuleSets,
+    realm: RealmId,
+    /// The number of the entry's stream: in most streams an account.
+    account: AccountNo,
+    entry: &'a Entry,
+    position: Position,
+    index: &'a mut dyn IndexWriter,
+}
+
+impl EntryRows<'_> {
+    /// The fact in the entry.
+    fn fact<T: DeserializeOwned>(&self) -> Result<T, StoreError> {
+        decode(&self.entry.body)
+    }
+
+    /// When the fact happened.
+    const fn at(&self) -> Timestamp {
+        Timestamp::from_millis(self.entry.at)
+    }
+
+    /// The place of the fact: its account, and its sequence there.
+    const fn place(&self) -> VoucherPlace {
+        VoucherPlace::new(self.account, self.entry.seq)
+    }
+
+    /// The record in a row, if there is one.
+    fn get<T: DeserializeOwned>(&mut self, key: &[u8]) -> Result<Option<T>, StoreError> {
+        self.index.get(key)?.map(|row| decode(&row)).transpose()
+    }
+
+    /// The record in a row that an earlier fact wrote; without one the index is damaged, and `lost` says how.
+    fn known<T: DeserializeOwned>(&mut self, key: &[u8], lost: &str) -> Result<T, StoreError> {
+        let lost = || StoreError::Corrupt(lost.into());
+        self.get(key)?.ok_or_else(lost)
+    }
+
+    /// Writes a record as a row.
+    fn put<T: Serialize>(&mut self, key: &[u8], record: &T) -> Result<(), StoreError> {
+        self.index.put(key, &encode(record)?);
+        Ok(())
+    }
+
+    /// The event rules in force in the realm.
+    ///
+    /// # Errors
+    /// When a later program has put a set into force that this one does not know.
+    fn rules(&mut self) -> Result<&'static EventRules, StoreError> {
+        let totals = self.index.get(&keys::totals(self.realm))?;
+        known_rules(self.sets, parse_totals(totals.as_deref())?.event_rules)
+    }
+
+    /// The event that reports the fact, with the tag that the rules want.
+    fn event(&self, rules: &EventRules, kind: EventKind) -> EventRow {
+        EventRow::new(kind, self.account, self.position).tagged_by(rules, self.entry)
+    }
+
+    /// Gives an event the next number of its realm.
+    fn publish(&mut self, event: &EventRow) -> Result<(), StoreError> {
+        let number = totals::update(self, |totals| totals.count_event())?;
+        events::note(self.realm, number, event, self.index);
+        Ok(())
+    }
+}
+
 /// Adds the rows of one entry under these sets of event rules: a later program has more of them.
 pub(crate) fn project(
     sets: RuleSets,
@@ -125,40 +213,42 @@ pub(crate) fn project(
     position: Position,
     index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    let realm = RealmId(entry.stream.realm);
-    let account = AccountNo(entry.stream.number);
-    let under = (sets, realm);
+    let rows = &mut EntryRows {
+        sets,
+        realm: RealmId(entry.stream.realm),
+        account: AccountNo(entry.stream.number),
+        entry,
+        position,
+        index,
+    };
     match entry.stream.kind {
         LEDGER => {
             let given = entry.fact.get::<Voucher>();
             debug_assert!(given.is_none_or(|given| says(entry, given)));
             if let Some(voucher) = given {
-                return money::posted(under, account, voucher, position, index);
+                return money::posted(rows, voucher);
             }
-            let LedgerFact::Posted(voucher) = decode(&entry.body)?;
-            money::posted(under, account, &voucher, position, index)
+            let LedgerFact::Posted(voucher) = rows.fact()?;
+            money::posted(rows, &voucher)
         }
-        TRANSFERS => money::transfer(under, account, (entry, position), index),
-        BANK => {
-            let call: BankCall = decode(&entry.body)?;
-            money::called(realm, account, &call, entry.seq, position, index)
-        }
-        SUSPENSE => money::suspended(under, account, (entry, position), index),
-        UNBOOKED => unbooked::happened(realm, account, entry, index),
-        COLLECTOR => collector::happened(realm, entry, index),
-        CASES => cases::happened(under, account, (entry, position), index),
-        PROFILE => profile::happened(under, account, (entry, position), index),
-        REALM => events::of_realm(under, (entry, position), index),
-        COVERAGE => events::of_coverage(under, (entry, position), index),
-        DAYS => days::happened(under, (entry, position), index),
-        WEBHOOKS => webhooks::set(realm, &decode(&entry.body)?, index),
-        DELIVERIES => webhooks::went(realm, entry.stream.number, &decode(&entry.body)?, index),
+        TRANSFERS => money::transfer(rows),
+        BANK => money::called(rows),
+        SUSPENSE => money::suspended(rows),
+        UNBOOKED => unbooked::happened(rows),
+        COLLECTOR => collector::happened(rows),
+        CASES => cases::happened(rows),
+        PROFILE => profile::happened(rows),
+        REALM => events::of_realm(rows),
+        COVERAGE => events::of_coverage(rows),
+        DAYS => days::happened(rows),
+        WEBHOOKS => webhooks::set(rows),
+        DELIVERIES => webhooks::went(rows),
         ANSWERS => {
             let Answer {
                 key, method, path, ..
-            } = decode(&entry.body)?;
-            let place = position.0.to_be_bytes();
-            index.put(&keys::answer(realm, &key, &method, &path), &place);
+            } = rows.fact()?;
+            let key = keys::answer(rows.realm, &key, &method, &path);
+            rows.index.put(&key, &position.0.to_be_bytes());
             Ok(())
         }
         // These are read whole, or by their sequence; the answer leads to its parts.

@@ -1,6 +1,6 @@
 //! Typed reads of accounts, vouchers and answers for the modules above.
 //!
-//! **Failure.** Every read fails as the store's own reads do ([`Index::head`]), and with [`StoreError::Corrupt`] if a
+//! **Failure.** Every read, here and in the files below, fails as the store's own reads do ([`Index::head`]), and with [`StoreError::Corrupt`] if a
 //! row or an entry is not one that this program or an earlier one writes. Missing data is `None` or an empty list,
 //! never an error.
 
@@ -29,7 +29,7 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Totals;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Index, Pair, Position, SortOrder, StoreError, StreamId};
+use caudal_storage::{Entry, Index, Pair, Position, SortOrder, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
 use super::keys::{SORTED_BYTES_MAX, Sorted};
@@ -42,6 +42,30 @@ pub use accounts::{LoadedAccount, account, load, load_in_full, profile, standing
 const CVUS_MAX: usize = 64;
 /// How many entries are read at once while folding a stream.
 const FOLD_PAGE: usize = 512;
+
+/// The record in a row, if there is one.
+fn record<T: DeserializeOwned>(store: &dyn Index, key: &[u8]) -> Result<Option<T>, StoreError> {
+    store.get(key)?.map(|row| decode(&row)).transpose()
+}
+
+/// The number in a row, if there is one.
+fn number(store: &dyn Index, key: &[u8]) -> Result<Option<u64>, StoreError> {
+    let row = store.get(key)?;
+    row.as_deref().map(keys::number_of).transpose()
+}
+
+/// The place in a row, if there is one.
+fn place(store: &dyn Index, key: &[u8]) -> Result<Option<VoucherPlace>, StoreError> {
+    let row = store.get(key)?;
+    row.as_deref().map(VoucherPlace::from_bytes).transpose()
+}
+
+/// The position in a row.
+fn position(row: &[u8]) -> Result<Position, StoreError> {
+    let cut = || StoreError::Corrupt("a position in the index is cut short".into());
+    let place = row.first_chunk::<8>().ok_or_else(cut)?;
+    Ok(Position(u64::from_be_bytes(*place)))
+}
 
 /// The rows whose keys begin with `prefix`, in the given order, at most `limit`.
 fn under(
@@ -56,7 +80,7 @@ fn under(
 /// Folds the entries of a stream after `seq` into `take`.
 pub fn fold<T: DeserializeOwned>(
     store: &dyn Index,
-    stream: caudal_storage::StreamId,
+    stream: StreamId,
     after: u64,
     mut take: impl FnMut(T, u64, Timestamp),
 ) -> Result<(), StoreError> {
@@ -64,11 +88,8 @@ pub fn fold<T: DeserializeOwned>(
     loop {
         let page = store.read(stream, from, u64::MAX, SortOrder::Ascending, FOLD_PAGE)?;
         for entry in &page {
-            take(
-                decode(&entry.body)?,
-                entry.seq,
-                Timestamp::from_millis(entry.at),
-            );
+            let at = Timestamp::from_millis(entry.at);
+            take(decode(&entry.body)?, entry.seq, at);
             from = entry.seq.saturating_add(1);
         }
         if page.len() < FOLD_PAGE {
@@ -83,15 +104,12 @@ pub fn account_of_cvu(
     realm: RealmId,
     cvu: Cvu,
 ) -> Result<Option<AccountNo>, StoreError> {
-    let row = store.get(&keys::cvu(realm, cvu))?;
-    row.as_deref().map(keys::account_of).transpose()
+    Ok(number(store, &keys::cvu(realm, cvu))?.map(AccountNo))
 }
 
 /// The realms that have a CVU.
 pub fn realms_of_cvu(store: &dyn Index, cvu: Cvu) -> Result<Vec<RealmId>, StoreError> {
-    let from = keys::cvus(cvu);
-    let to = keys::after_prefix(&from);
-    let found = store.scan(&from, &to, SortOrder::Ascending, CVUS_MAX)?;
+    let found = under(store, &keys::cvus(cvu), SortOrder::Ascending, CVUS_MAX)?;
     let realms = found.iter().filter_map(|(key, _)| keys::realm_of_cvu(key));
     Ok(realms.collect())
 }
@@ -102,10 +120,7 @@ pub fn alias_owner(
     realm: RealmId,
     alias: &Alias,
 ) -> Result<Option<AliasOwner>, StoreError> {
-    store
-        .get(&keys::alias(realm, alias))?
-        .map(|row| decode(&row))
-        .transpose()
+    record(store, &keys::alias(realm, alias))
 }
 
 /// The account that has a code.
@@ -114,8 +129,7 @@ pub fn account_of_code(
     realm: RealmId,
     code: &str,
 ) -> Result<Option<AccountNo>, StoreError> {
-    let row = store.get(&keys::code(realm, code))?;
-    row.as_deref().map(keys::account_of).transpose()
+    Ok(number(store, &keys::code(realm, code))?.map(AccountNo))
 }
 
 /// One movement of an account.
@@ -124,15 +138,9 @@ pub fn voucher(
     realm: RealmId,
     place: VoucherPlace,
 ) -> Result<Option<Voucher>, StoreError> {
-    Ok(vouchers(
-        store,
-        realm,
-        place.account,
-        (place.sequence, place.sequence),
-        SortOrder::Ascending,
-        1,
-    )?
-    .pop())
+    let one = (place.sequence, place.sequence);
+    let found = vouchers(store, realm, place.account, one, SortOrder::Ascending, 1);
+    Ok(found?.pop())
 }
 
 /// Movements `from..=to` of an account.
@@ -144,22 +152,13 @@ pub fn vouchers(
     order: SortOrder,
     limit: usize,
 ) -> Result<Vec<Voucher>, StoreError> {
-    let entries = store.read(
-        account_stream(realm, account, LEDGER),
-        from,
-        to,
-        order,
-        limit,
-    )?;
-    let read = |entry: &caudal_storage::Entry| {
+    let stream = account_stream(realm, account, LEDGER);
+    let entries = store.read(stream, from, to, order, limit)?;
+    let read = |entry: &Entry| {
         let LedgerFact::Posted(voucher) = decode(&entry.body)?;
-        if voucher.sequence == entry.seq {
-            Ok(voucher)
-        } else {
-            Err(StoreError::Corrupt(
-                "a voucher is not where its sequence says".into(),
-            ))
-        }
+        let right = voucher.sequence == entry.seq;
+        let wrong = || StoreError::Corrupt("a voucher is not where its sequence says".into());
+        right.then_some(voucher).ok_or_else(wrong)
     };
     entries.iter().map(read).collect()
 }
@@ -171,10 +170,9 @@ pub fn voucher_by_external(
     direction: Direction,
     id: &ExternalId,
 ) -> Result<Option<(AccountNo, Voucher)>, StoreError> {
-    let Some(row) = store.get(&keys::external(realm, direction, id))? else {
+    let Some(place) = place(store, &keys::external(realm, direction, id))? else {
         return Ok(None);
     };
-    let place = VoucherPlace::from_bytes(&row)?;
     Ok(voucher(store, realm, place)?.map(|found| (place.account, found)))
 }
 
@@ -205,10 +203,7 @@ pub fn answers(
 }
 
 fn answer_at(store: &dyn Index, row: &[u8]) -> Result<Answer, StoreError> {
-    let place = row
-        .first_chunk::<8>()
-        .ok_or_else(|| StoreError::Corrupt("a position in the index is cut short".into()))?;
-    let entry = store.entry(Position(u64::from_be_bytes(*place)))?;
+    let entry = store.entry(position(row)?)?;
     let mut answer: Answer = decode(&entry.body)?;
     if let Some((first, count)) = answer.rest {
         let stream = StreamId {
@@ -230,10 +225,7 @@ pub fn listed(
     realm: RealmId,
     number: AccountNo,
 ) -> Result<Option<Listed>, StoreError> {
-    store
-        .get(&keys::directory_of(realm, number))?
-        .map(|row| decode(&row))
-        .transpose()
+    record(store, &keys::directory_of(realm, number))
 }
 
 /// The sums that have left a realm in its present day, month and minute.
@@ -297,15 +289,9 @@ pub fn last_voucher(
     realm: RealmId,
     account: AccountNo,
 ) -> Result<Option<Voucher>, StoreError> {
-    Ok(vouchers(
-        store,
-        realm,
-        account,
-        (1, u64::MAX),
-        SortOrder::Descending,
-        1,
-    )?
-    .pop())
+    let all = (1, u64::MAX);
+    let found = vouchers(store, realm, account, all, SortOrder::Descending, 1);
+    Ok(found?.pop())
 }
 
 /// The accounts whose holder has a CUIT, by number, at most `limit`.
@@ -329,11 +315,8 @@ pub fn beginning(
     let text = text.as_bytes();
     // The keys hold only the beginning of a longer text.
     let text = text.get(..SORTED_BYTES_MAX).unwrap_or(text);
-    accounts_under(
-        store,
-        &[keys::sorted(realm, by).as_slice(), text].concat(),
-        limit,
-    )
+    let prefix = [keys::sorted(realm, by).as_slice(), text].concat();
+    accounts_under(store, &prefix, limit)
 }
 
 /// The last account number given in a realm.

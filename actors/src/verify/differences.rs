@@ -116,9 +116,6 @@ pub(super) fn index_agrees(
         return Ok(true);
     };
     let row = store.get(&keys::external(realm, voucher.direction, id))?;
-    let right = VoucherPlace {
-        account,
-        sequence: voucher.sequence,
-    };
+    let right = VoucherPlace::new(account, voucher.sequence);
     Ok(row.map(|row| VoucherPlace::from_bytes(&row)).transpose()? == Some(right))
 }

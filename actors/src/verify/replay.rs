@@ -164,10 +164,7 @@ impl JournalReplay {
         let (rows, scale) = (self.rows.entry(realm).or_default(), &self.scale);
         let id = voucher.external_id.as_ref();
         if let Some(id) = id.filter(|_| voucher.claims_external_id()) {
-            let place = VoucherPlace {
-                account,
-                sequence: voucher.sequence,
-            };
+            let place = VoucherPlace::new(account, voucher.sequence);
             let key = keys::external(realm, voucher.direction, id);
             rows.external.add(scale, &key, &place.to_bytes());
         }

@@ -4,10 +4,7 @@ use caudal_ledger::books::BookName;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 
-use super::{TOTALS, key, totals};
-
-pub(super) const BOOK_DAY: u8 = 0x4b;
-pub(super) const BOOK_PLACE: u8 = 0x4c;
+use super::{TOTALS, totals};
 
 /// How many bytes precede the name in the key of an account.
 const NAME_AT: usize = totals(RealmId(0)).len();
@@ -53,12 +50,7 @@ pub fn book_of(row: &[u8]) -> Option<BookName> {
     Some(BookName::stored(name.to_owned()))
 }
 
-/// Realm, the last instant of a day, name → what the day added to the account.
-pub fn book_day(realm: RealmId, end: Timestamp, name: &[u8]) -> Vec<u8> {
-    key(BOOK_DAY, realm, &[&end.millis().to_be_bytes(), name])
-}
-
-/// The day and the name in such a key.
+/// The day and the name in the key of what a day added to an account.
 pub fn book_day_of(row: &[u8]) -> Option<(Timestamp, BookName)> {
     let (end, name) = row.get(NAME_AT..)?.split_first_chunk::<8>()?;
     let end = Timestamp::from_millis(u64::from_be_bytes(*end));
@@ -70,12 +62,6 @@ pub fn book_day_of(row: &[u8]) -> Option<(Timestamp, BookName)> {
 pub fn book_name(key: &BookKey) -> &[u8] {
     let (_, name) = key.as_ref().split_at(NAME_AT);
     name
-}
-
-/// Realm, place → the sequence of a fact about a movement of the collector account. Its place counts the events and these
-/// facts of the realm up to it, so events have all the other places.
-pub fn book_place(realm: RealmId, place: u64) -> Vec<u8> {
-    key(BOOK_PLACE, realm, &[&place.to_be_bytes()])
 }
 
 #[cfg(test)]
@@ -102,7 +88,7 @@ mod tests {
             assert!(sums.as_slice() < key.as_ref());
             assert!(key.as_ref() < keys::after_prefix(&sums).as_slice());
             let end = Timestamp::from_millis(9);
-            let day = book_day(realm, end, book_name(&key));
+            let day = keys::book_day(realm, end, book_name(&key));
             let (at, of) = book_day_of(&day).unwrap();
             assert_eq!((at, of.as_str()), (end, read.as_str()));
         }

@@ -8,12 +8,12 @@
 //! **Cost.** An adjustment reads and writes one row; any other voucher none.
 
 use caudal_ledger::books::{adjusted, adjustments_parts};
-use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{IndexWriter, StoreError};
+use caudal_storage::StoreError;
 
+use super::EntryRows;
 use super::totals::{apart, together};
 use crate::records::keys;
 
@@ -84,14 +84,11 @@ pub fn added_by_day(row: Option<&[u8]>) -> Result<Sum, StoreError> {
 ///
 /// # Errors
 /// When a row cannot be read or is damaged.
-pub(super) fn posted(
-    realm: RealmId,
-    voucher: &Voucher,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
+pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), StoreError> {
     let Some(taken) = adjusted(voucher) else {
         return Ok(());
     };
+    let (realm, index) = (rows.realm, &mut *rows.index);
     let (key, at) = (keys::book(realm, adjustments_parts(voucher)), voucher.at);
     let mut row = BookRow::parse(index.get(key.as_ref())?.as_deref())?;
     row.balance = row.balance.plus(taken);

@@ -3,12 +3,10 @@
 
 use caudal_ledger::days::{BankSide, DayFact};
 use caudal_ledger::events::EventKind;
-use caudal_ledger::events::rules::RuleSets;
-use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::{Entry, IndexWriter, Position, StoreError};
+use caudal_storage::StoreError;
 
-use super::events::{self, EventRow};
-use crate::records::{decode, keys};
+use super::EntryRows;
+use crate::records::keys;
 
 /// The facts about a closed day, by their sequences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,33 +39,30 @@ impl DayRow {
 }
 
 /// The rows that a fact adds.
-pub(super) fn happened(
-    (sets, realm): (RuleSets, RealmId),
-    (entry, position): (&Entry, Position),
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    match decode(&entry.body)? {
+pub(super) fn happened(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
+    let (realm, sequence) = (rows.realm, rows.entry.seq);
+    match rows.fact()? {
         DayFact::Closed(day) => {
             let waits = matches!(day.figures.bank, BankSide::Pending);
             let row = DayRow {
-                closed: entry.seq,
-                bank: if waits { 0 } else { entry.seq },
+                closed: sequence,
+                bank: if waits { 0 } else { sequence },
             };
             let key = keys::closed_day(realm, day.figures.date);
-            index.put(&key, row.to_bytes().as_flattened());
-            let rules = events::rules(sets, realm, index)?;
-            let event = EventRow::new(EventKind::DayClosed, AccountNo(0), position);
-            events::publish(realm, event.tagged_by(rules, entry), index)
+            rows.index.put(&key, row.to_bytes().as_flattened());
+            let rules = rows.rules()?;
+            let event = rows.event(rules, EventKind::DayClosed);
+            rows.publish(&event)
         }
         DayFact::BankKnown { date, .. } => {
             let key = keys::closed_day(realm, date);
             let lost = || StoreError::Corrupt("the bank's side of a day that is not closed".into());
-            let row = DayRow::parse(&index.get(&key)?.ok_or_else(lost)?)?;
+            let row = DayRow::parse(&rows.index.get(&key)?.ok_or_else(lost)?)?;
             let row = DayRow {
-                bank: entry.seq,
+                bank: sequence,
                 ..row
             };
-            index.put(&key, row.to_bytes().as_flattened());
+            rows.index.put(&key, row.to_bytes().as_flattened());
             Ok(())
         }
     }

@@ -19,8 +19,8 @@ use caudal_ledger::transfers::Transfer;
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::totals;
-use crate::records::{decode, encode, keys};
+use super::{EntryRows, totals};
+use crate::records::{encode, keys};
 
 /// The content of an event's row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,19 +127,6 @@ impl EventRow {
     }
 }
 
-/// The rules in force in a realm.
-///
-/// # Errors
-/// When a later program has put a set into force that this one does not know.
-pub(super) fn rules(
-    sets: RuleSets,
-    realm: RealmId,
-    index: &mut dyn IndexWriter,
-) -> Result<&'static EventRules, StoreError> {
-    let totals = totals::parse(index.get(&keys::totals(realm))?.as_deref())?;
-    known(sets, totals.event_rules)
-}
-
 /// The rule set with a number.
 ///
 /// # Errors
@@ -157,47 +144,25 @@ pub fn known(sets: RuleSets, number: u16) -> Result<&'static EventRules, StoreEr
 }
 
 /// The rows that a fact of a realm adds: an event, or other rules for the events that follow.
-pub(super) fn of_realm(
-    (sets, realm): (RuleSets, RealmId),
-    (entry, position): (&Entry, Position),
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let fact: RealmFact = decode(&entry.body)?;
+pub(super) fn of_realm(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
+    let fact: RealmFact = rows.fact()?;
     if let RealmFact::EventRules { number } = fact {
-        known(sets, number)?;
-        return totals::update(realm, index, |totals| totals.event_rules = number);
+        known(rows.sets, number)?;
+        return totals::update(rows, |totals| totals.event_rules = number);
     }
-    let rules = rules(sets, realm, index)?;
+    let rules = rows.rules()?;
     match (rules.realm)(&fact) {
-        Some(kind) => {
-            let event = EventRow::new(kind, AccountNo(0), position).tagged_by(rules, entry);
-            publish(realm, event, index)
-        }
+        Some(kind) => rows.publish(&rows.event(rules, kind)),
         None => Ok(()),
     }
 }
 
 /// The row that a change between covered and not covered adds: its event.
-pub(super) fn of_coverage(
-    (sets, realm): (RuleSets, RealmId),
-    (entry, position): (&Entry, Position),
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let fact: CoverageFact = decode(&entry.body)?;
-    let rules = rules(sets, realm, index)?;
-    let event = EventRow::new(EventKind::of_coverage(&fact), AccountNo(0), position);
-    publish(realm, event.tagged_by(rules, entry), index)
-}
-
-/// Gives an event the next number of its realm.
-pub(super) fn publish(
-    realm: RealmId,
-    event: EventRow,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let number = totals::update(realm, index, |totals| totals.count_event())?;
-    note(realm, number, &event, index);
-    Ok(())
+pub(super) fn of_coverage(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
+    let fact: CoverageFact = rows.fact()?;
+    let rules = rows.rules()?;
+    let event = rows.event(rules, EventKind::of_coverage(&fact));
+    rows.publish(&event)
 }
 
 /// Writes an event under its number.

@@ -26,10 +26,7 @@ impl InternalLine {
     /// The line of an account's voucher.
     pub const fn of(account: AccountNo, voucher: &Voucher) -> Self {
         Self {
-            place: VoucherPlace {
-                account,
-                sequence: voucher.sequence,
-            },
+            place: VoucherPlace::new(account, voucher.sequence),
             at: voucher.at,
             amount: voucher.amount.centavos(),
             direction: voucher.direction,
@@ -77,10 +74,7 @@ mod tests {
     #[test]
     fn a_line_is_these_bytes_and_reads_back() {
         let line = InternalLine {
-            place: VoucherPlace {
-                account: AccountNo(7),
-                sequence: 9,
-            },
+            place: VoucherPlace::new(AccountNo(7), 9),
             at: Timestamp::from_millis(0x0102_0304_0506),
             amount: 150_025,
             direction: Direction::Debit,

@@ -1,22 +1,22 @@
 //! Rows of vouchers, holds, transfers and the bank's movements.
 
 use caudal_ledger::balance::Direction;
-use caudal_ledger::cases::{CaseKind, Parked, SuspensePlace};
+use caudal_ledger::cases::{CaseKind, Parked};
 use caudal_ledger::events::EventKind;
-use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
+use caudal_ledger::ids::{OriginId, RealmId, TransferId, VoucherId};
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
-use caudal_storage::{Entry, IndexWriter, Position, StoreError};
+use caudal_storage::StoreError;
 
 use super::events::{self, EventRow, SubjectNote};
-use super::{InternalLine, Landed, VoucherPlace, books, cases, totals, unbooked, usage};
+use super::{EntryRows, InternalLine, Landed, VoucherPlace};
+use super::{books, cases, totals, unbooked, usage};
+use crate::records::account_sets;
 use crate::records::keys::{self, Rail, TransferName};
-use crate::records::{account_sets, decode, encode};
 
 /// What of a voucher is reversed: the sum, `i64`, and the sequence of the last reversal, `u64`, both big-endian.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -68,23 +68,14 @@ impl ReversedRow {
 }
 
 /// The rows that a voucher adds.
-pub(super) fn posted(
-    (sets, realm): (RuleSets, RealmId),
-    account: AccountNo,
-    voucher: &Voucher,
-    position: Position,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let place = VoucherPlace {
-        account,
-        sequence: voucher.sequence,
-    }
-    .to_bytes();
+pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), StoreError> {
+    let (realm, account, index) = (rows.realm, rows.account, &mut *rows.index);
     if let Some(id) = voucher
         .external_id
         .as_ref()
         .filter(|_| voucher.claims_external_id())
     {
+        let place = VoucherPlace::new(account, voucher.sequence).to_bytes();
         index.put(&keys::external(realm, voucher.direction, id), &place);
     }
     let mut internal = None;
@@ -96,10 +87,8 @@ pub(super) fn posted(
     }
     if voucher.is_at_the_bank() {
         let day = voucher.at.business_day();
-        index.put(
-            &keys::bank_day_of(realm, day, account, voucher.sequence),
-            &[],
-        );
+        let key = keys::bank_day_of(realm, day, account, voucher.sequence);
+        index.put(&key, &[]);
     }
     if let Some(reverses) = voucher.details.as_ref().and_then(|it| it.reverses) {
         let key = keys::reversed(realm, account, reverses.sequence);
@@ -112,76 +101,70 @@ pub(super) fn posted(
         index.put(&key, &voucher.sequence.to_be_bytes());
     }
     if let (ReferenceType::CashIn, Some(rail)) = (voucher.reference_type, &voucher.reference_id) {
-        let landed = Landed {
-            account,
-            sequence: voucher.sequence,
-            suspended: false,
-            case: None,
-        };
-        let key = keys::rail(realm, Rail::Arrival, rail);
-        index.put(&key, &encode(&landed)?);
+        landed(rows, Rail::Arrival, rail, voucher.sequence)?;
     }
-    usage::posted(realm, voucher, index)?;
-    usage::posted_of_type(realm, account, voucher, index)?;
-    books::posted(realm, voucher, index)?;
-    let number = totals::posted(realm, index, (voucher, internal), |totals| {
+    usage::posted(rows, voucher)?;
+    books::posted(rows, voucher)?;
+    let number = totals::posted(rows, (voucher, internal), |totals| {
         totals.posted(voucher);
         totals.count_event()
     })?;
-    let event = EventRow::new(EventKind::VoucherCreated, account, position).tagged(voucher.tag);
-    events::note(realm, number, &event, index);
-    account_sets::posted(realm, account, voucher, index)?;
-    hold(sets, realm, account, voucher, position, index)
+    let event =
+        EventRow::new(EventKind::VoucherCreated, account, rows.position).tagged(voucher.tag);
+    events::note(realm, number, &event, rows.index);
+    account_sets::posted(realm, account, voucher, rows.index)?;
+    hold(rows, voucher)
 }
 
-fn hold(
-    sets: RuleSets,
-    realm: RealmId,
-    account: AccountNo,
-    voucher: &Voucher,
-    position: Position,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let publish = |hold: &Hold, index: &mut dyn IndexWriter| {
-        let Some(kind) = (events::rules(sets, realm, index)?.hold)(voucher, Some(hold)) else {
+/// Records that money of the rail has landed in the entry's account, as the voucher with this sequence.
+fn landed(rows: &mut EntryRows<'_>, kind: Rail, id: &str, sequence: u64) -> Result<(), StoreError> {
+    let landed = Landed {
+        account: rows.account,
+        sequence,
+        suspended: false,
+        case: None,
+    };
+    rows.put(&keys::rail(rows.realm, kind, id), &landed)
+}
+
+fn hold(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), StoreError> {
+    let (realm, account) = (rows.realm, rows.account);
+    let publish = |hold: Hold, rows: &mut EntryRows<'_>| {
+        let Some(kind) = (rows.rules()?.hold)(voucher, Some(&hold)) else {
             return Ok(());
         };
-        let event = EventRow::new(kind, account, position).tagged(voucher.tag);
-        events::publish(realm, event.noting(SubjectNote::Hold(hold.clone()))?, index)
+        let event = EventRow::new(kind, account, rows.position).tagged(voucher.tag);
+        rows.publish(&event.noting(SubjectNote::Hold(hold))?)
     };
     if let Some(hold) = Hold::opened(voucher) {
         let number = hold.sequence;
-        index.put(&keys::hold(realm, account, number), &encode(&hold)?);
+        rows.put(&keys::hold(realm, account, number), &hold)?;
+        let index = &mut *rows.index;
         index.put(&keys::open_hold(realm, account, number), &[]);
         let ordinal = index.next(&keys::hold_count(realm))?;
-        let place = VoucherPlace {
-            account,
-            sequence: number,
-        };
+        let place = VoucherPlace::new(account, number);
         index.put(&keys::hold_at(realm, ordinal), &place.to_bytes());
         if let Some(end) = hold.expires_at {
-            index.put(&keys::hold_end(realm, end, account, number), &[]);
+            index.put(&keys::hold_end(realm, end, number, account), &[]);
         }
-        return publish(&hold, index);
+        return publish(hold, rows);
     }
     let Some(number) = Hold::of_step(voucher) else {
         return Ok(());
     };
     let key = keys::hold(realm, account, number);
-    let row = index
-        .get(&key)?
-        .ok_or_else(|| StoreError::Corrupt("a step of a hold that was never opened".into()))?;
-    let mut hold: Hold = decode(&row)?;
+    let mut hold: Hold = rows.known(&key, "a step of a hold that was never opened")?;
     let before = hold.expires_at;
     hold.apply(voucher);
-    index.put(&key, &encode(&hold)?);
+    rows.put(&key, &hold)?;
     let is_open = hold.remaining().is_some();
+    let index = &mut *rows.index;
     if !is_open {
         index.delete(&keys::open_hold(realm, account, number));
     }
     let after = hold.expires_at.filter(|_| is_open);
     if before != after {
-        let end = |end| keys::hold_end(realm, end, account, number);
+        let end = |end| keys::hold_end(realm, end, number, account);
         if let Some(at) = before {
             index.delete(&end(at));
         }
@@ -189,7 +172,7 @@ fn hold(
             index.put(&end(at), &[]);
         }
     }
-    publish(&hold, index)
+    publish(hold, rows)
 }
 
 /// When a transfer that waits for the bank was requested, from the row that is there meanwhile; `None` if it waits for a
@@ -200,86 +183,72 @@ pub(crate) fn requested_at(row: &[u8]) -> Option<Timestamp> {
 }
 
 /// The rows that a fact of a transfer adds.
-pub(super) fn transfer(
-    (sets, realm): (RuleSets, RealmId),
-    account: AccountNo,
-    (entry, position): (&Entry, Position),
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
+pub(super) fn transfer(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
     let TransferRecord {
         transfer: number,
         fact,
-    } = decode(&entry.body)?;
-    let at = Timestamp::from_millis(entry.at);
-    let key = keys::transfer(realm, account, number);
+    } = rows.fact()?;
+    let key = keys::transfer(rows.realm, rows.account, number);
     let mut before = None;
     let transfer = match &fact {
         TransferFact::Requested(transfer) => {
-            requested(realm, account, transfer, index)?;
+            requested(rows, transfer)?;
             transfer.as_ref().clone()
         }
         _ => {
-            let row = index.get(&key)?.ok_or_else(|| {
-                StoreError::Corrupt("a transfer goes on that was never asked for".into())
-            })?;
-            let mut transfer: Transfer = decode(&row)?;
+            let lost = "a transfer goes on that was never asked for";
+            let mut transfer: Transfer = rows.known(&key, lost)?;
             before = Some(transfer.status);
-            named(realm, account, &transfer, &fact, index);
-            transfer.apply(&fact, at);
+            named(rows, &transfer, &fact);
+            transfer.apply(&fact, rows.at());
             transfer
         }
     };
-    came_back(realm, account, &fact, index)?;
-    let open = keys::open_transfer(realm, account, number);
+    if let TransferFact::Reversed {
+        coelsa_id, voucher, ..
+    } = &fact
+    {
+        landed(rows, Rail::Return, coelsa_id, *voucher)?;
+    }
+    let open = keys::open_transfer(rows.realm, rows.account, number);
     let (waited, waits) = (
         before.is_some_and(TransferStatus::is_open),
         transfer.status.is_open(),
     );
     if transfer.status == TransferStatus::Audit {
-        index.put(&open, &[]);
+        rows.index.put(&open, &[]);
     } else if waits {
-        index.put(&open, &transfer.created_at.millis().to_be_bytes());
+        let requested = transfer.created_at.millis().to_be_bytes();
+        rows.index.put(&open, &requested);
     } else {
-        index.delete(&open);
+        rows.index.delete(&open);
     }
     if waited != waits {
-        totals::moved(realm, index, at, |totals| {
-            totals.waits(transfer.amount, waited, waits);
-        })?;
+        totals::moved(rows, |totals| totals.waits(transfer.amount, waited, waits))?;
     }
-    index.put(&key, &encode(&transfer)?);
-    doubted(realm, account, before, &transfer, index)?;
-    let rules = events::rules(sets, realm, index)?;
+    rows.put(&key, &transfer)?;
+    doubted(rows, before, &transfer)?;
+    let rules = rows.rules()?;
     let Some(kind) = (rules.transfer)(&fact, before, transfer.status) else {
         return Ok(());
     };
-    let event = EventRow::new(kind, account, position).tagged_by(rules, entry);
+    let event = rows.event(rules, kind);
     let event = match fact {
         // The fact itself holds everything.
         TransferFact::Requested(_) => event,
         _ => event.noting(SubjectNote::Transfer(Box::new(transfer)))?,
     };
-    let ending = EventKind::of_ending(&fact).map(|kind| EventRow {
-        kind,
-        ..event.clone()
-    });
-    events::publish(realm, event, index)?;
-    ending.map_or(Ok(()), |ending| events::publish(realm, ending, index))
+    rows.publish(&event)?;
+    match EventKind::of_ending(&fact) {
+        Some(kind) => rows.publish(&EventRow { kind, ..event }),
+        None => Ok(()),
+    }
 }
 
 /// The rows by which a transfer is found and listed from its request on.
-fn requested(
-    realm: RealmId,
-    account: AccountNo,
-    transfer: &Transfer,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let number = transfer.sequence;
-    let place = VoucherPlace {
-        account,
-        sequence: number,
-    }
-    .to_bytes();
+fn requested(rows: &mut EntryRows<'_>, transfer: &Transfer) -> Result<(), StoreError> {
+    let (realm, index) = (rows.realm, &mut *rows.index);
+    let place = VoucherPlace::new(rows.account, transfer.sequence).to_bytes();
     let ordinal = index.next(&keys::transfer_count(realm))?;
     index.put(&keys::transfer_at(realm, ordinal), &place);
     let external = keys::transfer_external(realm, &transfer.external_id);
@@ -287,19 +256,13 @@ fn requested(
     if let Some(origin) = transfer.origin {
         let row = [realm.0.to_be_bytes().as_slice(), &place].concat();
         index.put(&keys::origin(origin), &row);
-        unbooked::booked(realm, account, origin, number, transfer.tag, index)?;
+        unbooked::booked(rows, origin, transfer)?;
     }
     Ok(())
 }
 
 /// The rows by which a transfer is found under the ids that the bank gives it by a fact.
-fn named(
-    realm: RealmId,
-    account: AccountNo,
-    before: &Transfer,
-    fact: &TransferFact,
-    index: &mut dyn IndexWriter,
-) {
+fn named(rows: &mut EntryRows<'_>, before: &Transfer, fact: &TransferFact) {
     let (TransferFact::Advanced {
         bank_id, coelsa_id, ..
     }
@@ -307,86 +270,47 @@ fn named(
     else {
         return;
     };
-    let place = VoucherPlace {
-        account,
-        sequence: before.sequence,
-    };
+    let place = VoucherPlace::new(rows.account, before.sequence);
     let ids = [
         (TransferName::Bank, bank_id, &before.bank_id),
         (TransferName::Rail, coelsa_id, &before.coelsa_id),
     ];
     for (kind, id, known) in ids {
         if let Some(id) = id.as_ref().filter(|_| id != known) {
-            index.put(&keys::transfer_name(realm, kind, id), &place.to_bytes());
+            let key = keys::transfer_name(rows.realm, kind, id);
+            rows.index.put(&key, &place.to_bytes());
         }
     }
 }
 
 /// A transfer is a case while it is in `audit`.
 fn doubted(
-    realm: RealmId,
-    account: AccountNo,
+    rows: &mut EntryRows<'_>,
     before: Option<TransferStatus>,
     transfer: &Transfer,
-    index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let audit = |status| status == TransferStatus::Audit;
-    let place = VoucherPlace {
-        account,
-        sequence: transfer.sequence,
-    };
+    let place = VoucherPlace::new(rows.account, transfer.sequence);
     match (before.is_some_and(audit), audit(transfer.status)) {
-        (false, true) => {
-            let case = (place, transfer.updated_at);
-            cases::opens(realm, CaseKind::Transfer, case, index)
-        }
-        (true, false) => cases::closes(realm, CaseKind::Transfer, place, index),
+        (false, true) => cases::opens(rows, CaseKind::Transfer, place, transfer.updated_at),
+        (true, false) => cases::closes(rows, CaseKind::Transfer, place),
         (true, true) | (false, false) => Ok(()),
     }
 }
 
-/// Records where a transfer that came back has landed.
-fn came_back(
-    realm: RealmId,
-    account: AccountNo,
-    fact: &TransferFact,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    if let TransferFact::Reversed {
-        coelsa_id, voucher, ..
-    } = fact
-    {
-        let landed = Landed {
-            account,
-            sequence: *voucher,
-            suspended: false,
-            case: None,
-        };
-        let key = keys::rail(realm, Rail::Return, coelsa_id);
-        index.put(&key, &encode(&landed)?);
-    }
-    Ok(())
-}
-
 /// The row that a call to the bank adds: a call about a transfer is found by the transfer.
-pub(super) fn called(
-    realm: RealmId,
-    account: AccountNo,
-    call: &BankCall,
-    seq: u64,
-    position: Position,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
+pub(super) fn called(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
+    let call: BankCall = rows.fact()?;
     let Some(origin) = OriginId::parse(&call.reference) else {
         return Ok(());
     };
-    let row = index.get(&keys::origin(origin))?;
+    let row = rows.index.get(&keys::origin(origin))?;
     let found = origin_place(row.as_deref(), origin)?;
     if let Some((of, place)) = found
-        && (of, place.account) == (realm, account)
+        && (of, place.account) == (rows.realm, rows.account)
     {
-        let key = keys::transfer_call(realm, account, place.sequence, seq);
-        index.put(&key, &position.0.to_be_bytes());
+        let key = keys::transfer_call(of, place.account, place.sequence, rows.entry.seq);
+        rows.index.put(&key, &rows.position.0.to_be_bytes());
     }
     Ok(())
 }
@@ -398,13 +322,8 @@ pub fn origin_place(
     origin: OriginId,
 ) -> Result<Option<(RealmId, VoucherPlace)>, StoreError> {
     let Some(row) = row else {
-        return Ok(origin.place().map(|id| {
-            let place = VoucherPlace {
-                account: id.account,
-                sequence: id.sequence,
-            };
-            (id.realm, place)
-        }));
+        let place = |id: VoucherId| VoucherPlace::new(id.account, id.sequence);
+        return Ok(origin.place().map(|id| (id.realm, place(id))));
     };
     let (realm, place) = row
         .split_first_chunk::<4>()
@@ -414,32 +333,21 @@ pub fn origin_place(
 }
 
 /// The rows that money adds which no account could take.
-pub(super) fn suspended(
-    (sets, realm): (RuleSets, RealmId),
-    account: AccountNo,
-    (entry, position): (&Entry, Position),
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let suspense: Suspense = decode(&entry.body)?;
+pub(super) fn suspended(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
+    let suspense: Suspense = rows.fact()?;
     let landed = Landed {
-        account,
-        sequence: entry.seq,
+        account: rows.account,
+        sequence: rows.entry.seq,
         suspended: true,
         case: None,
     };
-    let rail = keys::rail(realm, Rail::Arrival, &suspense.cash_in.coelsa_id);
-    index.put(&rail, &encode(&landed)?);
+    let rail = keys::rail(rows.realm, Rail::Arrival, &suspense.cash_in.coelsa_id);
+    rows.put(&rail, &landed)?;
     let amount = suspense.cash_in.amount.into();
-    let place = SuspensePlace {
-        account,
-        sequence: entry.seq,
-    };
-    let parked = Parked::new(place, suspense, Timestamp::from_millis(entry.at));
-    cases::parked(realm, &parked, index)?;
-    let at = Timestamp::from_millis(entry.at);
-    totals::moved(realm, index, at, |totals| totals.suspended(amount))?;
-    let rules = events::rules(sets, realm, index)?;
-    let event =
-        EventRow::new(EventKind::CashInSuspended, account, position).tagged_by(rules, entry);
-    events::publish(realm, event, index)
+    let parked = Parked::new(rows.place().into(), suspense, rows.at());
+    cases::parked(rows, &parked)?;
+    totals::moved(rows, |totals| totals.suspended(amount))?;
+    let rules = rows.rules()?;
+    let event = rows.event(rules, EventKind::CashInSuspended);
+    rows.publish(&event)
 }

@@ -4,19 +4,16 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::{AccountFact, AliasOwner};
-use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::text::folded;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Entry, IndexWriter, Position, StoreError};
+use caudal_storage::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::events::{self, EventRow, SubjectNote};
-use super::totals;
+use super::{EntryRows, SubjectNote, totals};
 use crate::records::keys::{self, Sorted};
-use crate::records::{LEDGER, account_sets, account_stream, decode, encode};
+use crate::records::{LEDGER, account_sets, account_stream};
 
 /// The data of an account for lists and searches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -46,59 +43,55 @@ pub struct Listed {
 }
 
 /// Folds a fact of the profile into the account's rows.
-pub(super) fn happened(
-    (sets, realm): (RuleSets, RealmId),
-    number: AccountNo,
-    (entry, position): (&Entry, Position),
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    let fact: AccountFact = decode(&entry.body)?;
-    let at = Timestamp::from_millis(entry.at);
+pub(super) fn happened(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
+    let fact: AccountFact = rows.fact()?;
+    let (realm, number) = (rows.realm, rows.account);
     let key = keys::directory_of(realm, number);
     let before: Option<Listed> = match &fact {
         // the first fact of an account: there is no row yet
         AccountFact::Registered(_) => None,
-        _ => index.get(&key)?.map(|row| decode(&row)).transpose()?,
+        _ => rows.get(&key)?,
     };
     let after = match (&fact, before.clone()) {
         (AccountFact::Registered(registration), _) => {
-            listed(&Account::registered(registration, at))
+            listed(&Account::registered(registration, rows.at()))
         }
         (_, Some(row)) => changed(row, &fact),
         (_, None) => return Err(StoreError::Corrupt("a profile begins in its middle".into())),
     };
-    codes(realm, number, before.as_ref(), &after, index);
-    cuits(realm, number, before.as_ref(), &after, index);
+    codes(rows, before.as_ref(), &after);
+    cuits(rows, before.as_ref(), &after);
     if let AccountFact::Opened { cvu, .. } = &fact {
-        index.put(&keys::cvu(realm, *cvu), &number.0.to_be_bytes());
+        let key = keys::cvu(realm, *cvu);
+        rows.index.put(&key, &number.0.to_be_bytes());
     }
-    aliases(realm, number, before.as_ref(), &after, index)?;
-    census(realm, before.as_ref(), &after, index)?;
+    aliases(rows, before.as_ref(), &after)?;
+    census(rows, before.as_ref(), &after)?;
     let standing = |row: &Listed| (row.status, row.enabled);
     let standings = (before.as_ref().map(standing), standing(&after));
-    account_sets::became(realm, number, standings, index)?;
-    sorts(realm, number, before.as_ref(), &after, index);
-    match waits(&fact) {
-        Some((WaitsFor::Bank, true)) => index.put(&keys::pending_of(realm, number), &[]),
-        Some((WaitsFor::Bank, false)) => index.delete(&keys::pending_of(realm, number)),
-        Some((WaitsFor::Fund, true)) => index.put(&keys::enrolling_of(realm, number), &[]),
-        Some((WaitsFor::Fund, false)) => index.delete(&keys::enrolling_of(realm, number)),
-        None => {}
+    account_sets::became(realm, number, standings, rows.index)?;
+    sorts(rows, before.as_ref(), &after);
+    if let Some((of, waits)) = waits(&fact) {
+        let key = match of {
+            WaitsFor::Bank => keys::pending_of(realm, number),
+            WaitsFor::Fund => keys::enrolling_of(realm, number),
+        };
+        if waits {
+            rows.index.put(&key, &[]);
+        } else {
+            rows.index.delete(&key);
+        }
     }
     if before.as_ref() != Some(&after) {
-        index.put(&key, &encode(&after)?);
+        rows.put(&key, &after)?;
     }
-    let rules = events::rules(sets, realm, index)?;
+    let rules = rows.rules()?;
     let Some(kind) = (rules.account)(&fact) else {
         return Ok(());
     };
-    let movements = index.head(account_stream(realm, number, LEDGER))?;
-    let event = EventRow::new(kind, number, position).tagged_by(rules, entry);
-    events::publish(
-        realm,
-        event.noting(SubjectNote::Movements(movements))?,
-        index,
-    )
+    let movements = rows.index.head(account_stream(realm, number, LEDGER))?;
+    let event = rows.event(rules, kind);
+    rows.publish(&event.noting(SubjectNote::Movements(movements))?)
 }
 
 /// The party that an account waits for.
@@ -150,54 +143,47 @@ const fn waits(fact: &AccountFact) -> Option<(WaitsFor, bool)> {
 }
 
 /// The account's codes: its own, and one that it asks for.
-fn codes(
-    realm: RealmId,
-    number: AccountNo,
-    before: Option<&Listed>,
-    after: &Listed,
-    index: &mut dyn IndexWriter,
-) {
+fn codes(rows: &mut EntryRows<'_>, before: Option<&Listed>, after: &Listed) {
     let of = |row: &Listed| match row.status {
         // The account never came to be: its code is free again.
         Status::Void => [None, None],
         _ => [row.code.clone(), row.asked_code.clone()],
     };
     let (old, new) = (before.map(of).unwrap_or_default(), of(after));
-    for code in old
-        .iter()
-        .flatten()
-        .filter(|code| !new.iter().flatten().any(|it| it == *code))
-    {
-        index.delete(&keys::code(realm, code));
+    let number = rows.account.0.to_be_bytes();
+    for code in old.iter().flatten() {
+        if !new.iter().flatten().any(|it| it == code) {
+            rows.index.delete(&keys::code(rows.realm, code));
+        }
     }
-    for code in new
-        .iter()
-        .flatten()
-        .filter(|code| !old.iter().flatten().any(|it| it == *code))
-    {
-        index.put(&keys::code(realm, code), &number.0.to_be_bytes());
+    for code in new.iter().flatten() {
+        if !old.iter().flatten().any(|it| it == code) {
+            rows.index.put(&keys::code(rows.realm, code), &number);
+        }
+    }
+}
+
+/// Puts a row that is only present in the place of an old one.
+fn moves(rows: &mut EntryRows<'_>, old: Option<Vec<u8>>, new: Option<Vec<u8>>) {
+    if old == new {
+        return;
+    }
+    if let Some(key) = old {
+        rows.index.delete(&key);
+    }
+    if let Some(key) = new {
+        rows.index.put(&key, &[]);
     }
 }
 
 /// Finds the account by its holder's CUIT.
-fn cuits(
-    realm: RealmId,
-    number: AccountNo,
-    before: Option<&Listed>,
-    after: &Listed,
-    index: &mut dyn IndexWriter,
-) {
-    let of = |row: &Listed| (row.status != Status::Void).then_some(row.cuit);
-    let (old, new) = (before.and_then(of), of(after));
-    if old == new {
-        return;
-    }
-    if let Some(cuit) = old {
-        index.delete(&keys::account_of_cuit(realm, cuit, number));
-    }
-    if let Some(cuit) = new {
-        index.put(&keys::account_of_cuit(realm, cuit, number), &[]);
-    }
+fn cuits(rows: &mut EntryRows<'_>, before: Option<&Listed>, after: &Listed) {
+    let (realm, number) = (rows.realm, rows.account);
+    let of = |row: &Listed| {
+        let key = || keys::account_of_cuit(realm, row.cuit, number);
+        (row.status != Status::Void).then(key)
+    };
+    moves(rows, before.and_then(of), of(after));
 }
 
 impl Listed {
@@ -216,28 +202,14 @@ impl Listed {
 }
 
 /// Gives the account its place in each order of texts.
-fn sorts(
-    realm: RealmId,
-    number: AccountNo,
-    before: Option<&Listed>,
-    after: &Listed,
-    index: &mut dyn IndexWriter,
-) {
+fn sorts(rows: &mut EntryRows<'_>, before: Option<&Listed>, after: &Listed) {
+    let (realm, number) = (rows.realm, rows.account);
     for by in Sorted::ALL {
         let of = |row: &Listed| {
             let key = || keys::sorted_of(realm, by, row.sorted_by(by).as_bytes(), number);
             (row.status != Status::Void).then(key)
         };
-        let (old, new) = (before.and_then(of), of(after));
-        if old == new {
-            continue;
-        }
-        if let Some(key) = old {
-            index.delete(&key);
-        }
-        if let Some(key) = new {
-            index.put(&key, &[]);
-        }
+        moves(rows, before.and_then(of), of(after));
     }
 }
 
@@ -329,22 +301,21 @@ fn particulars(row: &mut Listed, change: &Particulars) {
 
 /// An alias that is given up stays reserved for its holder; the new one belongs to the account.
 fn aliases(
-    realm: RealmId,
-    account: AccountNo,
+    rows: &mut EntryRows<'_>,
     before: Option<&Listed>,
     after: &Listed,
-    index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
+    let account = rows.account;
     let old = before.and_then(|row| row.alias.as_ref());
     if old == after.alias.as_ref() {
         return Ok(());
     }
-    let (given_up, taken) = (old, after.alias.as_ref());
-    let names = [(given_up, false), (taken, true)];
+    let names = [(old, false), (after.alias.as_ref(), true)];
     for (alias, current) in names.into_iter().filter_map(|(it, now)| Some((it?, now))) {
-        let key = keys::alias(realm, alias);
+        let key = keys::alias(rows.realm, alias);
+        let known: Option<AliasOwner> = if current { None } else { rows.get(&key)? };
         // Another account of the holder may have taken the alias since this account was closed.
-        if !current && alias_owner(&key, index)?.is_some_and(|owner| owner.account != account) {
+        if known.is_some_and(|owner| owner.account != account) {
             continue;
         }
         let owner = AliasOwner {
@@ -352,28 +323,20 @@ fn aliases(
             cuit: after.cuit,
             current,
         };
-        index.put(&key, &encode(&owner)?);
+        rows.put(&key, &owner)?;
     }
     Ok(())
 }
 
-fn alias_owner(key: &[u8], index: &mut dyn IndexWriter) -> Result<Option<AliasOwner>, StoreError> {
-    let row = index.get(key)?;
-    row.map(|row| decode(&row)).transpose()
-}
-
 /// Counts an account in its new state.
 fn census(
-    realm: RealmId,
+    rows: &mut EntryRows<'_>,
     before: Option<&Listed>,
     after: &Listed,
-    index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
     let old = before.map(|row| row.status);
     if old == Some(after.status) {
         return Ok(());
     }
-    totals::update(realm, index, |totals| {
-        totals.census.moved(old, after.status);
-    })
+    totals::update(rows, |totals| totals.census.moved(old, after.status))
 }

@@ -10,11 +10,11 @@ mod days;
 
 use caudal_ledger::books::HOUSE;
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::{Census, Sum, Totals};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{IndexWriter, StoreError};
 
+use super::EntryRows;
 use crate::records::keys::{self, Marked};
 use crate::records::marks::{self, BLOCK, Marks, OpenBlocks};
 
@@ -40,50 +40,46 @@ struct TotalsRow {
 
 /// Reads the sums of a realm, changes them and writes them back.
 pub(super) fn update<T>(
-    realm: RealmId,
-    index: &mut dyn IndexWriter,
+    rows: &mut EntryRows<'_>,
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
-    change_all(realm, index, Cause::Other, change)
+    change_all(rows, Cause::Other, change)
 }
 
-/// The same for a fact of this instant that changes the sums of its day, and is no voucher.
+/// The same for a fact that changes the sums of its day, and is no voucher.
 pub(super) fn moved<T>(
-    realm: RealmId,
-    index: &mut dyn IndexWriter,
-    at: Timestamp,
+    rows: &mut EntryRows<'_>,
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
-    change_all(realm, index, Cause::Moved(at), change)
+    change_all(rows, Cause::Moved, change)
+}
+
+/// The same for a voucher, with its ordinal among the internal vouchers of its realm, if it has one.
+pub(super) fn posted<T>(
+    rows: &mut EntryRows<'_>,
+    (voucher, ordinal): (&Voucher, Option<u64>),
+    change: impl FnOnce(&mut Totals) -> T,
+) -> Result<T, StoreError> {
+    change_all(rows, Cause::Voucher(voucher, ordinal), change)
 }
 
 /// What changes the sums.
 enum Cause<'a> {
     /// A voucher, with its ordinal among the internal vouchers of its realm, if it has one.
     Voucher(&'a Voucher, Option<u64>),
-    /// Another fact that changes the sums of its day, at this instant.
-    Moved(Timestamp),
+    /// Another fact that changes the sums of its day.
+    Moved,
     /// A fact that changes no sum of a day.
     Other,
 }
 
-/// The same for a voucher, with its ordinal among the internal vouchers of its realm, if it has one.
-pub(super) fn posted<T>(
-    realm: RealmId,
-    index: &mut dyn IndexWriter,
-    voucher: (&Voucher, Option<u64>),
-    change: impl FnOnce(&mut Totals) -> T,
-) -> Result<T, StoreError> {
-    let (voucher, ordinal) = voucher;
-    change_all(realm, index, Cause::Voucher(voucher, ordinal), change)
-}
-
 fn change_all<T>(
-    realm: RealmId,
-    index: &mut dyn IndexWriter,
+    rows: &mut EntryRows<'_>,
     cause: Cause<'_>,
     change: impl FnOnce(&mut Totals) -> T,
 ) -> Result<T, StoreError> {
+    let at = rows.at();
+    let (realm, index) = (rows.realm, &mut *rows.index);
     let key = keys::totals(realm);
     let mut kept = TotalsRow::read(index.get(&key)?.as_deref())?;
     let before = kept.totals;
@@ -99,7 +95,7 @@ fn change_all<T>(
     }
     let moved = match cause {
         Cause::Voucher(voucher, _) => Some((voucher.at, 1)),
-        Cause::Moved(at) => Some((at, 0)),
+        Cause::Moved => Some((at, 0)),
         Cause::Other => None,
     };
     if let Some((at, vouchers)) = moved {

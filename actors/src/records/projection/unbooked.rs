@@ -1,40 +1,27 @@
 //! Rows of reports of the bank that the ledger cannot book: by place, by the report's digest, and as a case while it is
 //! undecided.
 
-use caudal_ledger::cases::{
-    BankSays, CaseKind, SuspensePlace, Unbooked, UnbookedFact, UnbookedState,
-};
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId, Tag};
-use caudal_ledger::time::Timestamp;
-use caudal_storage::{Entry, IndexWriter, StoreError};
+use caudal_ledger::cases::{BankSays, CaseKind, Unbooked, UnbookedFact, UnbookedState};
+use caudal_ledger::ids::OriginId;
+use caudal_ledger::transfers::Transfer;
+use caudal_storage::StoreError;
 
-use super::{VoucherPlace, cases};
-use crate::records::{decode, encode, keys};
+use super::{EntryRows, VoucherPlace, cases};
+use crate::records::keys;
 
 /// The rows that a fact adds.
-pub(super) fn happened(
-    realm: RealmId,
-    account: AccountNo,
-    entry: &Entry,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    match decode(&entry.body)? {
+pub(super) fn happened(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
+    match rows.fact()? {
         UnbookedFact::Said { says, reason } => {
-            let sequence = entry.seq;
-            let place = VoucherPlace { account, sequence };
-            let since = Timestamp::from_millis(entry.at);
-            index.put(&keys::said(realm, says.key()), &place.to_bytes());
-            let at = SuspensePlace { account, sequence };
-            let unbooked = Unbooked::new(at, (says, reason), since);
-            index.put(&keys::unbooked(realm, place), &encode(&unbooked)?);
-            cases::opens(realm, CaseKind::Unbooked, (place, since), index)
+            let (place, since) = (rows.place(), rows.at());
+            let said = keys::said(rows.realm, says.key());
+            rows.index.put(&said, &place.to_bytes());
+            let unbooked = Unbooked::new(place.into(), (says, reason), since);
+            rows.put(&keys::unbooked(rows.realm, place), &unbooked)?;
+            cases::opens(rows, CaseKind::Unbooked, place, since)
         }
         UnbookedFact::Dismissed { case, decision } => {
-            let place = VoucherPlace {
-                account: case.account,
-                sequence: case.sequence,
-            };
-            becomes(realm, place, UnbookedState::Dismissed(decision), index)
+            becomes(rows, case.into(), UnbookedState::Dismissed(decision))
         }
     }
 }
@@ -42,36 +29,33 @@ pub(super) fn happened(
 /// A waiting departure is booked by a transfer under its reference: one that was taken in, or the order itself, given
 /// again.
 pub(super) fn booked(
-    realm: RealmId,
-    account: AccountNo,
+    rows: &mut EntryRows<'_>,
     origin: OriginId,
-    transfer: u64,
-    tag: Tag,
-    index: &mut dyn IndexWriter,
+    transfer: &Transfer,
 ) -> Result<(), StoreError> {
-    let Some(row) = index.get(&keys::said(realm, BankSays::left(origin)))? else {
+    let said = keys::said(rows.realm, BankSays::left(origin));
+    let Some(row) = rows.index.get(&said)? else {
         return Ok(());
     };
     let state = UnbookedState::Booked {
-        account,
-        transfer,
-        tag,
+        account: rows.account,
+        transfer: transfer.sequence,
+        tag: transfer.tag,
     };
-    becomes(realm, VoucherPlace::from_bytes(&row)?, state, index)
+    becomes(rows, VoucherPlace::from_bytes(&row)?, state)
 }
 
 fn becomes(
-    realm: RealmId,
+    rows: &mut EntryRows<'_>,
     place: VoucherPlace,
     state: UnbookedState,
-    index: &mut dyn IndexWriter,
 ) -> Result<(), StoreError> {
-    let key = keys::unbooked(realm, place);
-    let lost = || StoreError::Corrupt("what could not be booked goes on and was never said".into());
-    let unbooked: Unbooked = decode(&index.get(&key)?.ok_or_else(lost)?)?;
+    let key = keys::unbooked(rows.realm, place);
+    let lost = "what could not be booked goes on and was never said";
+    let unbooked: Unbooked = rows.known(&key, lost)?;
     if !unbooked.waits() {
         return Ok(());
     }
-    index.put(&key, &encode(&Unbooked { state, ..unbooked })?);
-    cases::closes(realm, CaseKind::Unbooked, place, index)
+    rows.put(&key, &Unbooked { state, ..unbooked })?;
+    cases::closes(rows, CaseKind::Unbooked, place)
 }

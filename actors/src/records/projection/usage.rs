@@ -5,15 +5,15 @@
 //! of fixed size: four words of 8 bytes, big-endian: the newest movement (milliseconds), then the sums that left in its day
 //! and in its month (centavos, `i64`), and the movements in its minute. See [`caudal_ledger::limits::TotalUsage`].
 
-use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::{TotalUsage, Usage};
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{IndexWriter, StoreError};
+use caudal_storage::StoreError;
 use serde::{Deserialize, Serialize};
 
-use crate::records::{decode, encode, keys};
+use super::EntryRows;
+use crate::records::keys;
 
 /// What an account's vouchers of a type with limits have used of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -25,14 +25,6 @@ pub struct TypeUsageRow {
 }
 
 impl TypeUsageRow {
-    /// Reads a row; nothing is used without one.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] when it is damaged.
-    pub fn parse(row: Option<&[u8]>) -> Result<Self, StoreError> {
-        row.map_or_else(|| Ok(Self::default()), decode)
-    }
-
     /// The row after another voucher that counts.
     #[must_use]
     pub fn after(self, voucher: &Voucher) -> Self {
@@ -43,37 +35,21 @@ impl TypeUsageRow {
     }
 }
 
-/// Counts a voucher towards the limits of its type, if it counts there.
+/// Counts a voucher among the sums that have left its realm, and towards the limits of its type, if it counts there.
 ///
 /// # Errors
-/// As [`posted`].
-pub(super) fn posted_of_type(
-    realm: RealmId,
-    account: AccountNo,
-    voucher: &Voucher,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
-    if voucher.is_of_limited_type() {
-        let key = keys::usage_of_type(realm, account, &voucher.type_code);
-        let before = TypeUsageRow::parse(index.get(&key)?.as_deref())?;
-        index.put(&key, &encode(&before.after(voucher))?);
-    }
-    Ok(())
-}
-
-/// Counts a voucher among the sums that have left its realm, if it counts there.
-///
-/// # Errors
-/// When the row cannot be read or is damaged.
-pub(super) fn posted(
-    realm: RealmId,
-    voucher: &Voucher,
-    index: &mut dyn IndexWriter,
-) -> Result<(), StoreError> {
+/// When a row cannot be read or is damaged.
+pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), StoreError> {
     if TotalUsage::counts(voucher) {
-        let key = keys::usage(realm);
-        let usage = parse(index.get(&key)?.as_deref())?;
-        index.put(&key, row(usage.after(voucher)).as_flattened());
+        let key = keys::usage(rows.realm);
+        let usage = parse(rows.index.get(&key)?.as_deref())?;
+        let after = row(usage.after(voucher));
+        rows.index.put(&key, after.as_flattened());
+    }
+    if voucher.is_of_limited_type() {
+        let key = keys::usage_of_type(rows.realm, rows.account, &voucher.type_code);
+        let before: TypeUsageRow = rows.get(&key)?.unwrap_or_default();
+        rows.put(&key, &before.after(voucher))?;
     }
     Ok(())
 }

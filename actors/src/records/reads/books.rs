@@ -37,9 +37,6 @@ fn accounts(rows: &[Pair]) -> Result<BTreeMap<BookName, BookRow>, StoreError> {
 
 /// The sums of a realm, and what its accounts for adjustments have: all as of one commit. At most
 /// [`BookName::ACCOUNTS_MAX`] accounts, besides those of built-in types.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn now(store: &dyn Index, realm: RealmId) -> Result<(Totals, AdjustmentBalances), StoreError> {
     let rows = rows(store, realm)?;
     let sums = rows.first().filter(|(key, _)| *key == keys::totals(realm));
@@ -50,9 +47,6 @@ pub fn now(store: &dyn Index, realm: RealmId) -> Result<(Totals, AdjustmentBalan
 }
 
 /// What the accounts for adjustments had at the end of a day: what they have now, less what later days added.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn adjustments_until(
     store: &dyn Index,
     realm: RealmId,
@@ -85,9 +79,6 @@ pub fn adjustments_until(
 }
 
 /// The books at the end of a day, and the transfers that waited for the bank then, in centavos.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn until(
     store: &dyn Index,
     realm: RealmId,
@@ -144,9 +135,6 @@ fn movements_before(store: &dyn Index, realm: RealmId, place: u64) -> Result<u64
 }
 
 /// The last place of a realm, from 1; 0 without any.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn last_place(store: &dyn Index, realm: RealmId) -> Result<u64, StoreError> {
     // Whatever comes between the two reads has a later place.
     let movements = movements_before(store, realm, u64::MAX)?;
@@ -203,9 +191,6 @@ fn movement(store: &dyn Index, realm: RealmId, sequence: u64) -> Result<Entry, S
 }
 
 /// When a fact happened.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn time(store: &dyn Index, realm: RealmId, fact: &PlacedFact) -> Result<Timestamp, StoreError> {
     match fact {
         PlacedFact::Event(row) => events::time(store, row),
@@ -217,9 +202,6 @@ pub fn time(store: &dyn Index, realm: RealmId, fact: &PlacedFact) -> Result<Time
 }
 
 /// What a fact moved in the books; `None` for one that moves nothing there.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn moved(
     store: &dyn Index,
     realm: RealmId,

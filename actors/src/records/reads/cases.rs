@@ -7,10 +7,10 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{VoucherPlace, under};
+use super::{VoucherPlace, number, place, record, under};
+use crate::records::keys;
 use crate::records::keys::Rail;
 use crate::records::projection::CaseCounts;
-use crate::records::{decode, keys};
 
 /// The most cases that are searched for the one to which a return belongs.
 pub const RECOGNISED_MAX: usize = 10_000;
@@ -22,75 +22,48 @@ pub const UNCREDITED_MAX: usize = 1000;
 pub type OpenCase = (Timestamp, VoucherPlace);
 
 /// Money in suspense with the decisions about it.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn parked(
     store: &dyn Index,
     realm: RealmId,
     place: SuspensePlace,
 ) -> Result<Option<Parked>, StoreError> {
-    let place = VoucherPlace {
-        account: place.account,
-        sequence: place.sequence,
-    };
-    let row = store.get(&keys::parked(realm, place))?;
-    row.map(|row| decode(&row)).transpose()
+    record(store, &keys::parked(realm, place.into()))
 }
 
 /// An unbooked report of the bank, with the decisions about it.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn unbooked(
     store: &dyn Index,
     realm: RealmId,
     place: SuspensePlace,
 ) -> Result<Option<Unbooked>, StoreError> {
-    let place = VoucherPlace {
-        account: place.account,
-        sequence: place.sequence,
-    };
-    let row = store.get(&keys::unbooked(realm, place))?;
-    row.map(|row| decode(&row)).transpose()
+    record(store, &keys::unbooked(realm, place.into()))
 }
 
 /// The same by the digest of the bank's report.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn said(
     store: &dyn Index,
     realm: RealmId,
     what: Digest,
 ) -> Result<Option<Unbooked>, StoreError> {
-    let Some(row) = store.get(&keys::said(realm, what))? else {
-        return Ok(None);
-    };
-    let VoucherPlace { account, sequence } = VoucherPlace::from_bytes(&row)?;
-    unbooked(store, realm, SuspensePlace { account, sequence })
+    match place(store, &keys::said(realm, what))? {
+        Some(place) => unbooked(store, realm, place.into()),
+        None => Ok(None),
+    }
 }
 
 /// Money in suspense, by the number of the request to return it.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn returned(
     store: &dyn Index,
     realm: RealmId,
     number: u64,
 ) -> Result<Option<Parked>, StoreError> {
-    let Some(row) = store.get(&keys::return_of(realm, number))? else {
-        return Ok(None);
-    };
-    let VoucherPlace { account, sequence } = VoucherPlace::from_bytes(&row)?;
-    parked(store, realm, SuspensePlace { account, sequence })
+    match place(store, &keys::return_of(realm, number))? {
+        Some(place) => parked(store, realm, place.into()),
+        None => Ok(None),
+    }
 }
 
 /// The realm and the number of the return with a reference; `None` if the reference names a transfer, or nothing.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn return_of(
     store: &dyn Index,
     origin: Option<OriginId>,
@@ -105,9 +78,6 @@ pub fn return_of(
 
 /// The money in suspense of a realm of which a reference at the bank is a return that the ledger does not know, with
 /// the number of the try. At most [`RECOGNISED_MAX`] cases are searched.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn recognised(
     store: &dyn Index,
     realm: RealmId,
@@ -118,10 +88,8 @@ pub fn recognised(
     if origin.place().is_some() || super::money::of_origin(store, origin)?.is_some() {
         return Ok(None);
     }
-    for (_, VoucherPlace { account, sequence }) in
-        open(store, realm, CaseKind::Suspense, RECOGNISED_MAX)?
-    {
-        let place = SuspensePlace { account, sequence };
+    for (_, place) in open(store, realm, CaseKind::Suspense, RECOGNISED_MAX)? {
+        let place = place.into();
         let found = parked(store, realm, place)?;
         let attempt = found.and_then(|it| it.recognises((tenant, realm.mode()), origin));
         if let Some(attempt) = attempt {
@@ -132,9 +100,6 @@ pub fn recognised(
 }
 
 /// The numbers of the returns about which the bank is being asked, oldest first.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn open_returns(
     store: &dyn Index,
     realm: RealmId,
@@ -146,9 +111,6 @@ pub fn open_returns(
 }
 
 /// The open cases of a kind, longest waiting first.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn open(
     store: &dyn Index,
     realm: RealmId,
@@ -166,35 +128,27 @@ fn opened(key: &[u8]) -> Result<OpenCase, StoreError> {
         .split_last_chunk::<16>()
         .map_or(&[][..], |(rest, _)| rest);
     let since = keys::number_of(before)?;
-    let place = VoucherPlace { account, sequence };
+    let place = VoucherPlace::new(account, sequence);
     Ok((Timestamp::from_millis(since), place))
 }
 
 /// Since when a case waits; `None` if it is not open.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn since(
     store: &dyn Index,
     realm: RealmId,
     kind: CaseKind,
     place: VoucherPlace,
 ) -> Result<Option<Timestamp>, StoreError> {
-    let row = store.get(&keys::case_since(realm, kind, place))?;
-    let since = row.as_deref().map(keys::number_of).transpose()?;
+    let since = number(store, &keys::case_since(realm, kind, place))?;
     Ok(since.map(Timestamp::from_millis))
 }
 
 /// What the bank has reported as arrived and the ledger has not booked: the cases of arrivals that wait, each less what the
 /// ledger has under the same id of the rail. The [`UNCREDITED_MAX`] cases that have waited longest are counted.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn uncredited(store: &dyn Index, realm: RealmId) -> Result<Sum, StoreError> {
     let mut sum = Sum::default();
     for (_, place) in open(store, realm, CaseKind::Unbooked, UNCREDITED_MAX)? {
-        let VoucherPlace { account, sequence } = place;
-        let found = unbooked(store, realm, SuspensePlace { account, sequence })?;
+        let found = unbooked(store, realm, place.into())?;
         let Some((amount, rail)) = found.as_ref().and_then(|it| it.says.arrival()) else {
             continue;
         };
@@ -210,22 +164,18 @@ fn landed_amount(store: &dyn Index, realm: RealmId, rail: &str) -> Result<Sum, S
     let Some(landed) = super::money::landed(store, realm, Rail::Arrival, rail)? else {
         return Ok(Sum::default());
     };
-    let (account, sequence) = (landed.account, landed.sequence);
+    let place = VoucherPlace::new(landed.account, landed.sequence);
     let amount = if landed.suspended {
-        let waits = parked(store, realm, SuspensePlace { account, sequence })?;
+        let waits = parked(store, realm, place.into())?;
         waits.map(|it| it.suspense.cash_in.amount)
     } else {
-        let credit = super::voucher(store, realm, VoucherPlace { account, sequence })?;
+        let credit = super::voucher(store, realm, place)?;
         credit.map(|it| it.amount)
     };
     Ok(amount.map_or_else(Sum::default, Sum::from))
 }
 
 /// How many cases of a realm are open.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn counts(store: &dyn Index, realm: RealmId) -> Result<CaseCounts, StoreError> {
-    let row = store.get(&keys::case_counts(realm))?;
-    Ok(row.map(|row| decode(&row)).transpose()?.unwrap_or_default())
+    Ok(record(store, &keys::case_counts(realm))?.unwrap_or_default())
 }

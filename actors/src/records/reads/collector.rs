@@ -5,41 +5,31 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::BusinessDay;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::under;
-use crate::records::{decode, keys};
+use super::{number, record, under};
+use crate::records::keys;
 
 /// The recorded movement with a sequence.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn recorded(
     store: &dyn Index,
     realm: RealmId,
     sequence: u64,
 ) -> Result<Option<RecordedMovement>, StoreError> {
-    let row = store.get(&keys::collector(realm, sequence))?;
-    row.map(|row| decode(&row)).transpose()
+    record(store, &keys::collector(realm, sequence))
 }
 
 /// The recorded movement with the bank's id.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn by_bank_id(
     store: &dyn Index,
     realm: RealmId,
     bank_id: &str,
 ) -> Result<Option<RecordedMovement>, StoreError> {
-    match store.get(&keys::collector_of(realm, bank_id))? {
-        Some(row) => recorded(store, realm, keys::number_of(&row)?),
+    match number(store, &keys::collector_of(realm, bank_id))? {
+        Some(sequence) => recorded(store, realm, sequence),
         None => Ok(None),
     }
 }
 
 /// The first `limit` recorded movements that the bank posted on a day, in the order in which they were recorded.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn of_day(
     store: &dyn Index,
     realm: RealmId,

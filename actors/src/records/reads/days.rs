@@ -59,9 +59,6 @@ fn record(store: &dyn Index, realm: RealmId, row: &[u8]) -> Result<DayRecord, St
 }
 
 /// A closed day.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn of(
     store: &dyn Index,
     realm: RealmId,
@@ -72,9 +69,6 @@ pub fn of(
 }
 
 /// The closed days from a day back to another one, both included, the newest first, at most `limit`.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn page(
     store: &dyn Index,
     realm: RealmId,
@@ -98,9 +92,6 @@ pub fn page(
 
 /// The closed days that wait for the bank's side, the newest first, at most `limit`. Reads the row of each closed day,
 /// which is small.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn waiting(
     store: &dyn Index,
     realm: RealmId,
@@ -122,26 +113,17 @@ pub fn waiting(
 }
 
 /// The day that was closed last; `None` while there was none.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn last(store: &dyn Index, realm: RealmId) -> Result<Option<DayRecord>, StoreError> {
     Ok(page(store, realm, (None, None), 1)?.pop())
 }
 
 /// The day that was closed first; `None` while there was none.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn first(store: &dyn Index, realm: RealmId) -> Result<Option<BusinessDay>, StoreError> {
     let rows = under(store, &keys::closed_days(realm), SortOrder::Ascending, 1)?;
     rows.first().map(|(key, _)| keys::day_of(key)).transpose()
 }
 
 /// The bank's side of closed days that was learned after the last day, `last`, was closed, at most `limit`.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn late_after(
     store: &dyn Index,
     realm: RealmId,

@@ -191,10 +191,7 @@ fn account(
         }
     }
     let account = found.ok_or_else(lost)?;
-    let place = VoucherPlace {
-        account: number,
-        sequence: movements,
-    };
+    let place = VoucherPlace::new(number, movements);
     let last = super::voucher(store, realm, place)?;
     let balance = last.map_or_else(Balance::default, |voucher| voucher.after);
     Ok(Subject::Account(Box::new(account), balance, movements))

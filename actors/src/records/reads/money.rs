@@ -8,12 +8,12 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{Suspense, Transfer};
 use caudal_ledger::voucher_types::TypeCode;
-use caudal_storage::{Index, Position, SortOrder, StoreError};
+use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
-use super::{VoucherPlace, under};
-use crate::records::decode;
+use super::{VoucherPlace, number, place, position, record, under};
 use crate::records::keys::{self, Rail, TransferName};
 use crate::records::projection::{Landed, ReversedRow, TypeUsageRow, origin_place};
+use crate::records::{SUSPENSE, account_stream, decode};
 
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 1000;
@@ -44,10 +44,9 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
     let number = account.number;
     let lost = || StoreError::Corrupt("something open is not there".into());
     let all = |prefix: Vec<u8>| -> Result<Vec<u64>, StoreError> {
-        let from = prefix.clone();
-        let (mut found, mut after) = (Vec::new(), from);
+        let to = keys::after_prefix(&prefix);
+        let (mut found, mut after) = (Vec::new(), prefix);
         loop {
-            let to = keys::after_prefix(&prefix);
             let rows = store.scan(&after, &to, SortOrder::Ascending, KEYS_PAGE)?;
             let more = rows.len() == KEYS_PAGE;
             for (key, _) in rows {
@@ -64,10 +63,7 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
         account.open_hold(hold(store, realm, number, sequence)?.ok_or_else(lost)?);
     }
     for sequence in all(keys::open_transfers_of(realm, number))? {
-        let place = VoucherPlace {
-            account: number,
-            sequence,
-        };
+        let place = VoucherPlace::new(number, sequence);
         let open = transfer(store, realm, place)?.ok_or_else(lost)?;
         account.transfers.insert(sequence, open);
     }
@@ -75,41 +71,29 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
 }
 
 /// A hold of an account by its number there, open or not; `None` if there is none.
-///
-/// # Errors
-/// When the index cannot be read, or the row is damaged.
 pub fn hold(
     store: &dyn Index,
     realm: RealmId,
     account: AccountNo,
     sequence: u64,
 ) -> Result<Option<Hold>, StoreError> {
-    store
-        .get(&keys::hold(realm, account, sequence))?
-        .map(|row| decode(&row))
-        .transpose()
+    record(store, &keys::hold(realm, account, sequence))
 }
 
 /// A hold by its number among those of its realm, with its account.
-///
-/// # Errors
-/// When the index cannot be read, or a row is damaged.
 pub fn hold_at(
     store: &dyn Index,
     realm: RealmId,
     ordinal: u64,
 ) -> Result<Option<(AccountNo, Hold)>, StoreError> {
-    let Some(row) = store.get(&keys::hold_at(realm, ordinal))? else {
+    let Some(VoucherPlace { account, sequence }) = place(store, &keys::hold_at(realm, ordinal))?
+    else {
         return Ok(None);
     };
-    let VoucherPlace { account, sequence } = VoucherPlace::from_bytes(&row)?;
     Ok(hold(store, realm, account, sequence)?.map(|hold| (account, hold)))
 }
 
 /// What of a voucher is reversed.
-///
-/// # Errors
-/// When the index cannot be read, or the row is damaged.
 pub fn reversed(
     store: &dyn Index,
     realm: RealmId,
@@ -120,9 +104,6 @@ pub fn reversed(
 }
 
 /// What an account's vouchers of a type with limits have used of them.
-///
-/// # Errors
-/// When the index cannot be read, or the row is damaged.
 pub fn usage_of_type(
     store: &dyn Index,
     realm: RealmId,
@@ -130,7 +111,7 @@ pub fn usage_of_type(
     code: &TypeCode,
 ) -> Result<TypeUsageRow, StoreError> {
     let key = keys::usage_of_type(realm, account, code);
-    TypeUsageRow::parse(store.get(&key)?.as_deref())
+    Ok(record(store, &key)?.unwrap_or_default())
 }
 
 /// Accounts with holds that have expired, earliest first.
@@ -140,7 +121,8 @@ pub fn ended(
     now: Timestamp,
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
-    let (from, to) = keys::hold_ends(realm, now);
+    let from = keys::hold_ends(realm);
+    let to = keys::hold_ends_from(realm, now.plus_millis(1));
     let rows = store.scan(&from, &to, SortOrder::Ascending, limit)?;
     rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
@@ -151,10 +133,7 @@ pub fn transfer(
     realm: RealmId,
     place: VoucherPlace,
 ) -> Result<Option<Transfer>, StoreError> {
-    store
-        .get(&keys::transfer(realm, place.account, place.sequence))?
-        .map(|row| decode(&row))
-        .transpose()
+    record(store, &keys::transfer(realm, place.account, place.sequence))
 }
 
 /// The place of the transfer or return with a reference.
@@ -179,40 +158,40 @@ pub fn transfer_by_origin(
     Ok(found.map(|found| (realm, place.account, found)))
 }
 
+/// The transfer with this place, with its sending account.
+fn with_account(
+    store: &dyn Index,
+    realm: RealmId,
+    place: Option<VoucherPlace>,
+) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+    let Some(place) = place else {
+        return Ok(None);
+    };
+    Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
+}
+
 /// The transfer that holds an external id, with its sending account.
 pub fn transfer_by_external(
     store: &dyn Index,
     realm: RealmId,
     id: &ExternalId,
 ) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
-    let Some(row) = store.get(&keys::transfer_external(realm, id))? else {
-        return Ok(None);
-    };
-    let place = VoucherPlace::from_bytes(&row)?;
-    Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
+    let place = place(store, &keys::transfer_external(realm, id))?;
+    with_account(store, realm, place)
 }
 
 /// The transfer to which the bank gave an id of this kind, with its sending account.
-///
-/// # Errors
-/// When the index cannot be read, or a row is damaged.
 pub fn transfer_by_name(
     store: &dyn Index,
     realm: RealmId,
     kind: TransferName,
     id: &str,
 ) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
-    let Some(row) = store.get(&keys::transfer_name(realm, kind, id))? else {
-        return Ok(None);
-    };
-    let place = VoucherPlace::from_bytes(&row)?;
-    Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
+    let place = place(store, &keys::transfer_name(realm, kind, id))?;
+    with_account(store, realm, place)
 }
 
 /// The transfer of which money came back under an id of the rail, with its sending account.
-///
-/// # Errors
-/// When the index cannot be read, or a row is damaged.
 pub fn transfer_by_return(
     store: &dyn Index,
     realm: RealmId,
@@ -224,16 +203,10 @@ pub fn transfer_by_return(
     else {
         return Ok(None);
     };
-    let voucher = super::voucher(store, realm, VoucherPlace { account, sequence })?;
+    let voucher = super::voucher(store, realm, VoucherPlace::new(account, sequence))?;
     let of = voucher.and_then(|voucher| TransferId::parse(voucher.reference_id.as_deref()?));
-    let Some(TransferId(id)) = of else {
-        return Ok(None);
-    };
-    let place = VoucherPlace {
-        account: id.account,
-        sequence: id.sequence,
-    };
-    Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
+    let place = of.map(|TransferId(id)| VoucherPlace::new(id.account, id.sequence));
+    with_account(store, realm, place)
 }
 
 /// The calls to the bank for a transfer, oldest first, each with its time in the journal.
@@ -253,13 +226,6 @@ pub fn transfer_calls(
     Ok(calls)
 }
 
-fn position(row: &[u8]) -> Result<Position, StoreError> {
-    let place = row
-        .first_chunk::<8>()
-        .ok_or_else(|| StoreError::Corrupt("a position in the index is cut short".into()))?;
-    Ok(Position(u64::from_be_bytes(*place)))
-}
-
 /// The place in a realm where an id of the rail has landed.
 pub fn landed(
     store: &dyn Index,
@@ -267,10 +233,7 @@ pub fn landed(
     kind: Rail,
     id: &str,
 ) -> Result<Option<Landed>, StoreError> {
-    store
-        .get(&keys::rail(realm, kind, id))?
-        .map(|row| decode(&row))
-        .transpose()
+    record(store, &keys::rail(realm, kind, id))
 }
 
 /// Movements of a business day that the bank must have, too.
@@ -290,21 +253,13 @@ pub fn suspense(
     realm: RealmId,
     landed: Landed,
 ) -> Result<Option<(Suspense, Timestamp)>, StoreError> {
-    let stream = crate::records::account_stream(realm, landed.account, crate::records::SUSPENSE);
-    let entries = store.read(
-        stream,
+    let (stream, number) = (
+        account_stream(realm, landed.account, SUSPENSE),
         landed.sequence,
-        landed.sequence,
-        SortOrder::Ascending,
-        1,
-    )?;
-    let Some(entry) = entries.first() else {
-        return Ok(None);
-    };
-    Ok(Some((
-        decode(&entry.body)?,
-        Timestamp::from_millis(entry.at),
-    )))
+    );
+    let entries = store.read(stream, number, number, SortOrder::Ascending, 1)?;
+    let read = |entry: &Entry| Ok((decode(&entry.body)?, Timestamp::from_millis(entry.at)));
+    entries.first().map(read).transpose()
 }
 
 /// The sequence of the voucher with which a transfer's money left, if it has.
@@ -314,6 +269,5 @@ pub fn confirmed(
     account: AccountNo,
     transfer: u64,
 ) -> Result<Option<u64>, StoreError> {
-    let row = store.get(&keys::transfer_left(realm, account, transfer))?;
-    row.as_deref().map(keys::number_of).transpose()
+    number(store, &keys::transfer_left(realm, account, transfer))
 }

@@ -5,27 +5,23 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{WEBHOOKS_MAX, Webhook};
 use caudal_storage::{Index, SortOrder, StoreError};
 
+use super::{record, under};
 use crate::records::{decode, keys};
 
 /// The webhooks of a realm, in the order of their creation.
 pub fn webhooks(store: &dyn Index, realm: RealmId) -> Result<Vec<Webhook>, StoreError> {
-    let from = keys::webhooks(realm);
-    let to = keys::after_prefix(&from);
-    let rows = store.scan(&from, &to, SortOrder::Ascending, WEBHOOKS_MAX)?;
+    let prefix = keys::webhooks(realm);
+    let rows = under(store, &prefix, SortOrder::Ascending, WEBHOOKS_MAX)?;
     rows.iter().map(|(_, row)| decode(row)).collect()
 }
 
 /// A webhook of a realm by its number; `None` when there is none or it was removed.
-///
-/// # Errors
-/// When the index cannot be read, or the row is damaged.
 pub fn webhook(
     store: &dyn Index,
     realm: RealmId,
     number: u64,
 ) -> Result<Option<Webhook>, StoreError> {
-    let row = store.get(&keys::webhook(realm, number))?;
-    row.map(|row| decode(&row)).transpose()
+    record(store, &keys::webhook(realm, number))
 }
 
 /// The progress of a webhook, as of its courier's last note; a new webhook has made none.
@@ -34,8 +30,7 @@ pub fn progress(
     realm: RealmId,
     webhook: &Webhook,
 ) -> Result<Progress, StoreError> {
-    let row = store.get(&keys::progress(realm, webhook.number))?;
-    let known = row.map(|row| decode(&row)).transpose()?;
+    let known = record(store, &keys::progress(realm, webhook.number))?;
     Ok(known.unwrap_or_else(|| Progress::new(webhook.after)))
 }
 
@@ -46,6 +41,5 @@ pub fn delivery(
     webhook: u64,
     event: u64,
 ) -> Result<Option<Delivery>, StoreError> {
-    let row = store.get(&keys::delivery(realm, webhook, event))?;
-    row.map(|row| decode(&row)).transpose()
+    record(store, &keys::delivery(realm, webhook, event))
 }
