@@ -15,20 +15,20 @@
 //! waits for the bank is on disk, and the actor resumes it when it starts.
 
 mod account_state;
+pub mod attempts;
 mod balances;
 mod batch;
 mod cases;
 mod child;
-pub mod enrolment;
+mod enrolment;
 mod holds;
 mod joint;
 mod loading;
 mod messages;
 mod posting;
 mod profile;
-pub mod remittance;
-mod reversals;
-pub mod saga;
+mod remittance;
+mod saga;
 mod transfers;
 mod views;
 
@@ -53,8 +53,7 @@ pub use joint::{JointOrder, MultiAccountTxn};
 pub use messages::{AccountContext, AccountOrder, Observe, Passivate, Question, Target, Tick};
 pub use posting::{BookArrival, Post, Posting, Precondition};
 pub use profile::{AdoptChange, BecomeAccount, ChangeProfile, ViewAccount};
-pub use reversals::ReverseTransfer;
-pub use transfers::{FindTransfer, HearTransfer, MakeTransfer};
+pub use transfers::{FindTransfer, HearTransfer, MakeTransfer, ReverseTransfer};
 pub use views::{
     AccountView, AccountVoucher, BalanceView, EnrolmentView, HoldView, ItemOutcome, NoticeOutcome,
     Observed, TransferView, Versions,

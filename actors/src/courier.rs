@@ -85,9 +85,6 @@ pub struct Courier {
 
 impl Courier {
     /// Starts a courier with the webhooks in the store.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn launch(shared: Arc<Shared>) -> Result<Mailbox<Self>, StoreError> {
         let thread = shared.couriers.clone();
         shared.trail.follow();

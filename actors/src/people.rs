@@ -121,9 +121,6 @@ pub struct StaffActor {
 
 impl StaffActor {
     /// Loads people and approvals from the store, with their actor.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let (staff, tails) = load(store.as_ref())?;
         let opened = clock.now();

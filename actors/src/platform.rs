@@ -87,9 +87,6 @@ pub struct PlatformActor {
 
 impl PlatformActor {
     /// The platform from the store, and the end of its stream.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn load(store: &dyn Index) -> Result<(Platform, Tail), StoreError> {
         let (mut platform, mut tail) = (Platform::default(), Tail::default());
         reads::fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, seq, at| {

@@ -23,10 +23,8 @@ mod cvus;
 mod days;
 mod money;
 mod names;
-mod orders;
 mod postings;
 mod profile;
-mod remuneration;
 mod returns;
 pub mod startup_check;
 mod sweep;
@@ -58,20 +56,19 @@ use crate::meter::Meter;
 use crate::orders::{ContextOf, Envelope, Order};
 use crate::realm_tasks::CancelGuard;
 use crate::records::{Tail, reads};
-use crate::reply::Given;
+use crate::reply::{ClaimGuard, Given};
 use crate::residency::Residents;
 use children::Children;
 use cvus::Cvus;
 
 pub use crate::accounts::Target;
-pub use cases::{CreditSuspense, ReturnAttempt, ReturnSuspense};
-pub use children::{FindVouchersOf, PassivateAccount, ReportActors};
+pub use cases::{CreditSuspense, ReturnSuspense};
+pub use children::{FindVouchersOf, PassivateAccount, RealmReport, ReportActors};
 pub use collector::{ClassifyMovement, RecordMovements};
 pub use coverage::RecordCoverage;
 pub use days::RecordDay;
 pub use money::{JournalCalls, QuoteFees};
-pub use orders::{Adjustment, RealmReport, TypeRef};
-pub use postings::{Batch, BatchOrder};
+pub use postings::{Adjustment, Batch, BatchOrder, TypeRef};
 pub use profile::Register;
 pub use sweep::Sweep;
 pub use unbooked::DismissUnbooked;
@@ -186,9 +183,6 @@ enum Admission<T> {
 
 impl RealmSupervisor {
     /// Loads the supervisor of a realm from the store; the life ends when the supervisor is dropped.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn load(
         cancel_guard: CancelGuard,
         mut shared: Shared,
@@ -283,6 +277,23 @@ impl RealmSupervisor {
         self.writer.finish(page, outcome, request);
     }
 
+    /// Claims a name of the realm, made of these parts, or `None` if it is claimed. Requests of one `owner` share a claim.
+    fn claim(&self, name: &[&[u8]], owner: Option<AccountNo>) -> Option<ClaimGuard> {
+        let Shared { realm, claims, .. } = &*self.shared;
+        claims.claim(*realm, name.concat(), owner)
+    }
+
+    /// The same for an operation that only one request at a time may do.
+    fn claim_operation<T>(
+        &self,
+        name: &[&[u8]],
+        request: &mut RequestContext<T>,
+    ) -> Result<(), Failure> {
+        let guard = self.claim(name, None).ok_or(Rejection::OperationInFlight)?;
+        request.guards.push(guard);
+        Ok(())
+    }
+
     /// Lets a request through its idempotency key: claims the key, or sends the answer kept for it.
     fn admit<T: Send + 'static>(&mut self, mut request: RequestContext<T>) -> Admission<T> {
         let Some(keyed) = &request.keyed else {
@@ -290,37 +301,25 @@ impl RealmSupervisor {
         };
         let scope = &keyed.scope;
         let name = [
-            b"k",
+            b"k".as_slice(),
             scope.method.as_bytes(),
             b" ",
             scope.path.as_bytes(),
             b" ",
             scope.key.as_bytes(),
         ];
-        let Shared {
-            realm,
-            store,
-            claims,
-            clock,
-            keys_kept,
-            ..
-        } = &*self.shared;
-        let kept_for = u64::try_from(keys_kept.as_millis()).unwrap_or(u64::MAX);
-        let guard = match claims.claim(*realm, name.concat(), AccountNo(0), false) {
-            Ok(guard) => guard,
-            Err(_) => return refuse(request, Failure::KeyInFlight),
+        let Some(guard) = self.claim(&name, None) else {
+            return refuse(request, Failure::KeyInFlight);
         };
-        let kept = match reads::answer(
-            store.as_ref(),
-            *realm,
-            &scope.key,
-            &scope.method,
-            &scope.path,
-        ) {
+        let (store, realm) = (self.shared.store.as_ref(), self.shared.realm);
+        let kept = reads::answer(store, realm, &scope.key, &scope.method, &scope.path);
+        let kept = match kept {
             Ok(kept) => kept,
             Err(why) => return refuse(request, why.into()),
         };
-        let fresh = |at: Timestamp| clock.now() < at.plus_millis(kept_for);
+        let kept_for = self.shared.keys_kept.as_millis();
+        let kept_for = u64::try_from(kept_for).unwrap_or(u64::MAX);
+        let fresh = |at: Timestamp| self.shared.clock.now() < at.plus_millis(kept_for);
         match kept.filter(|answer| fresh(answer.at)) {
             None => {
                 request.guards.push(guard);

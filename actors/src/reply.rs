@@ -189,7 +189,7 @@ pub struct Claims(Arc<DashMap<(RealmId, Vec<u8>), Claim, foldhash::fast::RandomS
 
 #[derive(Clone, Copy, Debug)]
 struct Claim {
-    owner: AccountNo,
+    owner: Option<AccountNo>,
     count: usize,
 }
 
@@ -207,28 +207,24 @@ impl Claims {
         self.0.iter().filter(|claim| claim.key().0 == realm).count()
     }
 
-    /// Claims `name` for `owner`. With `shared`, further claims of the same owner are accepted.
-    ///
-    /// # Errors
-    /// The account that holds the claim.
+    /// Claims `name` for a request, or `None` if it is claimed. Requests of one `owner` share a claim.
     pub fn claim(
         &self,
         realm: RealmId,
         name: Vec<u8>,
-        owner: AccountNo,
-        shared: bool,
-    ) -> Result<ClaimGuard, AccountNo> {
+        owner: Option<AccountNo>,
+    ) -> Option<ClaimGuard> {
         let key = (realm, name);
         let mut claim = self
             .0
             .entry(key.clone())
             .or_insert(Claim { owner, count: 0 });
-        if claim.count > 0 && !(shared && claim.owner == owner) {
-            return Err(claim.owner);
+        if claim.count > 0 && (owner.is_none() || claim.owner != owner) {
+            return None;
         }
         claim.count += 1;
         drop(claim);
-        Ok(ClaimGuard {
+        Some(ClaimGuard {
             claims: self.clone(),
             key,
         })
@@ -252,15 +248,16 @@ mod tests {
     fn a_claim_is_shared_by_one_owner_and_ends_with_its_last_guard() {
         let claims = Claims::default();
         let claim =
-            |owner, shared| claims.claim(RealmId(1), b"x".to_vec(), AccountNo(owner), shared);
-        let first = claim(1, true).unwrap();
-        let second = claim(1, true).unwrap();
-        assert_eq!(claim(2, true).unwrap_err(), AccountNo(1));
-        assert_eq!(claim(1, false).unwrap_err(), AccountNo(1));
+            |owner: Option<u64>| claims.claim(RealmId(1), b"x".to_vec(), owner.map(AccountNo));
+        let first = claim(Some(1)).unwrap();
+        let second = claim(Some(1)).unwrap();
+        assert!(claim(Some(2)).is_none() && claim(None).is_none());
         drop(first);
-        assert!(claim(2, true).is_err());
+        assert!(claim(Some(2)).is_none());
         drop(second);
-        assert!(claim(2, false).is_ok());
+        let alone = claim(None).unwrap();
+        assert!(claim(Some(1)).is_none() && claim(None).is_none());
+        drop(alone);
         assert!(claims.0.is_empty());
     }
 }

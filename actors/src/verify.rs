@@ -127,9 +127,6 @@ pub fn store(
 }
 
 /// The same, with events counted under these event rule sets.
-///
-/// # Errors
-/// As [`store`].
 #[cfg(test)]
 pub(crate) fn under(sets: RuleSets, store: &dyn Index) -> Result<(Report, Histories), StoreError> {
     let replay = JournalReplay::under(sets);
@@ -158,11 +155,11 @@ fn all(
     let mut replayed = ReplayedJournal::of(replay, reach, last);
     let (found, failed) = replayed.compare(store, &mut hands)?;
     let ReplayedJournal {
-        mut report,
-        histories,
-        people,
-        ..
+        replay, histories, ..
     } = replayed;
+    let JournalReplay {
+        mut report, people, ..
+    } = replay;
     report.adds(found);
     if let Some(why) = failed {
         report.cut_short(why)?;
@@ -191,9 +188,6 @@ pub(crate) fn while_written(store: &dyn Index) -> Result<Report, StoreError> {
 }
 
 /// As [`store`], on this thread alone.
-///
-/// # Errors
-/// As [`store`].
 #[cfg(test)]
 pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), StoreError> {
     let replay = JournalReplay::under(RuleSets::ALL);
@@ -201,9 +195,6 @@ pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), St
 }
 
 /// The differences, found by looking up each row by its key and loading each account.
-///
-/// # Errors
-/// As [`store`].
 #[cfg(test)]
 pub(crate) fn slowly(store: &dyn Index) -> Result<Vec<String>, StoreError> {
     let reach = JournalRange::all(store, true);
@@ -211,9 +202,9 @@ pub(crate) fn slowly(store: &dyn Index) -> Result<Vec<String>, StoreError> {
     let mut take = |commit, at, seen: ReadEntry<'_>| walk.take(commit, at, seen);
     let last = pipe::one(store, reach, &mut || true, &mut take)?;
     let replayed = ReplayedJournal::of(walk, reach, last);
-    let mut found = replayed.report.differences.clone();
+    let mut found = replayed.replay.report.differences.clone();
     found.extend(replayed.slowly(store)?.differences);
-    found.extend(replayed.people.compare(store)?);
+    found.extend(replayed.replay.people.compare(store)?);
     Ok(found)
 }
 
@@ -222,9 +213,6 @@ fn name((realm, account): At) -> String {
 }
 
 /// Verifies a running service: the store, then the actors that are resident.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     let held = std::sync::Arc::clone(engine.store());
     // One thread, so that the others are left to clients.

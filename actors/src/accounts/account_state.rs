@@ -134,9 +134,6 @@ impl AccountState {
 
     /// The voucher that holds an external id in a direction, with its account: among those in
     /// flight, then in the index.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
     pub(super) fn existing(
         &mut self,
         direction: Direction,
@@ -163,9 +160,6 @@ impl AccountState {
 
     /// The transfer that holds an external id, with its account: among those in flight, then in
     /// the index.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
     pub(super) fn sent(
         &mut self,
         id: &ExternalId,
@@ -298,9 +292,6 @@ impl AccountState {
     }
 
     /// Applies facts of the profile and gives their entries.
-    ///
-    /// # Errors
-    /// As [`Self::record`].
     pub(super) fn write_profile(
         &mut self,
         facts: &[AccountFact],
@@ -317,9 +308,6 @@ impl AccountState {
     }
 
     /// The entries of calls to the bank.
-    ///
-    /// # Errors
-    /// As [`Self::record_all`].
     pub(super) fn write_bank(&mut self, calls: &[BankCall]) -> Result<Vec<Entry>, StoreError> {
         let calls = calls.iter();
         calls.map(|call| self.next_entry(BANK, call)).collect()

@@ -42,12 +42,6 @@ struct Collected {
     waits: Option<(RequestContext<Vec<ItemOutcome>>, DeliverOutcomes)>,
 }
 
-impl std::fmt::Debug for BatchCollector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gather").finish_non_exhaustive()
-    }
-}
-
 impl BatchCollector {
     /// Gathers this many outcomes, then calls `deliver` with them and the caller's request context.
     pub fn new(
@@ -96,7 +90,6 @@ impl BatchCollector {
 
 /// One account's part of a batch. If it is dropped without an answer, its outcomes are unknown; if the caller has left,
 /// nothing of it was done.
-#[derive(Debug)]
 pub struct BatchShard {
     /// The orders, by their place in the batch.
     pub items: Vec<(usize, Posting)>,

@@ -3,12 +3,8 @@
 //!
 //! **Order.** The enrolment's reference at the bank is durable before the first call, and the bank makes one enrolment
 //! of one reference. It is a digest of the request and of how often it was made before, so that the same order after an
-//! older copy of the store was put back finds the existing enrolment. If an earlier try may have reached the bank (no
-//! answer, a crash), its status is asked first, so that a refusal of the second request never hides the success of the
-//! first one. Nothing is sent while the realm is held.
-//!
-//! **Bounds.** The calls count among those that the realm may have under way at the bank. Between tries the pause
-//! doubles from the first to the last of [`Pauses`]. The number of tries has no bound: a broker may take days.
+//! older copy of the store was put back finds the existing enrolment. The rest, and the bounds, are those of
+//! [`super::attempts`]; a broker may take days.
 //!
 //! **Failure.** The client gets the fund's first answer, or `Pending` if there is none; the account
 //! keeps asking, also after a restart.
@@ -16,57 +12,34 @@
 use std::sync::Arc;
 
 use actix::{Addr, AsyncContext as _};
-use caudal_ledger::facts::{AccountFact, BankCall, BankRefusal};
+use caudal_ledger::facts::{AccountFact, BankCall};
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use caudal_storage::StoreError;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
+use super::attempts::{OrderAnswer, OrderAttempt, TryAnswer, ask_until_over, attempt};
 use super::{
     AccountActor, AccountContext, AccountOrder, AccountState, EnrolmentView, Question, Target,
 };
-use crate::commit_writer::WriteSet;
+use crate::commit_writer::{Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{ContextOf, Envelope, Order};
-use crate::outgoing_pause::OutgoingPause;
 use crate::persist::persist;
-use crate::ports::{BankError, BankGateway, EnrolmentOrder};
-use crate::settings::Pauses;
+use crate::ports::{BankError, BankReply, EnrolmentOrder};
 
-/// The fund's answer about an enrolment.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FundAnswer {
-    /// The state of the enrolment.
-    Answered(FundWord),
-    /// There is no such enrolment and will be none.
-    Refused(BankRefusal),
-    /// Nothing that can be relied on.
-    Unknown,
-}
-
-/// The result of asking the fund, with every call that was made.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FundAttempt {
-    /// The number of the enrolment.
-    pub enrolment: u64,
-    /// The fund's answer.
-    pub word: FundAnswer,
-    /// The calls, oldest first.
-    pub calls: Vec<BankCall>,
-}
+/// The result of asking the fund.
+pub(super) type FundAttempt = OrderAttempt<FundWord>;
 
 /// An enrolment that the fund is to be asked for once it is on disk.
 pub(super) type StartedEnrolment = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 
 /// One enrolment that waits for the fund.
 struct Enrolling {
-    bank: Arc<dyn BankGateway>,
-    slots: Arc<Semaphore>,
-    outgoing: Arc<OutgoingPause>,
+    shared: Arc<Shared>,
     /// Whether the realm was held when the account ordered it.
     held: bool,
-    pauses: Pauses,
     enrolment: u64,
     order: EnrolmentOrder,
     /// Whether the fund may have been asked for it already.
@@ -81,96 +54,48 @@ impl Enrolling {
         durable: oneshot::Receiver<Result<(), Failure>>,
         account: Addr<AccountActor>,
     ) {
+        let is_over = async |answer, calls| self.is_over(&account, answer, calls).await;
         if !matches!(durable.await, Ok(Ok(()))) {
             // The intent never became durable, so the fund is not asked. The account is poisoned, so any message stops
             // its actor, which also answers the waiting caller.
-            let (sender, _) = oneshot::channel();
-            let nothing = FundAttempt {
-                enrolment: self.enrolment,
-                word: FundAnswer::Unknown,
-                calls: Vec::new(),
-            };
-            let nothing = TakeFundAnswer(nothing, sender);
-            account.send(Envelope::from(nothing)).await.ok();
+            is_over(OrderAnswer::Unknown, Vec::new()).await;
             return;
         }
-        let asks = async |again| self.ask_until_over(again, &account).await;
+        let attempt = async |asked, held| self.attempt(asked, held).await;
+        let asks = async |again| {
+            // An attempt that was cut off may have waited for the end of a hold: the account is to be asked first.
+            let begun = (self.found || again, self.held || again);
+            ask_until_over(&self.shared, begun, &attempt, &is_over).await;
+        };
         persist("enrolment", asks).await;
     }
 
-    async fn ask_until_over(&self, again: bool, account: &Addr<AccountActor>) {
-        let mut pause = self.pauses.first;
-        let mut asked = self.found || again;
-        // An attempt that was cut off may have waited for the end of a hold: the account is to be asked first.
-        let mut held = self.held || again;
-        loop {
-            let Ok(slot) = self.slots.acquire().await else {
-                return;
-            };
-            let (word, calls) = self.ask(asked, held).await;
-            drop(slot);
-            let waits = word.is_none();
-            asked |= !waits;
-            held = self.outgoing.is_held();
-            if self.is_over(account, word, calls).await {
-                return;
-            }
-            if waits {
-                self.outgoing.leave().await;
-                held = false;
-                if self.is_over(account, None, Vec::new()).await {
-                    return;
-                }
-                continue;
-            }
-            self.outgoing.pause(pause).await;
-            pause = pause.saturating_mul(2).min(self.pauses.last);
-        }
+    async fn attempt(&self, asked: bool, held: bool) -> TryAnswer<FundWord> {
+        let (bank, id) = (self.shared.bank.as_ref(), self.request_id.as_str());
+        let status = async || {
+            let BankReply { result, calls } = bank.fund_position(&self.order.reference, id).await;
+            let result = result.map(|found| found.map(|report| report.word));
+            BankReply { result, calls }
+        };
+        let order = async || bank.enrol(&self.order, id).await;
+        attempt((asked, held), status, order).await
     }
 
     /// Tells the account the result of a try. Returns whether the fund need not be asked any more.
     async fn is_over(
         &self,
         account: &Addr<AccountActor>,
-        word: Option<FundAnswer>,
+        answer: OrderAnswer<FundWord>,
         calls: Vec<BankCall>,
     ) -> bool {
         let attempt = FundAttempt {
-            enrolment: self.enrolment,
-            word: word.unwrap_or(FundAnswer::Unknown),
+            number: self.enrolment,
+            answer,
             calls,
         };
         let (sender, waits) = oneshot::channel();
         let attempt = TakeFundAnswer(attempt, sender);
         account.send(Envelope::from(attempt)).await.is_err() || !waits.await.unwrap_or(false)
-    }
-
-    /// Asks for the state of the enrolment, and requests it if the bank does not know it. If the bank does not know it
-    /// and the realm is held, there is no answer.
-    async fn ask(&self, asked: bool, held: bool) -> (Option<FundAnswer>, Vec<BankCall>) {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
-        let mut calls = Vec::new();
-        if asked {
-            let reply = bank.fund_position(&self.order.reference, id).await;
-            calls.extend(reply.calls);
-            match reply.result {
-                Ok(Some(answered)) => return (Some(FundAnswer::Answered(answered.word)), calls),
-                Ok(None) => {}
-                // A refusal to report is no refusal of the enrolment.
-                Err(_) => return (Some(FundAnswer::Unknown), calls),
-            }
-        }
-        if held {
-            return (None, calls);
-        }
-        let reply = bank.enrol(&self.order, id).await;
-        calls.extend(reply.calls);
-        let word = match reply.result {
-            Ok(answered) => FundAnswer::Answered(answered),
-            Err(BankError::Refused(why)) => FundAnswer::Refused(why),
-            Err(BankError::Failed { .. } | BankError::TimedOut) => FundAnswer::Unknown,
-        };
-        (Some(word), calls)
     }
 }
 
@@ -258,7 +183,7 @@ impl Order for TakeFundAnswer {
 impl AccountOrder for TakeFundAnswer {
     fn decide(self, state: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {
         let Self(attempt, waits) = self;
-        let enrolment = attempt.enrolment;
+        let enrolment = attempt.number;
         state.fund_answered(attempt, true);
         // If the task that asked is gone, nobody asks again.
         waits
@@ -337,11 +262,8 @@ impl AccountState {
         };
         self.note_business();
         let enrolling = Enrolling {
-            bank: Arc::clone(&self.shared.bank),
-            slots: Arc::clone(&self.shared.bank_slots),
-            outgoing: Arc::clone(&self.shared.outgoing),
+            shared: Arc::clone(&self.shared),
             held: self.shared.outgoing.is_held(),
-            pauses: self.shared.pauses,
             enrolment,
             order,
             found,
@@ -352,10 +274,10 @@ impl AccountState {
 
     /// Writes down the fund's answer: the calls, and the change that it makes.
     fn take_word(&mut self, attempt: &FundAttempt) -> Result<WriteSet, StoreError> {
-        let fact: Option<AccountFact> = match &attempt.word {
-            FundAnswer::Answered(word) => self.account.fund_said(attempt.enrolment, word),
-            FundAnswer::Refused(why) => self.account.fund_refused(attempt.enrolment, why),
-            FundAnswer::Unknown => None,
+        let fact: Option<AccountFact> = match &attempt.answer {
+            OrderAnswer::State(word) => self.account.fund_said(attempt.number, word),
+            OrderAnswer::Refused(why) => self.account.fund_refused(attempt.number, why),
+            OrderAnswer::Unknown => None,
         };
         let mut entries = self.write_bank(&attempt.calls)?;
         if let Some(fact) = fact {
@@ -377,16 +299,16 @@ impl AccountState {
                     .fail(why, waiter.and_then(|(_, request)| request.reply));
             }
         };
-        let over = first || self.account.enrolling() != Some(attempt.enrolment);
+        let over = first || self.account.enrolling() != Some(attempt.number);
         let waiter = self
             .fund_waiter
-            .take_if(|(number, _)| over && *number == attempt.enrolment);
+            .take_if(|(number, _)| over && *number == attempt.number);
         let Some((_, request)) = waiter else {
             return self.writer.commit(writes, |_| {});
         };
-        let outcome = match attempt.word {
-            FundAnswer::Refused(why) => Err(Failure::Bank(BankError::Refused(why))),
-            FundAnswer::Answered(_) | FundAnswer::Unknown => Ok(self.enrolment_view(false)),
+        let outcome = match attempt.answer {
+            OrderAnswer::Refused(why) => Err(Failure::Bank(BankError::Refused(why))),
+            OrderAnswer::State(_) | OrderAnswer::Unknown => Ok(self.enrolment_view(false)),
         };
         self.writer.finish(writes, outcome, request);
     }

@@ -159,11 +159,7 @@ impl AccountState {
     fn draw(&mut self) -> Result<u64, Failure> {
         let (settings, account) = (self.shared.settings(), &self.account);
         let Shared {
-            store,
-            realm,
-            claims,
-            bank,
-            ..
+            store, realm, bank, ..
         } = &*self.shared;
         let (store, cuit) = (store.as_ref(), account.holder.cuit);
         let limit = UNCODED_MAX.saturating_add(1);
@@ -190,8 +186,7 @@ impl AccountState {
             if had.contains(&id) {
                 continue;
             }
-            let owner = (*realm, account.number);
-            if let Ok(guard) = saga::claim(claims, owner, id) {
+            if let Some(guard) = saga::claim(&self.shared, account.number, id) {
                 self.redraws = taken;
                 self.claimed = Some(guard);
                 return Ok(id);
@@ -255,14 +250,12 @@ impl AccountState {
         if let Some(pending) = self.account.pending.clone() {
             self.note_business();
             let saga = saga::Saga {
-                bank: Arc::clone(&self.shared.bank),
+                shared: Arc::clone(&self.shared),
                 pending,
                 holder: self.account.holder.clone(),
                 cvu: self.account.cvu,
                 alias: self.account.alias.clone(),
-                store: Arc::clone(&self.shared.store),
-                claims: self.shared.claims.clone(),
-                account: (self.shared.realm, self.account.number),
+                account: self.account.number,
                 request_id,
             };
             self.shared.tasks.spawn(saga.run(durable, actor));

@@ -4,31 +4,26 @@
 //! was looked through for this start (see [`crate::startup_gate`]). Before a transfer is sent, the bank is asked once who is
 //! behind its destination, and the answer is kept. The bank makes one transfer of one reference, so asking again after
 //! a crash, a panic or a timeout is always safe. A notice may settle the transfer meanwhile; the account then gives no
-//! further call. While the realm's outgoing calls are paused nothing is sent; afterwards only what the account still wants
-//! is sent.
-//!
-//! **Bounds.** A realm may have a fixed number of calls to the bank under way. Between tries the pause doubles from the
-//! first to the last of [`Pauses`]. The number of tries has no bound, because nobody may guess what the bank did.
+//! further call. The rest, and the bounds, are those of [`super::attempts`].
 
 use std::sync::Arc;
 
 use actix::{Addr, MailboxError};
-use caudal_ledger::facts::{BankCall, BankRefusal};
+use caudal_ledger::facts::BankCall;
 use caudal_ledger::transfers::{BankTransfer, Counterparty};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::AccountActor;
+use super::attempts::{OrderAnswer, OrderAttempt, TryAnswer, attempt};
+use crate::commit_writer::Shared;
 use crate::failure::Failure;
 use crate::orders::{Envelope, Order};
-use crate::outgoing_pause::OutgoingPause;
 use crate::persist::persist;
-use crate::ports::{BankError, BankGateway, TransferOrder};
-use crate::settings::Pauses;
-use crate::startup_gate::StartupGate;
+use crate::ports::TransferOrder;
 
 /// What to ask the bank about a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TransferCall {
+pub(super) struct TransferCall {
     /// The order as the bank gets it.
     pub order: TransferOrder,
     /// Whether the bank was asked for it before.
@@ -37,27 +32,8 @@ pub struct TransferCall {
     pub resolves: bool,
 }
 
-/// The bank's answer about a transfer or return.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum TransferAnswer {
-    /// The state of the transfer.
-    Transfer(BankTransfer),
-    /// There is no such transfer and will be none.
-    Refused(BankRefusal),
-    /// Nothing that can be relied on.
-    Unknown,
-}
-
-/// The result of one try, with every call that was made.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TransferAttempt {
-    /// The sequence of the transfer's first voucher: its number in the account.
-    pub transfer: u64,
-    /// The bank's answer.
-    pub answer: TransferAnswer,
-    /// The calls, oldest first.
-    pub calls: Vec<BankCall>,
-}
+/// The result of one try; its number is the sequence of the transfer's first voucher: its number in the account.
+pub(super) type TransferAttempt = OrderAttempt<BankTransfer>;
 
 impl Order for TransferAttempt {
     type Outcome = ();
@@ -85,18 +61,9 @@ impl Order for Resolved {
 }
 
 /// One transfer on its way.
-#[derive(Debug)]
-pub struct Remittance {
-    /// The gateway to the realm's bank.
-    pub bank: Arc<dyn BankGateway>,
-    /// Bounds the calls that the realm may have under way.
-    pub slots: Arc<Semaphore>,
-    /// Opens when the bank's list was looked through.
-    pub startup_gate: Arc<StartupGate>,
-    /// Whether the realm's outgoing calls are paused.
-    pub outgoing: Arc<OutgoingPause>,
-    /// How long to wait between tries.
-    pub pauses: Pauses,
+pub(super) struct Remittance {
+    /// The realm of the account.
+    pub shared: Arc<Shared>,
     /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
     /// Whether an earlier actor may already have asked for it.
@@ -107,7 +74,7 @@ pub struct Remittance {
 
 impl Remittance {
     /// Runs until the transfer is settled or the actor is gone; a later actor takes it up again.
-    pub async fn run(
+    pub(super) async fn run(
         self,
         durable: oneshot::Receiver<Result<(), Failure>>,
         account: Addr<AccountActor>,
@@ -122,15 +89,22 @@ impl Remittance {
 
     /// `found` means that the bank may already have been asked.
     async fn ask_until_settled(&self, found: bool, account: &Addr<AccountActor>) {
-        self.startup_gate.passed().await;
-        let mut pause = self.pauses.first;
+        let Shared {
+            startup_gate,
+            bank_slots,
+            outgoing,
+            pauses,
+            ..
+        } = &*self.shared;
+        startup_gate.passed().await;
+        let mut pause = pauses.first;
         loop {
-            let Ok(slot) = self.slots.acquire().await else {
+            let Ok(slot) = bank_slots.acquire().await else {
                 return;
             };
             // Read this first: a call from before the hold ended must send nothing, because a person may have
             // decided since.
-            let held = self.outgoing.is_held();
+            let held = outgoing.is_held();
             let Some(mut call) = self.next(account).await else {
                 return;
             };
@@ -138,7 +112,7 @@ impl Remittance {
             call.asked |= found;
             if held && !call.asked {
                 drop(slot);
-                self.outgoing.leave().await;
+                outgoing.leave().await;
                 continue;
             }
             if call.resolves && !held {
@@ -147,21 +121,21 @@ impl Remittance {
                     return;
                 }
             }
-            let (answer, calls) = self.ask(&call, held).await;
+            let (answer, calls) = self.attempt(&call, held).await;
             drop(slot);
             let waits = answer.is_none();
             if self.tell(account, answer, calls).await.is_err() {
                 return;
             }
             if waits {
-                self.outgoing.leave().await;
+                outgoing.leave().await;
                 continue;
             }
             if self.next(account).await.is_none() {
                 return;
             }
-            self.outgoing.pause(pause).await;
-            pause = pause.saturating_mul(2).min(self.pauses.last);
+            outgoing.pause(pause).await;
+            pause = pause.saturating_mul(2).min(pauses.last);
         }
     }
 
@@ -176,10 +150,8 @@ impl Remittance {
     /// Asks who is behind the destination. If the bank does not say, the transfer is sent all the same: the bank then
     /// judges its destination once more.
     async fn resolve(&self, call: &TransferCall) -> Resolved {
-        let reply = self
-            .bank
-            .lookup(&call.order.to, self.request_id.as_str())
-            .await;
+        let (bank, id) = (&self.shared.bank, self.request_id.as_str());
+        let reply = bank.lookup(&call.order.to, id).await;
         Resolved {
             transfer: self.transfer,
             other: reply.result.ok().map(|found| Box::new(found.into())),
@@ -187,63 +159,38 @@ impl Remittance {
         }
     }
 
-    /// Asks for the state of the transfer, and orders it if the bank does not know it. If the bank does not know it and
-    /// the realm is held, there is no answer.
-    async fn ask(
-        &self,
-        call: &TransferCall,
-        held: bool,
-    ) -> (Option<TransferAnswer>, Vec<BankCall>) {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
-        let mut calls = Vec::new();
-        if call.asked {
-            let reply = bank.transfer_status(call.order.origin, id).await;
-            calls.extend(reply.calls);
-            match reply.result {
-                Ok(Some(transfer)) => return (Some(TransferAnswer::Transfer(transfer)), calls),
-                Ok(None) if held => return (None, calls),
-                Ok(None) => {}
-                // A refusal to report is no refusal of the transfer.
-                Err(_) => return (Some(TransferAnswer::Unknown), calls),
-            }
-        }
-        let reply = bank.transfer(&call.order, id).await;
-        calls.extend(reply.calls);
-        let answer = reply.result.map_or_else(doubt, TransferAnswer::Transfer);
-        (Some(answer), calls)
+    async fn attempt(&self, call: &TransferCall, held: bool) -> TryAnswer<BankTransfer> {
+        let (bank, id) = (self.shared.bank.as_ref(), self.request_id.as_str());
+        let status = async || bank.transfer_status(call.order.origin, id).await;
+        let order = async || bank.transfer(&call.order, id).await;
+        attempt((call.asked, held), status, order).await
     }
 
-    /// Tells the account about a try.
+    /// Tells the account about a try. Without an answer only the calls are recorded, and the transfer stays as it was.
     async fn tell(
         &self,
         account: &Addr<AccountActor>,
-        answer: Option<TransferAnswer>,
+        answer: Option<OrderAnswer<BankTransfer>>,
         calls: Vec<BankCall>,
     ) -> Result<(), MailboxError> {
-        let transfer = self.transfer;
-        let Some(answer) = answer else {
-            // Only the calls are recorded; the transfer stays as it was.
-            let other = None;
-            let nothing = Resolved {
-                transfer,
-                other,
-                calls,
-            };
-            return account.send(Envelope::from(nothing)).await;
-        };
-        let answer = TransferAttempt {
-            transfer,
-            answer,
-            calls,
-        };
-        account.send(Envelope::from(answer)).await
-    }
-}
-
-/// What the bank's failure means for a transfer.
-pub(super) fn doubt(error: BankError) -> TransferAnswer {
-    match error {
-        BankError::Refused(why) => TransferAnswer::Refused(why),
-        BankError::Failed { .. } | BankError::TimedOut => TransferAnswer::Unknown,
+        let number = self.transfer;
+        match answer {
+            Some(answer) => {
+                let attempt = TransferAttempt {
+                    number,
+                    answer,
+                    calls,
+                };
+                account.send(Envelope::from(attempt)).await
+            }
+            None => {
+                let nothing = Resolved {
+                    transfer: number,
+                    other: None,
+                    calls,
+                };
+                account.send(Envelope::from(nothing)).await
+            }
+        }
     }
 }

@@ -15,26 +15,26 @@ use caudal_ledger::accounts::{BankAnswer, CvuOpening, CvuRequest, Holder, Pendin
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, BankRefusal};
-use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::Index;
+use caudal_ledger::ids::AccountNo;
 use tokio::sync::oneshot;
 
 use super::AccountActor;
+use crate::commit_writer::Shared;
 use crate::failure::Failure;
 use crate::orders::{Envelope, Order};
 use crate::persist::persist;
-use crate::ports::{BankError, BankGateway, BankReply, own_refusal};
+use crate::ports::{BankError, BankReply, own_refusal};
 use crate::records::reads;
-use crate::reply::{ClaimGuard, Claims};
+use crate::reply::ClaimGuard;
 
 /// The pause after the first try whose outcome is unknown; it doubles with each try.
-pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause between two tries.
-pub const LAST_PAUSE: Duration = Duration::from_secs(60);
+pub(super) const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why the bank gave no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NoBankAnswer {
+pub(super) enum NoBankAnswer {
     /// The intent never became durable; the bank was not asked.
     NotStarted(Failure),
     /// The bank was asked and nobody knows what it did.
@@ -58,7 +58,7 @@ impl From<BankError> for Halt {
 
 /// The result of asking the bank, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BankAttempt {
+pub(super) struct BankAttempt {
     /// The bank's answer, or why there is none.
     pub result: Result<BankAnswer, NoBankAnswer>,
     /// The calls, oldest first.
@@ -74,9 +74,9 @@ impl Order for TakeBankAnswer {
 
 /// One change to be asked of the bank.
 #[derive(Debug)]
-pub struct Saga {
-    /// The gateway to the realm's bank.
-    pub bank: Arc<dyn BankGateway>,
+pub(super) struct Saga {
+    /// The realm of the account.
+    pub shared: Arc<Shared>,
     /// The change that the bank is asked for.
     pub pending: Pending,
     /// The holder of the account, as the bank knows it.
@@ -85,12 +85,8 @@ pub struct Saga {
     pub cvu: Option<Cvu>,
     /// Its alias; for a closed CVU, the alias that it had.
     pub alias: Option<Alias>,
-    /// Finds the account of a CVU.
-    pub store: Arc<dyn Index>,
-    /// Knows which client ids other accounts are asking for.
-    pub claims: Claims,
-    /// The realm and the number of the account.
-    pub account: (RealmId, AccountNo),
+    /// The number of the account.
+    pub account: AccountNo,
     /// The request that caused it.
     pub request_id: String,
 }
@@ -100,13 +96,17 @@ type Try<T> = Result<T, Halt>;
 
 impl Saga {
     /// Runs until the bank has answered or the actor is gone; a later actor takes it up again.
-    pub async fn run(
+    pub(super) async fn run(
         self,
         durable: oneshot::Receiver<Result<(), Failure>>,
         account: Addr<AccountActor>,
     ) {
         let started = durable.await.unwrap_or(Err(Failure::OutcomeUnknown));
-        let mut claim = self.claim();
+        let started = started.map_err(NoBankAnswer::NotStarted);
+        let (started, mut claim) = match started.and_then(|()| self.claim()) {
+            Ok(claim) => (Ok(()), claim),
+            Err(why) => (Err(why), None),
+        };
         let asks = async |_| {
             self.ask_until_answered(&started, &mut claim, &account)
                 .await;
@@ -116,19 +116,15 @@ impl Saga {
 
     async fn ask_until_answered(
         &self,
-        started: &Result<(), Failure>,
-        claim: &mut Result<Option<ClaimGuard>, AccountNo>,
+        started: &Result<(), NoBankAnswer>,
+        claim: &mut Option<ClaimGuard>,
         account: &Addr<AccountActor>,
     ) {
         let mut pause = FIRST_PAUSE;
         loop {
             let mut calls = Vec::new();
             let result = match started {
-                Err(why) => Err(NoBankAnswer::NotStarted(why.clone())),
-                Ok(()) if claim.is_err() => {
-                    let body = r#"{"message":"another account is being opened so"}"#;
-                    Err(NoBankAnswer::Taken(own_refusal(body)))
-                }
+                Err(why) => Err(why.clone()),
                 Ok(()) => match self.ask(&mut calls).await {
                     Ok(answer) => Ok(answer),
                     Err(Halt::Taken(why)) => Err(NoBankAnswer::Taken(why)),
@@ -137,10 +133,7 @@ impl Saga {
                 },
             };
             let open = matches!(result, Err(NoBankAnswer::Unknown(_)));
-            let done = match claim {
-                Ok(claim) if !open => claim.take(),
-                _ => None,
-            };
+            let done = claim.take_if(|_| !open);
             let attempt = TakeBankAnswer(BankAttempt { result, calls }, done);
             if account.send(Envelope::from(attempt)).await.is_err() || !open {
                 return;
@@ -150,18 +143,21 @@ impl Saga {
         }
     }
 
-    /// Claims the client id under which the bank is asked for a CVU; an error if another account has it.
-    fn claim(&self) -> Result<Option<ClaimGuard>, AccountNo> {
+    /// Claims the client id under which the bank is asked for a CVU; it is taken if another account has it.
+    fn claim(&self) -> Result<Option<ClaimGuard>, NoBankAnswer> {
         let (Pending::Opening(CvuOpening { client_id, .. })
         | Pending::Cvu(CvuRequest { client_id, .. })) = &self.pending
         else {
             return Ok(None);
         };
-        claim(&self.claims, self.account, *client_id).map(Some)
+        let claim = claim(&self.shared, self.account, *client_id);
+        let body = r#"{"message":"another account is being opened so"}"#;
+        let taken = || NoBankAnswer::Taken(own_refusal(body));
+        claim.map(Some).ok_or_else(taken)
     }
 
     async fn ask(&self, calls: &mut Vec<BankCall>) -> Try<BankAnswer> {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let (bank, id) = (self.shared.bank.as_ref(), self.request_id.as_str());
         let cuit = self.holder.cuit;
         match (&self.pending, self.cvu) {
             (Pending::Opening(asked), _) => {
@@ -213,7 +209,7 @@ impl Saga {
         had: &Alias,
         calls: &mut Vec<BankCall>,
     ) -> Try<BankAnswer> {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let (bank, id) = (self.shared.bank.as_ref(), self.request_id.as_str());
         let cvu = self.create(client_id, calls).await?;
         let reply = bank.set_alias(cvu, self.holder.cuit, Some(had), id).await;
         match take(reply, calls) {
@@ -234,7 +230,7 @@ impl Saga {
         alias: Option<&Alias>,
         calls: &mut Vec<BankCall>,
     ) -> Try<BankAnswer> {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let (bank, id) = (self.shared.bank.as_ref(), self.request_id.as_str());
         let cvu = self.create(client_id, calls).await?;
         match take(
             bank.set_alias(cvu, self.holder.cuit, alias, id).await,
@@ -258,7 +254,7 @@ impl Saga {
 
     /// Creates the CVU of a client id, unless the id belongs to somebody else.
     async fn create(&self, client_id: u64, calls: &mut Vec<BankCall>) -> Try<Cvu> {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let (bank, id) = (self.shared.bank.as_ref(), self.request_id.as_str());
         let reply = bank.create_cvu(client_id, &self.holder, id).await;
         match take(reply, calls) {
             Ok(cvu) if bank.client_in(&cvu).is_some_and(|it| it != client_id) => {
@@ -283,9 +279,9 @@ impl Saga {
 
     /// Whether a CVU belongs to another account.
     fn is_anothers(&self, cvu: Cvu) -> Try<bool> {
-        let (realm, account) = self.account;
-        match reads::account_of_cvu(self.store.as_ref(), realm, cvu) {
-            Ok(owner) => Ok(owner.is_some_and(|owner| owner != account)),
+        let Shared { store, realm, .. } = &*self.shared;
+        match reads::account_of_cvu(store.as_ref(), *realm, cvu) {
+            Ok(owner) => Ok(owner.is_some_and(|owner| owner != self.account)),
             // The owner cannot be read now; the saga tries again.
             Err(why) => Err(Halt::Bank(BankError::Failed {
                 status: None,
@@ -295,17 +291,10 @@ impl Saga {
     }
 }
 
-/// Claims a client id for an account.
-///
-/// # Errors
-/// The account that has it.
-pub fn claim(
-    claims: &Claims,
-    (realm, account): (RealmId, AccountNo),
-    client_id: u64,
-) -> Result<ClaimGuard, AccountNo> {
+/// Claims a client id for an account; `None` if another one has it.
+pub(super) fn claim(shared: &Shared, account: AccountNo, client_id: u64) -> Option<ClaimGuard> {
     let name = [b"k".as_slice(), &client_id.to_be_bytes()].concat();
-    claims.claim(realm, name, account, true)
+    shared.claims.claim(shared.realm, name, Some(account))
 }
 
 fn take<T>(reply: BankReply<T>, calls: &mut Vec<BankCall>) -> Result<T, BankError> {

@@ -1,12 +1,14 @@
-//! Transfers through the bank: requested, settled by the bank's answer, reversed.
+//! Transfers through the bank: requested, settled by the bank's answer, and those that come back.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use actix::{Addr, AsyncContext as _};
 use caudal_ledger::accounts::{Account, Movements};
 use caudal_ledger::balance::Balance;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
+use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, Send, Transfer, TransferFact, TransferRecord, TransferStatus,
@@ -15,10 +17,9 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
+use super::attempts::OrderAnswer;
 use super::holds::after;
-use super::remittance::{
-    NextTransferCall, Remittance, Resolved, TransferAnswer, TransferAttempt, TransferCall,
-};
+use super::remittance::{NextTransferCall, Remittance, Resolved, TransferAttempt, TransferCall};
 use super::{
     AccountActor, AccountContext, AccountOrder, AccountState, NoticeOutcome, Question, Target,
     TransferView,
@@ -138,11 +139,11 @@ impl AccountOrder for Resolved {
 
 impl AccountOrder for TransferAttempt {
     fn decide(self, state: &mut AccountState, _: ContextOf<Self>, _: &mut AccountContext) {
-        let number = self.transfer;
+        let number = self.number;
         let word = match self.answer {
-            TransferAnswer::Transfer(transfer) => transfer,
+            OrderAnswer::State(transfer) => transfer,
             // The bank was asked and its answer is unknown: it may have the transfer.
-            TransferAnswer::Unknown => BankTransfer {
+            OrderAnswer::Unknown => BankTransfer {
                 bank_id: String::new(),
                 coelsa_id: None,
                 word: BankWord::InProgress,
@@ -150,10 +151,10 @@ impl AccountOrder for TransferAttempt {
             },
             // Under the reference the bank has a record that does not match the order. A refusal of the order tells
             // nothing about that record.
-            TransferAnswer::Refused(_) if state.disputed(number) => {
+            OrderAnswer::Refused(_) if state.disputed(number) => {
                 return state.settle(Ok(Movements::default()), &self.calls, None);
             }
-            TransferAnswer::Refused(why) => {
+            OrderAnswer::Refused(why) => {
                 if !state.account.transfers.contains_key(&number) {
                     let reason = String::new();
                     drop(state.late(number, &BankWord::Failed { reason }));
@@ -204,6 +205,69 @@ impl AccountOrder for HearTransfer {
             NoticeOutcome::Done
         };
         state.settle(movements, &[], Some((heard, request)));
+    }
+}
+
+/// Reports that a part of a transfer came back, which is credited.
+pub struct ReverseTransfer {
+    /// The sending account.
+    pub account: AccountNo,
+    /// The number of the transfer in its account.
+    pub transfer: u64,
+    /// The amount that came back, in centavos.
+    pub amount: Amount,
+    /// The id of the reversal on the rail.
+    pub coelsa_id: String,
+}
+
+impl Order for ReverseTransfer {
+    type Outcome = NoticeOutcome;
+    const ALWAYS: bool = true;
+}
+
+impl AccountOrder for ReverseTransfer {
+    fn decide(self, state: &mut AccountState, request: ContextOf<Self>, _: &mut AccountContext) {
+        let Self {
+            transfer: number,
+            amount,
+            coelsa_id,
+            ..
+        } = self;
+        // The index shows a transfer as of the last commit. If something of it is in flight (checked before the index
+        // is read), the notice is refused, and the bank sends it again.
+        let open = state.account.transfers.contains_key(&number);
+        let in_flight = !open && state.in_flight(number);
+        let transfer = match state.known(number) {
+            Ok(Some(transfer)) if transfer.receiver.is_some() => {
+                tracing::error!(
+                    account = state.account.number.0,
+                    transfer = number,
+                    "the bank reverses a transfer that it was never asked for; reconcile the day"
+                );
+                return state.writer.end(Ok(NoticeOutcome::Ignored), request);
+            }
+            Ok(Some(transfer)) if !in_flight => transfer,
+            Ok(Some(_)) => {
+                let busy = Err(Failure::Overloaded);
+                return state.writer.end(busy, request);
+            }
+            Ok(None) => return state.writer.end(Ok(NoticeOutcome::Ignored), request),
+            Err(why) => return state.writer.end(Err(why), request),
+        };
+        let settings = state.shared.settings();
+        let context = state.context(&settings, state.now());
+        let decided = state
+            .account
+            .decide_reversal(&transfer, amount, &coelsa_id, &context);
+        match decided {
+            Ok(movements) => {
+                state.settle(Ok(movements), &[], Some((NoticeOutcome::Done, request)));
+            }
+            Err(why) => {
+                tracing::error!(%why, account = state.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
+                state.writer.end(Ok(NoticeOutcome::Ignored), request);
+            }
+        }
     }
 }
 
@@ -278,11 +342,7 @@ impl AccountState {
             tracing::info!(request_id, transfer = %id, found, "a transfer waits for the bank");
         }
         let remittance = Remittance {
-            bank: Arc::clone(&self.shared.bank),
-            slots: Arc::clone(&self.shared.bank_slots),
-            startup_gate: Arc::clone(&self.shared.startup_gate),
-            outgoing: Arc::clone(&self.shared.outgoing),
-            pauses: self.shared.pauses,
+            shared: Arc::clone(&self.shared),
             transfer,
             found,
             request_id,
@@ -386,9 +446,6 @@ impl AccountState {
     }
 
     /// A transfer of this account by its number, open or not; `None` when there is none.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
     pub(super) fn known(&self, number: u64) -> Result<Option<Transfer>, Failure> {
         if let Some(open) = self.account.transfers.get(&number) {
             return Ok(Some(open.clone()));
@@ -396,5 +453,19 @@ impl AccountState {
         let place = VoucherPlace::new(self.account.number, number);
         let store = self.shared.store.as_ref();
         Ok(reads::money::transfer(store, self.shared.realm, place)?)
+    }
+
+    /// Whether a voucher of a transfer is not on disk yet.
+    fn in_flight(&self, number: u64) -> bool {
+        let account = self.account.number;
+        let names = |reference: &str| {
+            TransferId::parse(reference)
+                .is_some_and(|id| (id.0.account, id.0.sequence) == (account, number))
+        };
+        let durable = self.actor_status.durable_sequence.load(Ordering::Acquire);
+        let newest_first = self.unsettled.iter().rev();
+        newest_first
+            .take_while(|voucher| voucher.sequence > durable)
+            .any(|voucher| voucher.reference_id.as_deref().is_some_and(names))
     }
 }

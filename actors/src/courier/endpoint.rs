@@ -73,9 +73,6 @@ fn stream(realm: RealmId, number: u64) -> StreamId {
 
 impl Endpoint {
     /// Loads a webhook from the store.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) fn load(
         store: &dyn Index,
         realm: RealmId,
@@ -119,9 +116,6 @@ impl Endpoint {
     }
 
     /// The entry that writes down the tries since the last one, and the webhook's progress.
-    ///
-    /// # Errors
-    /// When the fact cannot be encoded.
     pub(crate) fn note(&mut self, realm: RealmId, now: Timestamp) -> Result<Entry, StoreError> {
         let fact = DeliveryFact {
             tries: std::mem::take(&mut self.tries),

@@ -111,9 +111,6 @@ impl CursorRoute<'_> {
 
     /// Searches the next events of accounts whose last one has ended, among those that the cursor has passed. Returns
     /// whether the cursor has moved.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     fn search(&mut self) -> Result<bool, StoreError> {
         let searching = self.cursor.lanes.iter().filter(|lane| lane.head.is_none());
         let searching: Vec<_> = searching.map(|lane| lane.account).collect();
@@ -152,9 +149,6 @@ impl CursorRoute<'_> {
 
     /// The event that leaves next. While the webhook is braked, an event that was never tried goes first; only if there
     /// is none, a waiting event goes, even before its time.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     fn next(&mut self, braked: bool) -> Result<NextEvent, StoreError> {
         if braked {
             let fresh = self.fresh()?;

@@ -8,7 +8,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::remuneration::{Enrol, FundPosition};
 
 use super::{Ledger, Queries, Requester};
-use crate::accounts::enrolment::{FundAnswer, FundAttempt};
+use crate::accounts::attempts::{OrderAnswer, OrderAttempt};
 use crate::accounts::{EnrolAccount, EnrolmentView, FundAnswered, ReadEnrolment};
 use crate::failure::Failure;
 use crate::ports::BankGateway as _;
@@ -58,13 +58,13 @@ impl Queries<'_> {
         let _slot = self.0.bank_reads.take(realm).await?;
         let bank = self.0.bank(realm)?;
         let reply = bank.fund_position(&view.reference, request_id).await;
-        let (word, position) = match reply.result {
-            Ok(Some(answered)) => (FundAnswer::Answered(answered.word), answered.position),
-            Ok(None) | Err(_) => (FundAnswer::Unknown, None),
+        let (answer, position) = match reply.result {
+            Ok(Some(answered)) => (OrderAnswer::State(answered.word), answered.position),
+            Ok(None) | Err(_) => (OrderAnswer::Unknown, None),
         };
-        let said = FundAttempt {
-            enrolment: number,
-            word,
+        let said = OrderAttempt {
+            number,
+            answer,
             calls: reply.calls,
         };
         let account = view.account;

@@ -40,7 +40,8 @@ pub fn done(origin: OriginId) -> BankTransfer {
     }
 }
 
-/// A bank that carries out every operation. It keeps no state: each transfer that it is asked about is completed.
+/// A bank that carries out every operation. It keeps no state: each transfer that it is asked about is completed. Errors
+/// are the failures of a rig's bank.
 pub trait FakeBank: Send + Sync + fmt::Debug + 'static {
     /// Carries each call to the bank and its answer back: here a rig counts, delays, cuts off or answers in the bank's
     /// place. `work` is the bank's own part.
@@ -61,49 +62,31 @@ pub trait FakeBank: Send + Sync + fmt::Debug + 'static {
     }
 
     /// The CVU that it creates for a client id.
-    ///
-    /// # Errors
-    /// The failures of a rig's bank.
     fn makes(&self, client_id: u64) -> Result<Cvu, BankError> {
         Cvu::compose(PSP, client_id).ok_or(BankError::TimedOut)
     }
 
     /// Sends a transfer.
-    ///
-    /// # Errors
-    /// The failures of a rig's bank.
     fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
         Ok(done(order.origin))
     }
 
     /// Returns money from the collector account.
-    ///
-    /// # Errors
-    /// The failures of a rig's bank.
     fn gives_back(&self, order: &ReturnOrder) -> Result<BankTransfer, BankError> {
         Ok(done(order.origin))
     }
 
     /// Looks up a transfer.
-    ///
-    /// # Errors
-    /// The failures of a rig's bank.
     fn knows(&self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {
         Ok(Some(done(origin)))
     }
 
     /// The movements of a day.
-    ///
-    /// # Errors
-    /// The failures of a rig's bank.
     fn lists(&self, _: BusinessDay) -> Result<Vec<BankMovement>, BankError> {
         Ok(Vec::new())
     }
 
     /// The statement of the collector account for a day.
-    ///
-    /// # Errors
-    /// The failures of a rig's bank.
     fn states(&self, _: BusinessDay) -> Result<CollectorStatement, BankError> {
         Ok(CollectorStatement::default())
     }
@@ -122,9 +105,6 @@ pub trait FakeBank: Send + Sync + fmt::Debug + 'static {
     }
 
     /// The balance of the collector account.
-    ///
-    /// # Errors
-    /// The failures of a rig's bank.
     fn has(&self) -> Result<(Money, Timestamp), BankError> {
         Ok((Money::ZERO, Timestamp::default()))
     }

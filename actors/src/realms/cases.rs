@@ -7,8 +7,7 @@
 //! return: the request, which holds the return's reference, is durable before the bank is asked, and asking again under
 //! that reference is always safe.
 //!
-//! **Bounds.** Calls about returns share the slots of calls about transfers. Between tries the pause doubles from the
-//! first to the last of `Pauses`. At a start at most [`RETURNS_MAX`] returns are taken up.
+//! **Bounds.** Those of [`crate::accounts::attempts`]. At a start at most [`RETURNS_MAX`] returns are taken up.
 //!
 //! **A past that is gone.** If an older copy of the store was put back, the bank may already have returned money that
 //! waits here. So a decision waits until the bank's list was looked through, [`STARTUP_WAIT`] at most, and a return
@@ -31,7 +30,7 @@ use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
-use crate::accounts::remittance::TransferAnswer;
+use crate::accounts::attempts::{OrderAnswer, OrderAttempt};
 use crate::accounts::{CreditParked, NoticeOutcome};
 use crate::commit_writer::{RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
@@ -39,6 +38,7 @@ use crate::mailbox::{HasResponder as _, Mailbox, Undelivered};
 use crate::orders::{ContextOf, Envelope, Order};
 use crate::ports::BankError;
 use crate::records::keys::Rail;
+use crate::records::projection::VoucherPlace;
 use crate::records::{self, BANK, CASES, reads};
 use crate::reply::ClaimGuard;
 
@@ -235,7 +235,7 @@ impl RealmOrder for HearReturn {
         _: &mut RealmContext,
     ) {
         let Self(number, record) = self;
-        match realm.heard_of_return(number, &TransferAnswer::Transfer(record)) {
+        match realm.heard_of_return(number, &OrderAnswer::State(record)) {
             Err(None) => realm.end(Err(Failure::Overloaded), request),
             Err(Some(why)) => realm.end(Err(why.into()), request),
             Ok(ReturnVerdict::Nothing) => realm.end(Ok(NoticeOutcome::Ignored), request),
@@ -305,15 +305,7 @@ impl RealmOrder for TakeBackReturn {
 }
 
 /// The result of one try to return money.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReturnAttempt {
-    /// The number of the return.
-    pub number: u64,
-    /// The bank's answer.
-    pub answer: TransferAnswer,
-    /// The calls to the bank, oldest first.
-    pub calls: Vec<BankCall>,
-}
+pub(super) type ReturnAttempt = OrderAttempt<BankTransfer>;
 
 impl RealmSupervisor {
     /// Resumes asking the bank about every return that was under way.
@@ -328,7 +320,9 @@ impl RealmSupervisor {
         match found {
             Ok(found) => {
                 for parked in found.into_iter().flatten() {
-                    self.ask_return(&parked, "recovery".into(), true, supervisor.clone());
+                    if let Some(task) = self.task(&parked, "recovery".into(), true) {
+                        self.shared.tasks.spawn(task.run(supervisor.clone()));
+                    }
                 }
             }
             Err(why) => tracing::error!(%why, realm = realm.0, "cannot look for open returns"),
@@ -336,10 +330,7 @@ impl RealmSupervisor {
     }
 
     fn claim_case(&self, place: SuspensePlace) -> Option<ClaimGuard> {
-        let Shared { realm, claims, .. } = &*self.shared;
-        let (account, sequence) = (place.account.0.to_be_bytes(), place.sequence.to_be_bytes());
-        let name = [b"s".as_slice(), &account, &sequence].concat();
-        claims.claim(*realm, name, AccountNo(0), false).ok()
+        self.claim(&[b"s", &VoucherPlace::from(place).to_bytes()], None)
     }
 
     /// Reads the money in suspense that a person decides about, and claims it for the request.
@@ -425,24 +416,12 @@ impl RealmSupervisor {
         Ok((writes, parked))
     }
 
-    fn ask_return(
-        &self,
-        parked: &Parked,
-        request_id: String,
-        found: bool,
-        supervisor: Mailbox<Self>,
-    ) {
-        if let Some(task) = self.task(parked, request_id, found) {
-            self.shared.tasks.spawn(task.run(supervisor));
-        }
-    }
-
     /// What the bank's answer means for a return: the fact, with the case before it and the claim on the case.
     /// `Err(None)` when somebody else has claimed the case.
     fn heard_of_return(
         &self,
         number: u64,
-        answer: &TransferAnswer,
+        answer: &OrderAnswer<BankTransfer>,
     ) -> Result<ReturnVerdict, Option<StoreError>> {
         let Shared { store, realm, .. } = &*self.shared;
         let look = || reads::cases::returned(store.as_ref(), *realm, number);
@@ -454,9 +433,9 @@ impl RealmSupervisor {
             return Ok(ReturnVerdict::Nothing);
         };
         let fact = match answer {
-            TransferAnswer::Unknown => None,
-            TransferAnswer::Refused(why) => refused(&parked, number, why),
-            TransferAnswer::Transfer(record) => settled(*realm, &parked, number, record),
+            OrderAnswer::Unknown => None,
+            OrderAnswer::Refused(why) => refused(&parked, number, why),
+            OrderAnswer::State(record) => settled(*realm, &parked, number, record),
         };
         let fact = fact.map(|fact| self.with_code(fact));
         Ok(match fact {

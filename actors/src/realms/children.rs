@@ -11,7 +11,7 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use foldhash::HashMap;
 
-use super::{RealmContext, RealmOrder, RealmReport, RealmSupervisor, Target};
+use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
 use crate::accounts::{AccountActor, Child, Observe, Observed, Passivate};
 use crate::actor_status::ActorStatus;
 use crate::commit_writer::{RequestContext, Shared};
@@ -46,6 +46,25 @@ impl RealmOrder for PassivateAccount {
         let number = realm.number(self.0);
         request.answer(number.map(|number| realm.children.passivate(number)));
     }
+}
+
+/// The state of a realm's actors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RealmReport {
+    /// Account actors that are in memory now.
+    pub resident: usize,
+    /// Messages that wait in these actors' mailboxes.
+    pub queued: usize,
+    /// Commits that are not durable yet.
+    pub in_flight: usize,
+    /// Actors that wait for the bank.
+    pub waiting_for_bank: usize,
+    /// Actors that were started.
+    pub starts: u64,
+    /// Actors that were replaced after a panic or a failed commit.
+    pub restarts: u64,
+    /// Actors that were passivated.
+    pub passivations: u64,
 }
 
 /// Asks how the actors are doing.

@@ -6,15 +6,16 @@
 
 use caudal_ledger::cases::{CollectorFact, Decision, RecordedMovement};
 use caudal_ledger::collector::{CollectorClass, CollectorMovement, classify};
-use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::StoreError;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor};
-use crate::commit_writer::{RequestContext, Shared, WriteSet};
-use crate::failure::Failure;
+use crate::commit_writer::{Shared, WriteSet};
 use crate::orders::{ContextOf, Order};
 use crate::records::{COLLECTOR, reads, realm_stream};
+
+/// The name of the claim.
+const CLAIM: &[&[u8]] = &[b"m"];
 
 /// What the bank's statement says that the ledger does not know yet. The outcome is how many facts were recorded.
 #[derive(Default)]
@@ -44,7 +45,7 @@ impl RealmOrder for RecordMovements {
         _: &mut RealmContext,
     ) {
         let facts = realm
-            .claim_collector(&mut request)
+            .claim_operation(CLAIM, &mut request)
             .and_then(|()| Ok(realm.news_of_collector(self)?));
         match facts {
             Err(why) => realm.end(Err(why), request),
@@ -82,7 +83,8 @@ impl RealmOrder for ClassifyMovement {
             class,
             decision,
         } = self;
-        let decided = realm.claim_collector(&mut request).and_then(|()| {
+        let claimed = realm.claim_operation(CLAIM, &mut request);
+        let decided = claimed.and_then(|()| {
             let Shared { store, realm, .. } = &*realm.shared;
             let found = reads::collector::recorded(store.as_ref(), *realm, sequence)?;
             let mut found = found.ok_or(Rejection::CaseNotFound)?;
@@ -101,15 +103,6 @@ impl RealmOrder for ClassifyMovement {
 }
 
 impl RealmSupervisor {
-    fn claim_collector<T>(&self, request: &mut RequestContext<T>) -> Result<(), Failure> {
-        let Shared { realm, claims, .. } = &*self.shared;
-        let claim = claims.claim(*realm, b"m".to_vec(), AccountNo(0), false);
-        request
-            .guards
-            .push(claim.map_err(|_| Rejection::OperationInFlight)?);
-        Ok(())
-    }
-
     /// The facts that follow from the bank's statement.
     fn news_of_collector(&self, said: RecordMovements) -> Result<Vec<CollectorFact>, StoreError> {
         let Shared { store, realm, .. } = &*self.shared;

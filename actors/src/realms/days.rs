@@ -4,8 +4,6 @@
 //! same figures at the same time, and the day is closed once.
 
 use caudal_ledger::days::{BankOfDay, ClosedDay, DayFact};
-use caudal_ledger::ids::AccountNo;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::BusinessDay;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor};
@@ -52,16 +50,8 @@ impl RealmSupervisor {
         said: RecordDay,
         request: &mut RequestContext<bool>,
     ) -> Result<Option<DayFact>, Failure> {
-        let Shared {
-            realm,
-            claims,
-            store,
-            ..
-        } = &*self.shared;
-        let claim = claims.claim(*realm, b"d".to_vec(), AccountNo(0), false);
-        request
-            .guards
-            .push(claim.map_err(|_| Rejection::OperationInFlight)?);
+        let Shared { realm, store, .. } = &*self.shared;
+        self.claim_operation(&[b"d"], request)?;
         Ok(match said {
             RecordDay::Closed(day) => {
                 let last = reads::days::last(store.as_ref(), *realm)?;

@@ -156,10 +156,8 @@ impl RealmSupervisor {
         id: &ExternalId,
         number: AccountNo,
     ) -> Result<ClaimGuard, Failure> {
-        let name = [kind, id.as_str().as_bytes()].concat();
-        let Shared { realm, claims, .. } = &*self.shared;
-        let claim = claims.claim(*realm, name, number, true);
-        claim.map_err(|_| Rejection::ExternalIdInFlight.into())
+        let claim = self.claim(&[kind, id.as_str().as_bytes()], Some(number));
+        claim.ok_or(Rejection::ExternalIdInFlight.into())
     }
 
     /// Sends an order through all accounts that it concerns, starting at the lowest number.
@@ -191,20 +189,13 @@ impl RealmSupervisor {
         kind: Rail,
         id: &str,
     ) -> Result<(ClaimGuard, Option<Landed>), Failure> {
-        let Shared {
-            realm,
-            store,
-            claims,
-            ..
-        } = &*self.shared;
+        let Shared { realm, store, .. } = &*self.shared;
         let tag = match kind {
             Rail::Arrival => b"ri",
             Rail::Return => b"rr",
         };
-        let name = [tag.as_slice(), id.as_bytes()].concat();
-        let guard = claims
-            .claim(*realm, name, AccountNo(0), false)
-            .map_err(|_| Failure::Overloaded)?;
+        let claim = self.claim(&[tag, id.as_bytes()], None);
+        let guard = claim.ok_or(Failure::Overloaded)?;
         let landed = reads::money::landed(store.as_ref(), *realm, kind, id)?;
         Ok((guard, landed))
     }

@@ -40,15 +40,9 @@ impl RealmSupervisor {
 
     /// Claims a tenant's own code for an account, or answers that another account has it.
     pub(super) fn claim_code(&self, code: &str, account: AccountNo) -> Result<ClaimGuard, Failure> {
-        let Shared {
-            realm,
-            store,
-            claims,
-            ..
-        } = &*self.shared;
-        let name = [b"c", code.as_bytes()].concat();
-        let claim = claims.claim(*realm, name, account, false);
-        let guard = claim.map_err(|_| Rejection::AccountCodeTaken { by: None })?;
+        let Shared { realm, store, .. } = &*self.shared;
+        let claim = self.claim(&[b"c", code.as_bytes()], None);
+        let guard = claim.ok_or(Rejection::AccountCodeTaken { by: None })?;
         match reads::account_of_code(store.as_ref(), *realm, code)? {
             Some(owner) if owner != account => {
                 let by = self.owner(owner)?;
@@ -73,15 +67,9 @@ impl RealmSupervisor {
         account: AccountNo,
         cuit: Cuit,
     ) -> Result<ClaimGuard, Failure> {
-        let Shared {
-            realm,
-            store,
-            claims,
-            ..
-        } = &*self.shared;
-        let name = [b"a", alias.folded().as_bytes()].concat();
-        let claim = claims.claim(*realm, name, account, true);
-        let guard = claim.map_err(|_| Rejection::AliasTaken { by: None })?;
+        let Shared { realm, store, .. } = &*self.shared;
+        let claim = self.claim(&[b"a", alias.folded().as_bytes()], Some(account));
+        let guard = claim.ok_or(Rejection::AliasTaken { by: None })?;
         let taken = |owner| -> Result<ClaimGuard, Failure> {
             let by = self.owner(owner)?;
             Err(Rejection::AliasTaken { by }.into())

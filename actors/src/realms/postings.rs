@@ -11,10 +11,12 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
-use caudal_ledger::vouchers::{Outcome, PostAdjustment, Reversal, Voucher};
+use caudal_ledger::vouchers::{
+    ExternalDate, Outcome, PostAdjustment, Reversal, Voucher, VoucherDetails,
+};
 use foldhash::HashMap;
 
-use super::{Adjustment, RealmContext, RealmOrder, RealmSupervisor, TypeRef};
+use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
 use crate::accounts::{
     AccountVoucher, BULK_PART, BatchCollector, BatchMode, BatchShard, ItemOutcome, JointOrder,
     Post, Posting, is_kept,
@@ -32,6 +34,43 @@ type Resolved = Result<(AccountNo, Posting), Failure>;
 /// What each external id of a batch was first used for, by direction. Two accounts cannot share an id, whatever becomes
 /// of the first item, so the answer does not depend on how far the first item has come.
 type ExternalIdUses = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
+
+/// How an order names a voucher type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TypeRef {
+    /// By its code, which is unique in the realm while the type lives.
+    Code(TypeCode),
+    /// By its numeric id.
+    Legacy(u64),
+    /// The type of a voucher, in the opposite direction: the adjustment reverses that voucher.
+    Reverses {
+        /// The voucher, of the same account.
+        id: VoucherId,
+        /// Whether its fee and tax are given back in proportion.
+        refund_fees: bool,
+    },
+}
+
+/// An adjustment as it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Adjustment {
+    /// The account to which it is posted.
+    pub target: Target,
+    /// The type of the voucher, which says whether it credits or debits.
+    pub voucher_type: TypeRef,
+    /// How much it moves, in centavos; `None` only for all that is left of a voucher that it reverses.
+    pub amount: Option<Amount>,
+    /// The tenant's own id.
+    pub external_id: ExternalId,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The tenant's own date.
+    pub external_date: Option<ExternalDate>,
+    /// What only some vouchers have.
+    pub details: Option<Box<VoucherDetails>>,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
 
 impl Order for Adjustment {
     type Outcome = Outcome<AccountVoucher>;
@@ -388,14 +427,12 @@ impl RealmSupervisor {
 }
 
 /// A batch on its way through the supervisor.
-#[derive(Debug)]
 pub struct BatchOrder {
     items: std::iter::Enumerate<std::vec::IntoIter<Adjustment>>,
     named: ExternalIdUses,
     responder: BatchResponder,
 }
 
-#[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "a batch has one, and its messages are boxed by the mailbox"

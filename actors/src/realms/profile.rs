@@ -1,4 +1,4 @@
-//! Routes orders and questions about who an account is.
+//! Routes orders and questions about who an account is, and about remuneration.
 
 use std::time::Duration;
 
@@ -8,8 +8,11 @@ use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::numbers::{Kind, LastNumber};
 
-use super::{BANK_DEADLINE, RealmContext, RealmOrder, RealmSupervisor};
-use crate::accounts::{AccountView, AdoptChange, BecomeAccount, ChangeProfile};
+use super::{BANK_DEADLINE, RealmContext, RealmOrder, RealmSupervisor, Target};
+use crate::accounts::{
+    AccountView, AdoptChange, AdoptEnrolment, BecomeAccount, ChangeProfile, EnrolAccount,
+    FundAnswered,
+};
 use crate::orders::{ContextOf, Order};
 
 /// Registers an account, and opens it if asked. The supervisor assigns its number.
@@ -118,5 +121,30 @@ impl RealmOrder for ChangeProfile {
         _: &mut RealmContext,
     ) {
         realm.forward(Ok(account), AdoptChange, request);
+    }
+}
+
+impl RealmOrder for EnrolAccount {
+    const DEADLINE: Duration = BANK_DEADLINE;
+
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
+        let number = realm.number(self.target);
+        realm.forward(number, self, request);
+    }
+
+    fn adopt(
+        self,
+        account: AccountNo,
+        realm: &mut RealmSupervisor,
+        request: ContextOf<Self>,
+        _: &mut RealmContext,
+    ) {
+        realm.forward(Ok(account), AdoptEnrolment(self.order), request);
+    }
+}
+
+impl RealmOrder for FundAnswered {
+    fn route(self, realm: &mut RealmSupervisor, request: ContextOf<Self>, _: &mut RealmContext) {
+        realm.ask(Target::Account(self.0), self, request);
     }
 }

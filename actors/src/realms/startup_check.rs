@@ -371,9 +371,6 @@ impl Report {
     }
 
     /// Sends it to the realm's supervisor.
-    ///
-    /// # Errors
-    /// As [`Mailbox::tell`].
     pub(crate) fn send(
         self,
         realm: &Mailbox<RealmSupervisor>,

@@ -36,8 +36,9 @@ impl RealmOrder for MakeTransfer {
                     // The lookout may be recovering the same order from the bank's list right now, after an older copy
                     // was put back.
                     let guard = realm.claim_sent(realm.origin_of(order), from);
-                    let guard = guard.map_err(|_| Rejection::ExternalIdInFlight)?;
-                    request.guards.push(guard);
+                    request
+                        .guards
+                        .push(guard.ok_or(Rejection::ExternalIdInFlight)?);
                 }
             }
             Ok((from, to))

@@ -72,19 +72,13 @@ impl RealmOrder for KeepUnreadable {
     ) {
         let Self(line) = self;
         let key = line.key();
-        let Shared {
-            store,
-            realm: of,
-            claims,
-            ..
-        } = &*realm.shared;
-        let name = [b"l".as_slice(), &key.0].concat();
-        match claims.claim(*of, name, AccountNo(0), false) {
-            Ok(claim) => request.guards.push(claim),
+        let Some(claim) = realm.claim(&[b"l", &key.0], None) else {
             // Another list with the same line is being taken in.
-            Err(_) => return realm.end(Ok(NoticeOutcome::Known), request),
-        }
-        match reads::cases::said(store.as_ref(), *of, key) {
+            return realm.end(Ok(NoticeOutcome::Known), request);
+        };
+        request.guards.push(claim);
+        let (store, of) = (realm.shared.store.as_ref(), realm.shared.realm);
+        match reads::cases::said(store, of, key) {
             Ok(Some(_)) => realm.end(Ok(NoticeOutcome::Known), request),
             Ok(None) => {
                 tracing::error!(
@@ -103,23 +97,13 @@ impl RealmOrder for KeepUnreadable {
 impl RealmSupervisor {
     /// Claims the departure under a reference; a reference belongs to one realm.
     pub(super) fn claim_left(&self, origin: OriginId) -> Result<ClaimGuard, Failure> {
-        let name = [b"o".as_slice(), &origin.to_bytes()].concat();
-        let claim = self
-            .shared
-            .claims
-            .claim(self.shared.realm, name, AccountNo(0), false);
-        claim.map_err(|_| Failure::Overloaded)
+        let claim = self.claim(&[b"o", &origin.to_bytes()], None);
+        claim.ok_or(Failure::Overloaded)
     }
 
     /// Claims the same reference for an account's order; a repeat of the order shares the claim.
-    pub(super) fn claim_sent(
-        &self,
-        origin: OriginId,
-        from: AccountNo,
-    ) -> Result<ClaimGuard, AccountNo> {
-        let name = [b"o".as_slice(), &origin.to_bytes()].concat();
-        let Shared { claims, realm, .. } = &*self.shared;
-        claims.claim(*realm, name, from, true)
+    pub(super) fn claim_sent(&self, origin: OriginId, from: AccountNo) -> Option<ClaimGuard> {
+        self.claim(&[b"o", &origin.to_bytes()], Some(from))
     }
 
     /// An arrival whose rail id has landed before. If it is the same arrival, it is known; anything else is kept for a
@@ -147,16 +131,13 @@ impl RealmSupervisor {
     /// Whether an arrival is the one that landed, or already waits for a person.
     fn as_landed(&self, arrived: &CashIn, landed: &Landed) -> Result<bool, StoreError> {
         let (store, of) = (self.shared.store.as_ref(), self.shared.realm);
-        let waits = landed.suspended.then_some(SuspensePlace {
-            account: landed.account,
-            sequence: landed.sequence,
-        });
+        let place = VoucherPlace::new(landed.account, landed.sequence);
+        let waits = landed.suspended.then_some(place.into());
         let was = match waits.or(landed.case) {
             Some(place) => reads::cases::parked(store, of, place)?
                 .map(|parked| (parked.suspense.cash_in.cvu, parked.suspense.cash_in.amount)),
             None => {
-                let (account, sequence) = (landed.account, landed.sequence);
-                let credit = reads::voucher(store, of, VoucherPlace::new(account, sequence))?;
+                let credit = reads::voucher(store, of, place)?;
                 credit.map(|credit| (credit.cvu, credit.amount))
             }
         };
@@ -206,18 +187,8 @@ impl RealmSupervisor {
         place: SuspensePlace,
         request: &mut RequestContext<Unbooked>,
     ) -> Result<Unbooked, Failure> {
-        let Shared {
-            store,
-            realm,
-            claims,
-            ..
-        } = &*self.shared;
-        let (account, sequence) = (place.account.0.to_be_bytes(), place.sequence.to_be_bytes());
-        let name = [b"u".as_slice(), &account, &sequence].concat();
-        let claim = claims.claim(*realm, name, AccountNo(0), false);
-        request
-            .guards
-            .push(claim.map_err(|_| Rejection::OperationInFlight)?);
+        let Shared { store, realm, .. } = &*self.shared;
+        self.claim_operation(&[b"u", &VoucherPlace::from(place).to_bytes()], request)?;
         let look = || reads::cases::unbooked(store.as_ref(), *realm, place);
         let found = look()?.ok_or(Rejection::CaseNotFound)?;
         let BankSays::Left(left) = &found.says else {

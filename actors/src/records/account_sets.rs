@@ -217,9 +217,6 @@ pub struct Recent {
 
 impl Recent {
     /// Whether the account sets show an account's state, as of now or as of the first check in its block.
-    ///
-    /// # Errors
-    /// When the block cannot be read.
     pub fn agrees(
         &mut self,
         store: &dyn Index,

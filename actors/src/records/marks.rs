@@ -122,9 +122,6 @@ pub const fn is_last(number: u64) -> bool {
 /// The first number, in the order of a page, after the blocks from `start` on that lack the wanted marks: a block needs
 /// one mark of each set in `wanted`. Blocks after `end` are not read. Each block that is read costs one of `left`; when
 /// nothing is left, the number is that of the next block, which was not read.
-///
-/// # Errors
-/// When the store cannot be read.
 pub fn skip(
     store: &dyn Index,
     (realm, list): (RealmId, Marked),

@@ -143,9 +143,6 @@ impl WrittenPart {
 }
 
 /// The row of an account with this stand and profile.
-///
-/// # Errors
-/// As [`Stand::row`].
 pub fn row(account: AccountNo, stand: &Stand, profile: &Profile) -> Result<Vec<u8>, StoreError> {
     let stand = stand.row(account)?;
     let length = u8::try_from(stand.len())

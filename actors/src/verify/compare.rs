@@ -442,9 +442,6 @@ impl Places {
     }
 
     /// The places that the accounts of a realm up to `last` have.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) fn there(
         store: &dyn Index,
         (realm, last): At,

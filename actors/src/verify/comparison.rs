@@ -1,12 +1,12 @@
 //! Compares a store with its journal after the walk: first clears most of it, then names the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::{CommitNo, Index, Scale, StoreError};
+use caudal_storage::{CommitNo, Index, StoreError};
 use foldhash::HashMap;
 
 use super::compare::{
@@ -14,9 +14,8 @@ use super::compare::{
 };
 use super::lists::Lines;
 use super::pipe::JournalRange;
-use super::replay::{JournalReplay, RowSums};
-use super::totals::Sums;
-use super::{At, Histories, Report, differences, staff};
+use super::replay::JournalReplay;
+use super::{At, Histories, Report, differences};
 use crate::records::{LEDGER, decode};
 
 /// How many accounts make one piece of work.
@@ -24,58 +23,34 @@ const ACCOUNTS: usize = 1000;
 
 /// The state of the journal, up to a commit.
 pub(super) struct ReplayedJournal {
-    /// The differences within the journal itself.
-    pub report: Report,
+    /// What was taken in, without the histories.
+    pub replay: JournalReplay,
+    /// The histories of the accounts in their order.
     pub histories: Histories,
-    pub people: staff::Recount,
-    profiles: HashMap<At, Box<Account>>,
-    rows: BTreeMap<RealmId, RowSums>,
-    sums: Sums,
-    scale: Scale,
-    flawed: BTreeSet<At>,
     reach: JournalRange,
     last: CommitNo,
 }
 
 impl ReplayedJournal {
     /// The walk up to the `last` commit.
-    pub(super) fn of(walk: JournalReplay, reach: JournalRange, last: CommitNo) -> Self {
-        let JournalReplay {
-            mut report,
-            histories,
-            profiles,
-            sums,
-            people,
-            rows,
-            scale,
-            flawed,
-            ..
-        } = walk;
-        report.commit = last.0;
+    pub(super) fn of(mut replay: JournalReplay, reach: JournalRange, last: CommitNo) -> Self {
+        replay.report.commit = last.0;
+        let histories = std::mem::take(&mut replay.histories);
         Self {
-            report,
+            replay,
             histories: histories.into_iter().collect(),
-            people,
-            profiles,
-            rows,
-            sums,
-            scale,
-            flawed,
             reach,
             last,
         }
     }
 
     /// The differences of a store, and the first error that kept it from being compared whole.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) fn compare(
         &mut self,
         store: &dyn Index,
         hands: &mut Workers<'_>,
     ) -> Result<(Report, Option<StoreError>), StoreError> {
-        let profiles = std::mem::take(&mut self.profiles);
+        let profiles = std::mem::take(&mut self.replay.profiles);
         let this: &Self = self;
         let found = hands.all(this.work(store, profiles))?;
         let WorkResult {
@@ -116,7 +91,7 @@ impl ReplayedJournal {
             Workers::Two => this.name(store, &doubts, &mut || true, &mut report)?,
         };
         // other differences may be the reason why they cannot be compared
-        let clean = report.count == 0 && this.report.count == 0;
+        let clean = report.count == 0 && this.replay.report.count == 0;
         if clean && unnamed.is_none() && this.still(store) {
             for realm in realms {
                 let realm = realm.0;
@@ -134,9 +109,6 @@ impl ReplayedJournal {
     }
 
     /// The differences, found by looking up every row by its key.
-    ///
-    /// # Errors
-    /// As [`Self::compare`].
     #[cfg(test)]
     pub(super) fn slowly(&self, store: &dyn Index) -> Result<Report, StoreError> {
         let mut report = Report {
@@ -144,7 +116,7 @@ impl ReplayedJournal {
             ..Report::default()
         };
         let realms = self.histories.keys().map(|at| at.0);
-        self.sums.compare(store, realms, &mut report)?;
+        self.replay.sums.compare(store, realms, &mut report)?;
         let doubts = Doubts {
             accounts: self.histories.keys().copied().collect(),
             rests: BTreeSet::new(),
@@ -168,7 +140,7 @@ impl ReplayedJournal {
     ) -> Vec<Work<'w>> {
         let JournalRange { from, .. } = self.reach;
         let mut work: Vec<Work<'w>> = Vec::new();
-        work.push(Work::of(self.report.entries, move |step| {
+        work.push(Work::of(self.replay.report.entries, move |step| {
             let commits = (from, self.last);
             let found = store.streams_differ(commits, None, step)?;
             Ok(WorkResult {
@@ -181,10 +153,10 @@ impl ReplayedJournal {
                 ..WorkResult::default()
             })
         }));
-        for (realm, rows) in &self.rows {
+        for (realm, rows) in &self.replay.rows {
             let reads = rows.external.rows + rows.lines.rows;
             work.push(Work::of(reads, move |step| {
-                let right = (*realm, rows, &self.scale);
+                let right = (*realm, rows, &self.replay.scale);
                 let known = |at: At| self.histories.get(&at).map(|history| history.sequence);
                 let still = store.applied() <= self.last;
                 let known: Option<&(dyn Fn(At) -> Option<u64> + Sync)> =
@@ -192,13 +164,13 @@ impl ReplayedJournal {
                 compare::movements(store, right, known, step)
             }));
         }
-        work.push(Work::of(self.report.entries, move |_| {
+        work.push(Work::of(self.replay.report.entries, move |_| {
             let mut report = Report {
                 commit: self.last.0,
                 ..Report::default()
             };
             let realms = self.histories.keys().map(|at| at.0);
-            self.sums.compare(store, realms, &mut report)?;
+            self.replay.sums.compare(store, realms, &mut report)?;
             Ok(WorkResult {
                 report,
                 ..WorkResult::default()
@@ -208,7 +180,7 @@ impl ReplayedJournal {
         for last in realms.into_iter().filter_map(|realm| self.last_of(realm)) {
             let reads = self.histories.range(all_of(last.0)).map(|_| 1).sum();
             work.push(Work::of(reads, move |step| {
-                Places::there(store, last, &self.scale, step)
+                Places::there(store, last, &self.replay.scale, step)
             }));
         }
         let all: Vec<(&At, &History)> = self.histories.iter().collect();
@@ -223,7 +195,7 @@ impl ReplayedJournal {
             let whole = known.iter().filter(|it| is_in_full(it.at));
             let reads = whole.map(|it| it.history.sequence).fold(0, u64::max);
             work.push(Work::of(reads, move |step| {
-                compare::accounts(store, known, &self.scale, step)
+                compare::accounts(store, known, &self.replay.scale, step)
             }));
         }
         work
@@ -249,7 +221,7 @@ impl ReplayedJournal {
             let Some(history) = self.histories.get(at) else {
                 continue;
             };
-            let said = doubts.streams || self.flawed.contains(at);
+            let said = doubts.streams || self.replay.flawed.contains(at);
             match differences::account_and_streams(store, *at, history, report) {
                 // The failure to load it follows from differences in the report.
                 Err(StoreError::Corrupt(_) | StoreError::Invalid(_)) if said => {}

@@ -88,9 +88,6 @@ pub(super) type TakeEntry<'t> = &'t mut dyn FnMut(CommitNo, At, ReadEntry<'_>);
 
 /// Gives each entry to `take`. `step` is called before each, and ends the replay if it returns `false`. Returns the
 /// number of the last commit.
-///
-/// # Errors
-/// When the store cannot be read.
 pub(super) fn one(
     store: &dyn Index,
     reach: JournalRange,
@@ -108,9 +105,6 @@ pub(super) fn one(
 }
 
 /// The same, read on a thread of its own.
-///
-/// # Errors
-/// As [`one`].
 pub(super) fn two(
     store: &dyn Index,
     reach: JournalRange,

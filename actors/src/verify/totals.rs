@@ -93,9 +93,6 @@ impl Sums {
     }
 
     /// Counts a fact of a profile, if it is published.
-    ///
-    /// # Errors
-    /// As [`Self::voucher`].
     pub(super) fn profile(&mut self, realm: RealmId, fact: &AccountFact) -> Result<(), StoreError> {
         if (self.rules(realm)?.account)(fact).is_some() {
             self.realms.entry(realm).or_default().count_event();
@@ -107,26 +104,25 @@ impl Sums {
     pub(super) fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
         let rules = self.rules(realm)?;
-        let publishes = match entry.stream.kind {
-            SUSPENSE | COVERAGE => true,
+        match entry.stream.kind {
+            COVERAGE => {
+                self.realms.entry(realm).or_default().count_event();
+            }
             REALM => {
                 let fact = decode(&entry.body)?;
+                let totals = self.realms.entry(realm).or_default();
                 if let RealmFact::EventRules { number } = fact {
-                    self.realms.entry(realm).or_default().event_rules = number;
+                    totals.event_rules = number;
                 }
-                (rules.realm)(&fact).is_some()
+                if (rules.realm)(&fact).is_some() {
+                    totals.count_event();
+                }
             }
-            DAYS => matches!(decode(&entry.body)?, DayFact::Closed(_)),
-            // Vouchers and profiles are counted elsewhere; transfers and cases below.
-            LEDGER | PROFILE | TRANSFERS | CASES | UNBOOKED | COLLECTOR => false,
-            PLATFORM | PEOPLE | APPROVALS | AUDIT => false,
-            BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
-            kind => return Err(unknown_kind(kind)),
-        };
-        if publishes {
-            self.realms.entry(realm).or_default().count_event();
-        }
-        match entry.stream.kind {
+            DAYS => {
+                if let DayFact::Closed(_) = decode(&entry.body)? {
+                    self.realms.entry(realm).or_default().count_event();
+                }
+            }
             SUSPENSE => {
                 let Suspense { cash_in, .. } = decode(&entry.body)?;
                 let place = SuspensePlace {
@@ -135,6 +131,7 @@ impl Sums {
                 };
                 self.parked.insert((realm, place), cash_in.amount);
                 let totals = self.realms.entry(realm).or_default();
+                totals.count_event();
                 totals.suspended(cash_in.amount.into());
             }
             CASES => {
@@ -165,7 +162,8 @@ impl Sums {
                 let record = decode(&entry.body)?;
                 self.transfer((realm, account), record, rules);
             }
-            LEDGER | REALM | PROFILE | COVERAGE | DAYS => {}
+            // Vouchers and profiles are counted elsewhere.
+            LEDGER | PROFILE => {}
             PLATFORM | PEOPLE | APPROVALS | AUDIT => {}
             BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => {}
             kind => return Err(unknown_kind(kind)),

@@ -81,9 +81,6 @@ pub fn added_by_day(row: Option<&[u8]>) -> Result<Sum, StoreError> {
 }
 
 /// Counts a voucher in its account for adjustments, if it has one.
-///
-/// # Errors
-/// When a row cannot be read or is damaged.
 pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), StoreError> {
     let Some(taken) = adjusted(voucher) else {
         return Ok(());

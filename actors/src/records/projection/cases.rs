@@ -56,9 +56,6 @@ fn counted(
 }
 
 /// Adds the rows of a case that waits since an instant, and counts it.
-///
-/// # Errors
-/// When the realm's row of counts cannot be read or is damaged.
 pub(super) fn opens(
     rows: &mut EntryRows<'_>,
     kind: CaseKind,

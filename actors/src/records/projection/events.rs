@@ -79,9 +79,6 @@ impl EventRow {
     }
 
     /// The same with the part that the fact does not hold.
-    ///
-    /// # Errors
-    /// When it cannot be encoded.
     pub fn noting(self, noted: SubjectNote) -> Result<Self, StoreError> {
         let noted = encode(&noted)?;
         Ok(Self { noted, ..self })

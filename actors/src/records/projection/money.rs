@@ -1,19 +1,20 @@
-//! Rows of vouchers, holds, transfers and the bank's movements.
+//! Rows of vouchers, holds, transfers and the bank's movements, and where money of the rail has landed.
 
 use caudal_ledger::balance::Direction;
-use caudal_ledger::cases::{CaseKind, Parked};
+use caudal_ledger::cases::{CaseKind, Parked, SuspensePlace};
 use caudal_ledger::events::EventKind;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::{OriginId, RealmId, TransferId, VoucherId};
+use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId, VoucherId};
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::StoreError;
+use serde::{Deserialize, Serialize};
 
 use super::events::{self, EventRow, SubjectNote};
-use super::{EntryRows, InternalLine, Landed, VoucherPlace};
+use super::{EntryRows, InternalLine, VoucherPlace};
 use super::{books, cases, totals, unbooked, usage};
 use crate::records::account_sets;
 use crate::records::keys::{self, Rail, TransferName};
@@ -65,6 +66,20 @@ impl ReversedRow {
             last: reversal.sequence,
         })
     }
+}
+
+/// The place where money from the rail has landed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Landed {
+    /// The account; 0 if it is unknown.
+    pub account: AccountNo,
+    /// The sequence of the voucher, or of the record of suspense.
+    pub sequence: u64,
+    /// Whether the money waits for a person.
+    pub suspended: bool,
+    /// The record of suspense from which a person credited it.
+    #[serde(default)]
+    pub case: Option<SuspensePlace>,
 }
 
 /// The rows that a voucher adds.

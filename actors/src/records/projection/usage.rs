@@ -36,9 +36,6 @@ impl TypeUsageRow {
 }
 
 /// Counts a voucher among the sums that have left its realm, and towards the limits of its type, if it counts there.
-///
-/// # Errors
-/// When a row cannot be read or is damaged.
 pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), StoreError> {
     if TotalUsage::counts(voucher) {
         let key = keys::usage(rows.realm);

@@ -50,9 +50,6 @@ pub struct Profile {
 
 impl Profile {
     /// Packs the profile of an account.
-    ///
-    /// # Errors
-    /// As [`encode`].
     pub fn of(account: &Account) -> Result<Self, StoreError> {
         let mut bare = account.clone();
         bare.balance = Balance::default();
