@@ -158,6 +158,9 @@ impl<T> Responder for RequestContext<T> {
     }
 }
 
+/// Tells when a commit is durable, or why it is not.
+pub type Durable = oneshot::Receiver<Result<(), Failure>>;
+
 /// Writes for one actor.
 #[derive(Debug)]
 pub struct CommitWriter {
@@ -208,7 +211,7 @@ impl CommitWriter {
     }
 
     /// As [`Self::commit`], but returns a future of the result.
-    pub fn committed(&mut self, writes: WriteSet) -> oneshot::Receiver<Result<(), Failure>> {
+    pub fn committed(&mut self, writes: WriteSet) -> Durable {
         let (sender, durable) = oneshot::channel();
         self.commit(writes, move |done| drop(sender.send(done)));
         durable

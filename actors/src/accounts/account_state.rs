@@ -140,13 +140,8 @@ impl AccountState {
         id: &ExternalId,
     ) -> Result<Option<(AccountNo, Arc<Voucher>)>, StoreError> {
         let durable = self.actor_status.durable_sequence.load(Ordering::Acquire);
-        while self
-            .unsettled
-            .front()
-            .is_some_and(|v| v.sequence <= durable)
-        {
-            self.unsettled.pop_front();
-        }
+        let settled = |v: &mut Arc<Voucher>| v.sequence <= durable;
+        while self.unsettled.pop_front_if(settled).is_some() {}
         let same = |v: &&Arc<Voucher>| {
             v.direction == direction && v.external_id.as_ref() == Some(id) && v.claims_external_id()
         };
@@ -165,9 +160,8 @@ impl AccountState {
         id: &ExternalId,
     ) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
         let durable = self.actor_status.durable_sequence.load(Ordering::Acquire);
-        while self.sent.front().is_some_and(|t| t.sequence <= durable) {
-            self.sent.pop_front();
-        }
+        let settled = |t: &mut Transfer| t.sequence <= durable;
+        while self.sent.pop_front_if(settled).is_some() {}
         if let Some(found) = self.sent.iter().find(|t| t.external_id == *id) {
             let open = self.account.transfers.get(&found.sequence);
             return Ok(Some((self.account.number, open.unwrap_or(found).clone())));
@@ -311,6 +305,36 @@ impl AccountState {
     pub(super) fn write_bank(&mut self, calls: &[BankCall]) -> Result<Vec<Entry>, StoreError> {
         let calls = calls.iter();
         calls.map(|call| self.next_entry(BANK, call)).collect()
+    }
+
+    /// The entries of the bank's answer: the calls that brought it, and the facts of the profile that follow from it.
+    ///
+    /// # Errors
+    /// As [`Self::record_all`].
+    pub(super) fn write_answer(
+        &mut self,
+        calls: &[BankCall],
+        facts: &[AccountFact],
+    ) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = self.write_bank(calls)?;
+        entries.extend(self.write_profile(facts)?);
+        Ok(entries)
+    }
+
+    /// The entries by which the key of a request leads to the account until the bank's outcome is known.
+    ///
+    /// # Errors
+    /// As [`Self::record_all`].
+    pub(super) fn write_open_key<T>(
+        &mut self,
+        request: &RequestContext<T>,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let Some(keyed) = &request.keyed else {
+            return Ok(Vec::new());
+        };
+        let (now, open) = (self.now(), (0, String::new()));
+        let open = keyed.scope.answer(open, now, Some(self.account.number));
+        self.writer.answer(open, now)
     }
 
     /// The entry of money that this account could not take.

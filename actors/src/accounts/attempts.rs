@@ -11,8 +11,11 @@
 
 use caudal_ledger::facts::{BankCall, BankRefusal};
 
-use crate::commit_writer::Shared;
+use crate::commit_writer::{Durable, Shared};
 use crate::ports::{BankError, BankReply};
+
+/// An order of an account for which the bank is to be asked once it is on disk: its number, and the request that caused it.
+pub(super) type StartedOrder = (u64, String, Durable);
 
 /// The bank's answer about an order under a reference.
 #[derive(Clone, PartialEq, Eq, Debug)]

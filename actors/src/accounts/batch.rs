@@ -194,9 +194,8 @@ impl AccountState {
     /// Turns back to a savepoint: whatever was applied since was not written, and is forgotten.
     pub(super) fn roll_back(&mut self, savepoint: Savepoint) {
         let last = savepoint.unsettled.map_or(0, |voucher| voucher.sequence);
-        while self.unsettled.back().is_some_and(|v| v.sequence > last) {
-            self.unsettled.pop_back();
-        }
+        let later = |v: &mut Arc<Voucher>| v.sequence > last;
+        while self.unsettled.pop_back_if(later).is_some() {}
         self.account = savepoint.account;
         self.left = savepoint.left;
     }

@@ -19,11 +19,13 @@ use caudal_ledger::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
-use super::attempts::{OrderAnswer, OrderAttempt, TryAnswer, ask_until_over, attempt};
+use super::attempts::{
+    OrderAnswer, OrderAttempt, StartedOrder, TryAnswer, ask_until_over, attempt,
+};
 use super::{
     AccountActor, AccountContext, AccountOrder, AccountState, EnrolmentView, Question, Target,
 };
-use crate::commit_writer::{Shared, WriteSet};
+use crate::commit_writer::{Durable, Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{ContextOf, Envelope, Order};
 use crate::persist::persist;
@@ -31,9 +33,6 @@ use crate::ports::{BankError, BankReply, EnrolmentOrder};
 
 /// The result of asking the fund.
 pub(super) type FundAttempt = OrderAttempt<FundWord>;
-
-/// An enrolment that the fund is to be asked for once it is on disk.
-pub(super) type StartedEnrolment = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 
 /// One enrolment that waits for the fund.
 struct Enrolling {
@@ -49,11 +48,7 @@ struct Enrolling {
 
 impl Enrolling {
     /// Runs until the fund has given a final answer or the actor is gone; a later actor takes it up again.
-    async fn run(
-        self,
-        durable: oneshot::Receiver<Result<(), Failure>>,
-        account: Addr<AccountActor>,
-    ) {
+    async fn run(self, durable: Durable, account: Addr<AccountActor>) {
         let is_over = async |answer, calls| self.is_over(&account, answer, calls).await;
         if !matches!(durable.await, Ok(Ok(()))) {
             // The intent never became durable, so the fund is not asked. The account is poisoned, so any message stops
@@ -126,20 +121,14 @@ impl AccountOrder for EnrolAccount {
                 return state.writer.end(refused, request);
             }
         };
-        let mut entries = match state.write_profile(&[fact]) {
+        let entries = state.write_profile(&[fact]).and_then(|mut entries| {
+            entries.extend(state.write_open_key(&request)?);
+            Ok(entries)
+        });
+        let entries = match entries {
             Ok(entries) => entries,
             Err(why) => return state.writer.fail(why, request.reply),
         };
-        if let Some(keyed) = &request.keyed {
-            // Until the fund's first answer is known, the key leads to the account.
-            let now = state.now();
-            let open = (0, String::new());
-            let open = keyed.scope.answer(open, now, Some(state.account.number));
-            match state.writer.answer(open, now) {
-                Ok(more) => entries.extend(more),
-                Err(why) => return state.writer.fail(why, request.reply),
-            }
-        }
         let durable = state.writer.committed(WriteSet::from(entries));
         let request_id = request.request_id.clone();
         if let Some(number) = state.account.enrolling() {
@@ -244,7 +233,7 @@ impl AccountState {
     /// started.
     pub(super) fn ask_fund(
         &mut self,
-        started: StartedEnrolment,
+        started: StartedOrder,
         found: bool,
         actor: Addr<AccountActor>,
     ) {
@@ -279,9 +268,9 @@ impl AccountState {
             OrderAnswer::Refused(why) => self.account.fund_refused(attempt.number, why),
             OrderAnswer::Unknown => None,
         };
-        let mut entries = self.write_bank(&attempt.calls)?;
-        if let Some(fact) = fact {
-            entries.extend(self.write_profile(&[fact])?);
+        let facts = fact.as_slice();
+        let entries = self.write_answer(&attempt.calls, facts)?;
+        if !facts.is_empty() {
             self.note_business();
         }
         Ok(WriteSet::from(entries))

@@ -9,14 +9,13 @@ use caudal_ledger::clients::{Client, Mark, UNCODED_MAX};
 use caudal_ledger::facts::{AccountFact, BankCall, Registration};
 use caudal_ledger::rejection::Rejection;
 use caudal_storage::Entry;
-use tokio::sync::oneshot;
 
 use super::saga::{self, BankAttempt, TakeBankAnswer};
 use super::{
     AccountActor, AccountContext, AccountOrder, AccountState, AccountView, Question, Target,
     Versions,
 };
-use crate::commit_writer::{RequestContext, Shared, WriteSet};
+use crate::commit_writer::{Durable, RequestContext, Shared, WriteSet};
 use crate::failure::Failure;
 use crate::orders::{ContextOf, Order};
 use crate::ports::BankError;
@@ -223,16 +222,9 @@ impl AccountState {
         mut writes: WriteSet,
         request: RequestContext<AccountView>,
     ) {
-        let now = self.now();
-        if let Some(keyed) = &request.keyed {
-            // Until the bank's outcome is known, the key leads to the account.
-            let open = keyed
-                .scope
-                .answer((0, String::new()), now, Some(self.account.number));
-            match self.writer.answer(open, now) {
-                Ok(entries) => writes.entries.extend(entries),
-                Err(why) => return self.writer.fail(why, request.reply),
-            }
+        match self.write_open_key(&request) {
+            Ok(entries) => writes.entries.extend(entries),
+            Err(why) => return self.writer.fail(why, request.reply),
         }
         let durable = self.writer.committed(writes);
         let request_id = request.request_id.clone();
@@ -245,7 +237,7 @@ impl AccountState {
         &mut self,
         actor: Addr<AccountActor>,
         request_id: String,
-        durable: oneshot::Receiver<Result<(), Failure>>,
+        durable: Durable,
     ) {
         if let Some(pending) = self.account.pending.clone() {
             self.note_business();
@@ -288,11 +280,7 @@ impl AccountState {
             }
         };
         let facts = self.account.settle(&answer);
-        let entries = self.write_bank(&attempt.calls).and_then(|mut entries| {
-            entries.extend(self.write_profile(&facts)?);
-            Ok(entries)
-        });
-        let Ok(entries) = entries else {
+        let Ok(entries) = self.write_answer(&attempt.calls, &facts) else {
             self.actor_status.poison();
             return;
         };
@@ -325,9 +313,7 @@ impl AccountState {
         self.redraws += 1;
         let entries = self.draw().and_then(|client_id| {
             let facts = self.account.ask_as(client_id);
-            let mut entries = self.write_bank(calls)?;
-            entries.extend(self.write_profile(&facts)?);
-            Ok(entries)
+            Ok(self.write_answer(calls, &facts)?)
         });
         let Ok(entries) = entries else {
             self.actor_status.poison();

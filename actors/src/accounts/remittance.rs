@@ -15,8 +15,7 @@ use tokio::sync::oneshot;
 
 use super::AccountActor;
 use super::attempts::{OrderAnswer, OrderAttempt, TryAnswer, attempt};
-use crate::commit_writer::Shared;
-use crate::failure::Failure;
+use crate::commit_writer::{Durable, Shared};
 use crate::orders::{Envelope, Order};
 use crate::persist::persist;
 use crate::ports::TransferOrder;
@@ -74,11 +73,7 @@ pub(super) struct Remittance {
 
 impl Remittance {
     /// Runs until the transfer is settled or the actor is gone; a later actor takes it up again.
-    pub(super) async fn run(
-        self,
-        durable: oneshot::Receiver<Result<(), Failure>>,
-        account: Addr<AccountActor>,
-    ) {
+    pub(super) async fn run(self, durable: Durable, account: Addr<AccountActor>) {
         if !matches!(durable.await, Ok(Ok(()))) {
             // It never became durable: the bank is not asked.
             return;

@@ -16,10 +16,9 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use caudal_ledger::ids::AccountNo;
-use tokio::sync::oneshot;
 
 use super::AccountActor;
-use crate::commit_writer::Shared;
+use crate::commit_writer::{Durable, Shared};
 use crate::failure::Failure;
 use crate::orders::{Envelope, Order};
 use crate::persist::persist;
@@ -96,11 +95,7 @@ type Try<T> = Result<T, Halt>;
 
 impl Saga {
     /// Runs until the bank has answered or the actor is gone; a later actor takes it up again.
-    pub(super) async fn run(
-        self,
-        durable: oneshot::Receiver<Result<(), Failure>>,
-        account: Addr<AccountActor>,
-    ) {
+    pub(super) async fn run(self, durable: Durable, account: Addr<AccountActor>) {
         let started = durable.await.unwrap_or(Err(Failure::OutcomeUnknown));
         let started = started.map_err(NoBankAnswer::NotStarted);
         let (started, mut claim) = match started.and_then(|()| self.claim()) {

@@ -17,7 +17,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
-use super::attempts::OrderAnswer;
+use super::attempts::{OrderAnswer, StartedOrder};
 use super::holds::after;
 use super::remittance::{NextTransferCall, Remittance, Resolved, TransferAttempt, TransferCall};
 use super::{
@@ -30,9 +30,6 @@ use crate::orders::{ContextOf, Order};
 use crate::ports::TransferOrder;
 use crate::records::projection::VoucherPlace;
 use crate::records::reads;
-
-/// A transfer that the bank is to be asked for once it is on disk.
-pub(super) type StartedTransfer = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 
 /// Makes a transfer, inside the realm or through the bank, or says what would happen.
 pub struct MakeTransfer {
@@ -330,7 +327,7 @@ impl AccountState {
 
     /// Asks the bank until it has given its final answer. `found` means that the transfer was on disk when this actor
     /// started.
-    pub(super) fn remit(&self, started: StartedTransfer, found: bool, actor: Addr<AccountActor>) {
+    pub(super) fn remit(&self, started: StartedOrder, found: bool, actor: Addr<AccountActor>) {
         let (transfer, request_id, durable) = started;
         let (realm, account) = (self.shared.realm, self.account.number);
         if let Some(id) = self

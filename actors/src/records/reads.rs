@@ -43,19 +43,22 @@ const CVUS_MAX: usize = 64;
 /// How many entries are read at once while folding a stream.
 const FOLD_PAGE: usize = 512;
 
+/// What a look-up finds; `None` if there is nothing.
+pub type Lookup<T> = Result<Option<T>, StoreError>;
+
 /// The record in a row, if there is one.
-fn record<T: DeserializeOwned>(store: &dyn Index, key: &[u8]) -> Result<Option<T>, StoreError> {
+fn record<T: DeserializeOwned>(store: &dyn Index, key: &[u8]) -> Lookup<T> {
     store.get(key)?.map(|row| decode(&row)).transpose()
 }
 
 /// The number in a row, if there is one.
-fn number(store: &dyn Index, key: &[u8]) -> Result<Option<u64>, StoreError> {
+fn number(store: &dyn Index, key: &[u8]) -> Lookup<u64> {
     let row = store.get(key)?;
     row.as_deref().map(keys::number_of).transpose()
 }
 
 /// The place in a row, if there is one.
-fn place(store: &dyn Index, key: &[u8]) -> Result<Option<VoucherPlace>, StoreError> {
+fn place(store: &dyn Index, key: &[u8]) -> Lookup<VoucherPlace> {
     let row = store.get(key)?;
     row.as_deref().map(VoucherPlace::from_bytes).transpose()
 }
@@ -99,11 +102,7 @@ pub fn fold<T: DeserializeOwned>(
 }
 
 /// The account of a CVU in a realm.
-pub fn account_of_cvu(
-    store: &dyn Index,
-    realm: RealmId,
-    cvu: Cvu,
-) -> Result<Option<AccountNo>, StoreError> {
+pub fn account_of_cvu(store: &dyn Index, realm: RealmId, cvu: Cvu) -> Lookup<AccountNo> {
     Ok(number(store, &keys::cvu(realm, cvu))?.map(AccountNo))
 }
 
@@ -115,29 +114,17 @@ pub fn realms_of_cvu(store: &dyn Index, cvu: Cvu) -> Result<Vec<RealmId>, StoreE
 }
 
 /// The account in a realm that has an alias or for which the alias is reserved.
-pub fn alias_owner(
-    store: &dyn Index,
-    realm: RealmId,
-    alias: &Alias,
-) -> Result<Option<AliasOwner>, StoreError> {
+pub fn alias_owner(store: &dyn Index, realm: RealmId, alias: &Alias) -> Lookup<AliasOwner> {
     record(store, &keys::alias(realm, alias))
 }
 
 /// The account that has a code.
-pub fn account_of_code(
-    store: &dyn Index,
-    realm: RealmId,
-    code: &str,
-) -> Result<Option<AccountNo>, StoreError> {
+pub fn account_of_code(store: &dyn Index, realm: RealmId, code: &str) -> Lookup<AccountNo> {
     Ok(number(store, &keys::code(realm, code))?.map(AccountNo))
 }
 
 /// One movement of an account.
-pub fn voucher(
-    store: &dyn Index,
-    realm: RealmId,
-    place: VoucherPlace,
-) -> Result<Option<Voucher>, StoreError> {
+pub fn voucher(store: &dyn Index, realm: RealmId, place: VoucherPlace) -> Lookup<Voucher> {
     let one = (place.sequence, place.sequence);
     let found = vouchers(store, realm, place.account, one, SortOrder::Ascending, 1);
     Ok(found?.pop())
@@ -169,7 +156,7 @@ pub fn voucher_by_external(
     realm: RealmId,
     direction: Direction,
     id: &ExternalId,
-) -> Result<Option<(AccountNo, Voucher)>, StoreError> {
+) -> Lookup<(AccountNo, Voucher)> {
     let Some(place) = place(store, &keys::external(realm, direction, id))? else {
         return Ok(None);
     };
@@ -183,7 +170,7 @@ pub fn answer(
     key: &str,
     method: &str,
     path: &str,
-) -> Result<Option<Answer>, StoreError> {
+) -> Lookup<Answer> {
     match store.get(&keys::answer(realm, key, method, path))? {
         Some(row) => answer_at(store, &row).map(Some),
         None => Ok(None),
@@ -220,11 +207,7 @@ fn answer_at(store: &dyn Index, row: &[u8]) -> Result<Answer, StoreError> {
 }
 
 /// The row of an account for lists.
-pub fn listed(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<Listed>, StoreError> {
+pub fn listed(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<Listed> {
     record(store, &keys::directory_of(realm, number))
 }
 
@@ -284,11 +267,7 @@ pub fn totals_of(
 }
 
 /// The last durable movement of an account.
-pub fn last_voucher(
-    store: &dyn Index,
-    realm: RealmId,
-    account: AccountNo,
-) -> Result<Option<Voucher>, StoreError> {
+pub fn last_voucher(store: &dyn Index, realm: RealmId, account: AccountNo) -> Lookup<Voucher> {
     let all = (1, u64::MAX);
     let found = vouchers(store, realm, account, all, SortOrder::Descending, 1);
     Ok(found?.pop())
@@ -327,7 +306,7 @@ pub fn last_account(store: &dyn Index, realm: RealmId) -> Result<u64, StoreError
 }
 
 /// The last account number given in a realm, and when.
-pub fn last_given(store: &dyn Index, realm: RealmId) -> Result<Option<LastNumber>, StoreError> {
+pub fn last_given(store: &dyn Index, realm: RealmId) -> Lookup<LastNumber> {
     let number = last_account(store, realm)?;
     let row = listed(store, realm, AccountNo(number))?;
     Ok(row.map(|row| LastNumber {
@@ -337,11 +316,7 @@ pub fn last_given(store: &dyn Index, realm: RealmId) -> Result<Option<LastNumber
 }
 
 /// The account with the next number after this one.
-pub fn account_after(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<AccountNo>, StoreError> {
+pub fn account_after(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<AccountNo> {
     let from = keys::directory_of(realm, number.next());
     let to = keys::after_prefix(&keys::directory(realm));
     let rows = store.scan(&from, &to, SortOrder::Ascending, 1)?;

@@ -12,16 +12,12 @@ use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{Index, StoreError};
 
-use super::{fold, money};
+use super::{Lookup, fold, money};
 use crate::records::rest::{self, Profile, WrittenPart};
 use crate::records::{LEDGER, PROFILE, account_stream, keys};
 
 /// An account without its movements, folded from its profile only.
-pub fn profile(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<Account>, StoreError> {
+pub fn profile(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<Account> {
     let mut account = None;
     fold_profile(store, realm, number, &mut account)?;
     Ok(account.map(|account| *account))
@@ -64,31 +60,19 @@ pub struct LoadedAccount {
 }
 
 /// An account as of the last commit, and how many movements were replayed for it.
-pub fn account(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<(Account, u64)>, StoreError> {
+pub fn account(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<(Account, u64)> {
     let loaded = load(store, realm, number)?;
     Ok(loaded.map(|loaded| (*loaded.account, loaded.replayed)))
 }
 
 /// An account as of the last commit: its row at rest, and the later entries of its streams.
-pub fn load(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<LoadedAccount>, StoreError> {
+pub fn load(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<LoadedAccount> {
     let row = at_rest(store, realm, number)?;
     load_from(store, realm, number, row)
 }
 
 /// The same from its streams only.
-pub fn load_in_full(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<LoadedAccount>, StoreError> {
+pub fn load_in_full(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<LoadedAccount> {
     load_from(store, realm, number, None)
 }
 
@@ -101,7 +85,7 @@ pub fn standing(
     profile: &mut Option<Box<Account>>,
     history: &History,
     number: AccountNo,
-) -> Result<Option<Box<Account>>, StoreError> {
+) -> Lookup<Box<Account>> {
     if at_rest(store, realm, number)?.is_some() {
         return Ok(None);
     }
@@ -122,11 +106,7 @@ pub fn standing(
 
 /// What an account has left in its row at some time: itself, and its profile as it is stored there. The row is a hint: an
 /// unreadable one counts as none.
-fn at_rest(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<StoredAccount>, StoreError> {
+fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<StoredAccount> {
     let row = store.get(&keys::rest(realm, number))?;
     Ok(row.and_then(|row| rest::parse(number, &row)))
 }
@@ -136,7 +116,7 @@ fn load_from(
     realm: RealmId,
     number: AccountNo,
     row: Option<StoredAccount>,
-) -> Result<Option<LoadedAccount>, StoreError> {
+) -> Lookup<LoadedAccount> {
     let (mut found, profile) = row.unzip();
     fold_profile(store, realm, number, &mut found)?;
     let Some(mut account) = found else {

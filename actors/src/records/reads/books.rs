@@ -16,7 +16,7 @@ use caudal_ledger::transfers::Suspense;
 use caudal_ledger::treasury::{Sum, Totals};
 use caudal_storage::{Entry, Index, Pair, SortOrder, StoreError};
 
-use super::{collector, events};
+use super::{Lookup, collector, events};
 use crate::records::projection::{BookRow, EventRow, SubjectNote, added_by_day, parse_totals};
 use crate::records::{COLLECTOR, decode, keys, realm_stream};
 
@@ -202,11 +202,7 @@ pub fn time(store: &dyn Index, realm: RealmId, fact: &PlacedFact) -> Result<Time
 }
 
 /// What a fact moved in the books; `None` for one that moves nothing there.
-pub fn moved(
-    store: &dyn Index,
-    realm: RealmId,
-    fact: &PlacedFact,
-) -> Result<Option<BookFact>, StoreError> {
+pub fn moved(store: &dyn Index, realm: RealmId, fact: &PlacedFact) -> Lookup<BookFact> {
     let row = match fact {
         PlacedFact::Movement(sequence) => return movement_moved(store, realm, *sequence),
         PlacedFact::Event(row) => row,
@@ -252,11 +248,7 @@ fn suspense_moved(realm: RealmId, parked: &Parked, at: Timestamp, ends: bool) ->
     }
 }
 
-fn movement_moved(
-    store: &dyn Index,
-    realm: RealmId,
-    sequence: u64,
-) -> Result<Option<BookFact>, StoreError> {
+fn movement_moved(store: &dyn Index, realm: RealmId, sequence: u64) -> Lookup<BookFact> {
     let entry = movement(store, realm, sequence)?;
     let fact: CollectorFact = decode(&entry.body)?;
     let number = match &fact {

@@ -7,7 +7,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{VoucherPlace, number, place, record, under};
+use super::{Lookup, VoucherPlace, number, place, record, under};
 use crate::records::keys;
 use crate::records::keys::Rail;
 use crate::records::projection::CaseCounts;
@@ -22,29 +22,17 @@ pub const UNCREDITED_MAX: usize = 1000;
 pub type OpenCase = (Timestamp, VoucherPlace);
 
 /// Money in suspense with the decisions about it.
-pub fn parked(
-    store: &dyn Index,
-    realm: RealmId,
-    place: SuspensePlace,
-) -> Result<Option<Parked>, StoreError> {
+pub fn parked(store: &dyn Index, realm: RealmId, place: SuspensePlace) -> Lookup<Parked> {
     record(store, &keys::parked(realm, place.into()))
 }
 
 /// An unbooked report of the bank, with the decisions about it.
-pub fn unbooked(
-    store: &dyn Index,
-    realm: RealmId,
-    place: SuspensePlace,
-) -> Result<Option<Unbooked>, StoreError> {
+pub fn unbooked(store: &dyn Index, realm: RealmId, place: SuspensePlace) -> Lookup<Unbooked> {
     record(store, &keys::unbooked(realm, place.into()))
 }
 
 /// The same by the digest of the bank's report.
-pub fn said(
-    store: &dyn Index,
-    realm: RealmId,
-    what: Digest,
-) -> Result<Option<Unbooked>, StoreError> {
+pub fn said(store: &dyn Index, realm: RealmId, what: Digest) -> Lookup<Unbooked> {
     match place(store, &keys::said(realm, what))? {
         Some(place) => unbooked(store, realm, place.into()),
         None => Ok(None),
@@ -52,11 +40,7 @@ pub fn said(
 }
 
 /// Money in suspense, by the number of the request to return it.
-pub fn returned(
-    store: &dyn Index,
-    realm: RealmId,
-    number: u64,
-) -> Result<Option<Parked>, StoreError> {
+pub fn returned(store: &dyn Index, realm: RealmId, number: u64) -> Lookup<Parked> {
     match place(store, &keys::return_of(realm, number))? {
         Some(place) => parked(store, realm, place.into()),
         None => Ok(None),
@@ -64,10 +48,7 @@ pub fn returned(
 }
 
 /// The realm and the number of the return with a reference; `None` if the reference names a transfer, or nothing.
-pub fn return_of(
-    store: &dyn Index,
-    origin: Option<OriginId>,
-) -> Result<Option<(RealmId, u64)>, StoreError> {
+pub fn return_of(store: &dyn Index, origin: Option<OriginId>) -> Lookup<(RealmId, u64)> {
     let Some(origin) = origin else {
         return Ok(None);
     };
@@ -83,7 +64,7 @@ pub fn recognised(
     realm: RealmId,
     tenant: &str,
     origin: OriginId,
-) -> Result<Option<(SuspensePlace, u32)>, StoreError> {
+) -> Lookup<(SuspensePlace, u32)> {
     // A reference that holds a place was never that of a return.
     if origin.place().is_some() || super::money::of_origin(store, origin)?.is_some() {
         return Ok(None);
@@ -138,7 +119,7 @@ pub fn since(
     realm: RealmId,
     kind: CaseKind,
     place: VoucherPlace,
-) -> Result<Option<Timestamp>, StoreError> {
+) -> Lookup<Timestamp> {
     let since = number(store, &keys::case_since(realm, kind, place))?;
     Ok(since.map(Timestamp::from_millis))
 }

@@ -5,24 +5,16 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::BusinessDay;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{number, record, under};
+use super::{Lookup, number, record, under};
 use crate::records::keys;
 
 /// The recorded movement with a sequence.
-pub fn recorded(
-    store: &dyn Index,
-    realm: RealmId,
-    sequence: u64,
-) -> Result<Option<RecordedMovement>, StoreError> {
+pub fn recorded(store: &dyn Index, realm: RealmId, sequence: u64) -> Lookup<RecordedMovement> {
     record(store, &keys::collector(realm, sequence))
 }
 
 /// The recorded movement with the bank's id.
-pub fn by_bank_id(
-    store: &dyn Index,
-    realm: RealmId,
-    bank_id: &str,
-) -> Result<Option<RecordedMovement>, StoreError> {
+pub fn by_bank_id(store: &dyn Index, realm: RealmId, bank_id: &str) -> Lookup<RecordedMovement> {
     match number(store, &keys::collector_of(realm, bank_id))? {
         Some(sequence) => recorded(store, realm, sequence),
         None => Ok(None),

@@ -6,7 +6,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{totals, under};
+use super::{Lookup, totals, under};
 use crate::records::projection::requested_at;
 use crate::records::{COVERAGE, decode, keys, realm_stream};
 
@@ -34,7 +34,7 @@ impl WaitingTransfers {
 }
 
 /// The last change between covered and not covered that a realm recorded; `None` while there was none.
-pub fn last(store: &dyn Index, realm: RealmId) -> Result<Option<CoverageFact>, StoreError> {
+pub fn last(store: &dyn Index, realm: RealmId) -> Lookup<CoverageFact> {
     let stream = realm_stream(realm, COVERAGE);
     let last = store.read(stream, 1, u64::MAX, SortOrder::Descending, 1)?;
     last.first().map(|entry| decode(&entry.body)).transpose()

@@ -5,7 +5,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::under;
+use super::{Lookup, under};
 use crate::records::projection::DayRow;
 use crate::records::{DAYS, decode, keys, realm_stream};
 
@@ -38,7 +38,7 @@ fn closed(
     }
 }
 
-fn late(store: &dyn Index, realm: RealmId, row: DayRow) -> Result<Option<BankOfDay>, StoreError> {
+fn late(store: &dyn Index, realm: RealmId, row: DayRow) -> Lookup<BankOfDay> {
     if row.bank == 0 || row.bank == row.closed {
         return Ok(None);
     }
@@ -59,11 +59,7 @@ fn record(store: &dyn Index, realm: RealmId, row: &[u8]) -> Result<DayRecord, St
 }
 
 /// A closed day.
-pub fn of(
-    store: &dyn Index,
-    realm: RealmId,
-    date: BusinessDay,
-) -> Result<Option<DayRecord>, StoreError> {
+pub fn of(store: &dyn Index, realm: RealmId, date: BusinessDay) -> Lookup<DayRecord> {
     let row = store.get(&keys::closed_day(realm, date))?;
     row.map(|row| record(store, realm, &row)).transpose()
 }
@@ -113,12 +109,12 @@ pub fn waiting(
 }
 
 /// The day that was closed last; `None` while there was none.
-pub fn last(store: &dyn Index, realm: RealmId) -> Result<Option<DayRecord>, StoreError> {
+pub fn last(store: &dyn Index, realm: RealmId) -> Lookup<DayRecord> {
     Ok(page(store, realm, (None, None), 1)?.pop())
 }
 
 /// The day that was closed first; `None` while there was none.
-pub fn first(store: &dyn Index, realm: RealmId) -> Result<Option<BusinessDay>, StoreError> {
+pub fn first(store: &dyn Index, realm: RealmId) -> Lookup<BusinessDay> {
     let rows = under(store, &keys::closed_days(realm), SortOrder::Ascending, 1)?;
     rows.first().map(|(key, _)| keys::day_of(key)).transpose()
 }

@@ -13,6 +13,7 @@ use caudal_ledger::voucher_types::VoucherTypes;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
+use super::Lookup;
 use crate::records::projection::{EventRow, SubjectNote, VoucherPlace};
 use crate::records::{
     CASES, COVERAGE, DAYS, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode,
@@ -34,11 +35,7 @@ pub fn rows_after(
 }
 
 /// One event of a realm, if there is one of that number.
-pub fn row_at(
-    store: &dyn Index,
-    realm: RealmId,
-    number: u64,
-) -> Result<Option<EventRow>, StoreError> {
+pub fn row_at(store: &dyn Index, realm: RealmId, number: u64) -> Lookup<EventRow> {
     let row = store.get(&keys::event(realm, number))?;
     row.as_deref().map(EventRow::parse).transpose()
 }
@@ -73,7 +70,7 @@ pub fn voucher(store: &dyn Index, event: &EventRow) -> Result<Voucher, StoreErro
 }
 
 /// When the last event of a realm happened.
-pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, StoreError> {
+pub fn last_at(store: &dyn Index, realm: RealmId) -> Lookup<Timestamp> {
     let last = super::totals(store, realm)?.events;
     match row_at(store, realm, last)? {
         Some(event) => time(store, &event).map(Some),
@@ -99,7 +96,7 @@ pub fn last_until(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<u6
 }
 
 /// The first number up to `last` without an event; `None` if there is no gap.
-pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
+pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Lookup<u64> {
     let mut seen = 0;
     while seen < last {
         let page = rows_after(store, realm, seen, COUNT_PAGE)?;

@@ -10,7 +10,7 @@ use caudal_ledger::transfers::{Suspense, Transfer};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
-use super::{VoucherPlace, number, place, position, record, under};
+use super::{Lookup, VoucherPlace, number, place, position, record, under};
 use crate::records::keys::{self, Rail, TransferName};
 use crate::records::projection::{Landed, ReversedRow, TypeUsageRow, origin_place};
 use crate::records::{SUSPENSE, account_stream, decode};
@@ -71,21 +71,12 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
 }
 
 /// A hold of an account by its number there, open or not; `None` if there is none.
-pub fn hold(
-    store: &dyn Index,
-    realm: RealmId,
-    account: AccountNo,
-    sequence: u64,
-) -> Result<Option<Hold>, StoreError> {
+pub fn hold(store: &dyn Index, realm: RealmId, account: AccountNo, sequence: u64) -> Lookup<Hold> {
     record(store, &keys::hold(realm, account, sequence))
 }
 
 /// A hold by its number among those of its realm, with its account.
-pub fn hold_at(
-    store: &dyn Index,
-    realm: RealmId,
-    ordinal: u64,
-) -> Result<Option<(AccountNo, Hold)>, StoreError> {
+pub fn hold_at(store: &dyn Index, realm: RealmId, ordinal: u64) -> Lookup<(AccountNo, Hold)> {
     let Some(VoucherPlace { account, sequence }) = place(store, &keys::hold_at(realm, ordinal))?
     else {
         return Ok(None);
@@ -128,19 +119,12 @@ pub fn ended(
 }
 
 /// A transfer, by its sending account and its number.
-pub fn transfer(
-    store: &dyn Index,
-    realm: RealmId,
-    place: VoucherPlace,
-) -> Result<Option<Transfer>, StoreError> {
+pub fn transfer(store: &dyn Index, realm: RealmId, place: VoucherPlace) -> Lookup<Transfer> {
     record(store, &keys::transfer(realm, place.account, place.sequence))
 }
 
 /// The place of the transfer or return with a reference.
-pub fn of_origin(
-    store: &dyn Index,
-    origin: OriginId,
-) -> Result<Option<(RealmId, VoucherPlace)>, StoreError> {
+pub fn of_origin(store: &dyn Index, origin: OriginId) -> Lookup<(RealmId, VoucherPlace)> {
     origin_place(store.get(&keys::origin(origin))?.as_deref(), origin)
 }
 
@@ -148,7 +132,7 @@ pub fn of_origin(
 pub fn transfer_by_origin(
     store: &dyn Index,
     origin: OriginId,
-) -> Result<Option<(RealmId, AccountNo, Transfer)>, StoreError> {
+) -> Lookup<(RealmId, AccountNo, Transfer)> {
     let Some((realm, place)) = of_origin(store, origin)? else {
         return Ok(None);
     };
@@ -163,7 +147,7 @@ fn with_account(
     store: &dyn Index,
     realm: RealmId,
     place: Option<VoucherPlace>,
-) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+) -> Lookup<(AccountNo, Transfer)> {
     let Some(place) = place else {
         return Ok(None);
     };
@@ -175,7 +159,7 @@ pub fn transfer_by_external(
     store: &dyn Index,
     realm: RealmId,
     id: &ExternalId,
-) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+) -> Lookup<(AccountNo, Transfer)> {
     let place = place(store, &keys::transfer_external(realm, id))?;
     with_account(store, realm, place)
 }
@@ -186,7 +170,7 @@ pub fn transfer_by_name(
     realm: RealmId,
     kind: TransferName,
     id: &str,
-) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+) -> Lookup<(AccountNo, Transfer)> {
     let place = place(store, &keys::transfer_name(realm, kind, id))?;
     with_account(store, realm, place)
 }
@@ -196,7 +180,7 @@ pub fn transfer_by_return(
     store: &dyn Index,
     realm: RealmId,
     id: &str,
-) -> Result<Option<(AccountNo, Transfer)>, StoreError> {
+) -> Lookup<(AccountNo, Transfer)> {
     let Some(Landed {
         account, sequence, ..
     }) = landed(store, realm, Rail::Return, id)?
@@ -227,12 +211,7 @@ pub fn transfer_calls(
 }
 
 /// The place in a realm where an id of the rail has landed.
-pub fn landed(
-    store: &dyn Index,
-    realm: RealmId,
-    kind: Rail,
-    id: &str,
-) -> Result<Option<Landed>, StoreError> {
+pub fn landed(store: &dyn Index, realm: RealmId, kind: Rail, id: &str) -> Lookup<Landed> {
     record(store, &keys::rail(realm, kind, id))
 }
 
@@ -252,7 +231,7 @@ pub fn suspense(
     store: &dyn Index,
     realm: RealmId,
     landed: Landed,
-) -> Result<Option<(Suspense, Timestamp)>, StoreError> {
+) -> Lookup<(Suspense, Timestamp)> {
     let (stream, number) = (
         account_stream(realm, landed.account, SUSPENSE),
         landed.sequence,
@@ -268,6 +247,6 @@ pub fn confirmed(
     realm: RealmId,
     account: AccountNo,
     transfer: u64,
-) -> Result<Option<u64>, StoreError> {
+) -> Lookup<u64> {
     number(store, &keys::transfer_left(realm, account, transfer))
 }

@@ -5,9 +5,9 @@ use caudal_ledger::facts::{AccountFact, PlatformFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::tenants::Provider;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, StoreError};
+use caudal_storage::Index;
 
-use super::fold;
+use super::{Lookup, fold};
 use crate::records::{PLATFORM_STREAM, PROFILE, account_stream};
 
 /// An account with its profile at an instant, without its movements; if it was registered later, as it was registered.
@@ -16,7 +16,7 @@ pub fn profile_at(
     realm: RealmId,
     number: AccountNo,
     until: Timestamp,
-) -> Result<Option<Account>, StoreError> {
+) -> Lookup<Account> {
     let mut account: Option<Account> = None;
     let stream = account_stream(realm, number, PROFILE);
     fold(store, stream, 0, |fact: AccountFact, seq, at| {
@@ -33,11 +33,7 @@ pub fn profile_at(
 
 /// The name of a tenant at an instant, and what its statements stated of it then; if the tenant was created later, the
 /// first ones.
-pub fn tenant_at(
-    store: &dyn Index,
-    tenant: &str,
-    until: Timestamp,
-) -> Result<Option<(String, Provider)>, StoreError> {
+pub fn tenant_at(store: &dyn Index, tenant: &str, until: Timestamp) -> Lookup<(String, Provider)> {
     let mut called = None;
     fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, _, at| {
         let named = match fact {

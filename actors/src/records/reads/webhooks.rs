@@ -5,7 +5,7 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::webhooks::{WEBHOOKS_MAX, Webhook};
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{record, under};
+use super::{Lookup, record, under};
 use crate::records::{decode, keys};
 
 /// The webhooks of a realm, in the order of their creation.
@@ -16,11 +16,7 @@ pub fn webhooks(store: &dyn Index, realm: RealmId) -> Result<Vec<Webhook>, Store
 }
 
 /// A webhook of a realm by its number; `None` when there is none or it was removed.
-pub fn webhook(
-    store: &dyn Index,
-    realm: RealmId,
-    number: u64,
-) -> Result<Option<Webhook>, StoreError> {
+pub fn webhook(store: &dyn Index, realm: RealmId, number: u64) -> Lookup<Webhook> {
     record(store, &keys::webhook(realm, number))
 }
 
@@ -35,11 +31,6 @@ pub fn progress(
 }
 
 /// The tries to deliver one event.
-pub fn delivery(
-    store: &dyn Index,
-    realm: RealmId,
-    webhook: u64,
-    event: u64,
-) -> Result<Option<Delivery>, StoreError> {
+pub fn delivery(store: &dyn Index, realm: RealmId, webhook: u64, event: u64) -> Lookup<Delivery> {
     record(store, &keys::delivery(realm, webhook, event))
 }
