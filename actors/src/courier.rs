@@ -275,7 +275,6 @@ impl Courier {
             let (tell, written) = oneshot::channel();
             let commit = Commit {
                 entries: vec![entry],
-                hints: Vec::new(),
                 ..Commit::default()
             };
             let done = Box::new(move |done: Result<_, StoreError>| {

@@ -1,9 +1,9 @@
-//! Asks the bank for what it does once under a reference (a transfer, a return, an enrolment), until it has given its final
-//! answer.
+//! Asks the bank for what it does once under a reference (a transfer, a return, an enrolment), until it has given its
+//! final answer.
 //!
-//! **Order.** If an earlier try may have reached the bank, its state is asked first: so a refusal of the second try never
-//! hides the success of the first one. Nothing is sent while the realm's outgoing calls are paused; afterwards only what
-//! the owner still wants is sent.
+//! **Order.** If an earlier try may have reached the bank, its state is asked first: so a refusal of the second try
+//! never hides the success of the first one. Nothing is sent while the realm's outgoing calls are paused; afterwards
+//! only what the owner still wants is sent.
 //!
 //! **Bounds.** A realm may have a fixed number of these calls under way. Between tries the pause doubles from the first
 //! to the last of [`Pauses`](crate::settings::Pauses). The number of tries has no bound, because nobody may guess what
@@ -14,7 +14,8 @@ use caudal_ledger::facts::{BankCall, BankRefusal};
 use crate::commit_writer::{Durable, Shared};
 use crate::ports::{BankError, BankReply};
 
-/// An order of an account for which the bank is to be asked once it is on disk: its number, and the request that caused it.
+/// An order of an account for which the bank is to be asked once it is on disk: its number, and the request that caused
+/// it.
 pub(super) type StartedOrder = (u64, String, Durable);
 
 /// The bank's answer about an order under a reference.
@@ -52,8 +53,8 @@ pub struct OrderAttempt<T> {
 /// A try as it was made; without an answer if the bank does not know the order, and nothing may be sent.
 pub type TryAnswer<T> = (Option<OrderAnswer<T>>, Vec<BankCall>);
 
-/// One try: asks for the state of the order if the bank may have it, and orders it if the bank does not know it. While the
-/// realm is `held` nothing is ordered.
+/// One try: asks for the state of the order if the bank may have it, and orders it if the bank does not know it. While
+/// the realm is `held` nothing is ordered.
 pub async fn attempt<T>(
     (asked, held): (bool, bool),
     status: impl AsyncFnOnce() -> BankReply<Option<T>>,

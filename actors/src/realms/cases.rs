@@ -410,9 +410,7 @@ impl RealmSupervisor {
         parked.apply(fact, entry.seq);
         let mut writes = WriteSet::from(entry);
         let stream = records::account_stream(realm, AccountNo(0), BANK);
-        for call in calls {
-            writes.entries.push(self.own_entry(stream, call)?);
-        }
+        writes.entries.extend(self.own_entries(stream, calls)?);
         Ok((writes, parked))
     }
 

@@ -50,7 +50,8 @@ impl RealmOrder for RecordMovements {
         match facts {
             Err(why) => realm.end(Err(why), request),
             Ok(facts) => {
-                let writes = realm.collector_page(&facts);
+                let stream = realm_stream(realm.shared.realm, COLLECTOR);
+                let writes = realm.own_entries(stream, &facts).map(WriteSet::from);
                 realm.writer.finish_if(writes, Ok(facts.len()), request);
             }
         }
@@ -95,7 +96,8 @@ impl RealmOrder for ClassifyMovement {
         match decided {
             Err(why) => realm.end(Err(why), request),
             Ok((found, fact)) => {
-                let writes = realm.collector_page(&[fact]);
+                let stream = realm_stream(realm.shared.realm, COLLECTOR);
+                let writes = realm.own_entry(stream, &fact).map(WriteSet::from);
                 realm.writer.finish_if(writes, Ok(found), request);
             }
         }
@@ -139,12 +141,5 @@ impl RealmSupervisor {
             }
         }
         Ok(facts)
-    }
-
-    fn collector_page(&mut self, facts: &[CollectorFact]) -> Result<WriteSet, StoreError> {
-        let stream = realm_stream(self.shared.realm, COLLECTOR);
-        let entries = facts.iter().map(|fact| self.own_entry(stream, fact));
-        let entries: Result<Vec<_>, _> = entries.collect();
-        Ok(entries?.into())
     }
 }

@@ -12,7 +12,8 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::Suspense;
 use caudal_ledger::voucher_types::TypeCode;
-use caudal_storage::StoreError;
+use caudal_storage::{Entry, StoreError, StreamId};
+use serde::Serialize;
 
 use super::{RealmContext, RealmOrder, RealmSupervisor, Target};
 use crate::accounts::{
@@ -209,11 +210,11 @@ impl RealmSupervisor {
     }
 
     /// The next entry of one of the realm's own streams.
-    pub(super) fn own_entry<R: serde::Serialize>(
+    pub(super) fn own_entry<R: Serialize>(
         &mut self,
-        stream: caudal_storage::StreamId,
+        stream: StreamId,
         record: &R,
-    ) -> Result<caudal_storage::Entry, StoreError> {
+    ) -> Result<Entry, StoreError> {
         let mut tail = match self.tails.get(&stream.kind) {
             Some(tail) => *tail,
             None => Tail::read(self.shared.store.as_ref(), stream)?,
@@ -223,13 +224,22 @@ impl RealmSupervisor {
         Ok(entry)
     }
 
+    /// The next entries of one of the realm's own streams.
+    pub(super) fn own_entries<R: Serialize>(
+        &mut self,
+        stream: StreamId,
+        records: &[R],
+    ) -> Result<Vec<Entry>, StoreError> {
+        let records = records.iter();
+        records
+            .map(|record| self.own_entry(stream, record))
+            .collect()
+    }
+
     /// Journals calls to the bank that concern no account.
     pub(super) fn journal(&mut self, calls: &[BankCall]) {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), BANK);
-        let entries: Result<Vec<_>, _> = calls
-            .iter()
-            .map(|call| self.own_entry(stream, call))
-            .collect();
+        let entries = self.own_entries(stream, calls);
         self.writer.commit_if(entries.map(WriteSet::from));
     }
 }

@@ -144,10 +144,8 @@ async fn look(shared: &Shared, supervisor: &SupervisorHandle) -> Result<(), Fail
 async fn hear(supervisor: &SupervisorHandle, report: Report) -> Result<(), Failure> {
     let (reply, answer) = Reply::new();
     let request = RequestContext {
-        reply: Some(reply),
-        keyed: None,
-        guards: Vec::new(),
         request_id: REQUEST.to_owned(),
+        ..RequestContext::of_question(reply)
     };
     report.send(&supervisor.mailbox()?, request)?;
     match answer.await {

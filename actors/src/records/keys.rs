@@ -18,10 +18,8 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_storage::StoreError;
 
-use super::projection::VoucherPlace;
-
 pub use books::{BookKey, book, book_day_of, book_name, book_of};
-pub use numbers::{account_of, count_in, number_of, numbers_of};
+pub use numbers::{VoucherPlace, account_of, count_in, number_of, numbers_of};
 
 const CVU: u8 = 0x10;
 const ALIAS: u8 = 0x11;
@@ -112,6 +110,7 @@ trait KeyPart {
     fn add_to(self, key: &mut Vec<u8>);
 }
 
+/// The types of which keys are made, with their bytes.
 macro_rules! parts {
     ($($of:ty: |$value:ident| $bytes:expr;)*) => {$(
         impl KeyPart for $of {

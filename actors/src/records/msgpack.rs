@@ -378,18 +378,18 @@ struct Items<'a, 'de> {
     left: u32,
 }
 
-impl Items<'_, '_> {
+impl<'de> Items<'_, 'de> {
+    fn next<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError> {
+        let Some(left) = self.left.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.left = left;
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+
     fn hint(&self) -> Option<usize> {
         let left = usize::try_from(self.left).ok()?;
         Some(left.min(self.reader.rest.len()))
-    }
-
-    fn takes_next(&mut self) -> bool {
-        let Some(left) = self.left.checked_sub(1) else {
-            return false;
-        };
-        self.left = left;
-        true
     }
 
     fn end(&self) -> Result<(), DecodeError> {
@@ -407,10 +407,7 @@ impl<'de> SeqAccess<'de> for &mut Items<'_, 'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, DecodeError> {
-        if !self.takes_next() {
-            return Ok(None);
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
+        self.next(seed)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -425,10 +422,7 @@ impl<'de> MapAccess<'de> for &mut Items<'_, 'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, DecodeError> {
-        if !self.takes_next() {
-            return Ok(None);
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
+        self.next(seed)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(

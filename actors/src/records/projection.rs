@@ -14,7 +14,6 @@ mod unbooked;
 mod usage;
 mod webhooks;
 
-use caudal_ledger::cases::SuspensePlace;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
 use caudal_ledger::facts::{Answer, LedgerFact};
@@ -31,13 +30,14 @@ use super::{
     account_stream, decode, encode, keys, rest, unknown_kind,
 };
 
+pub use super::keys::VoucherPlace;
 pub use books::{BookRow, added_by_day};
-pub use cases::CaseCounts;
+pub use cases::{CaseCounts, Landed};
 pub use days::DayRow;
 pub use events::{EventRow, SubjectNote, known as known_rules};
 pub use lines::InternalLine;
 pub(super) use money::requested_at;
-pub use money::{Landed, ReversedRow, origin_place};
+pub use money::{ReversedRow, origin_place};
 pub use profile::{Listed, listed};
 pub use totals::Added;
 pub(super) use totals::{newest_day, parse as parse_totals};
@@ -48,53 +48,6 @@ pub(super) use usage::parse as parse_usage;
 /// it, because the journal determines that (see [`RuleSets`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServiceProjection;
-
-/// The place of a voucher: account and sequence.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct VoucherPlace {
-    /// The account that the voucher moved.
-    pub account: AccountNo,
-    /// The sequence in the account.
-    pub sequence: u64,
-}
-
-impl VoucherPlace {
-    /// The place of an account's voucher.
-    pub const fn new(account: AccountNo, sequence: u64) -> Self {
-        Self { account, sequence }
-    }
-
-    /// The place as 16 bytes, both numbers big-endian, so that places of one account sort by sequence.
-    pub fn to_bytes(self) -> [u8; 16] {
-        let joined = u128::from(self.account.0).wrapping_shl(64) | u128::from(self.sequence);
-        joined.to_be_bytes()
-    }
-
-    /// Reads what [`Self::to_bytes`] wrote; [`StoreError::Corrupt`] when there are less than 16 bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
-        let (account, sequence) = bytes
-            .split_first_chunk::<8>()
-            .and_then(|(a, rest)| Some((*a, *rest.first_chunk::<8>()?)))
-            .ok_or_else(|| StoreError::Corrupt("a place in the index is cut short".into()))?;
-        let account = AccountNo(u64::from_be_bytes(account));
-        Ok(Self::new(account, u64::from_be_bytes(sequence)))
-    }
-}
-
-impl From<SuspensePlace> for VoucherPlace {
-    fn from(place: SuspensePlace) -> Self {
-        Self::new(place.account, place.sequence)
-    }
-}
-
-impl From<VoucherPlace> for SuspensePlace {
-    fn from(place: VoucherPlace) -> Self {
-        Self {
-            account: place.account,
-            sequence: place.sequence,
-        }
-    }
-}
 
 impl Projection for ServiceProjection {
     fn version(&self) -> u32 {
@@ -170,6 +123,14 @@ impl EntryRows<'_> {
         self.index.get(key)?.map(|row| decode(&row)).transpose()
     }
 
+    /// The record in a row; the default without one.
+    fn get_or_default<T: DeserializeOwned + Default>(
+        &mut self,
+        key: &[u8],
+    ) -> Result<T, StoreError> {
+        Ok(self.get(key)?.unwrap_or_default())
+    }
+
     /// The record in a row that an earlier fact wrote; without one the index is damaged, and `lost` says how.
     fn known<T: DeserializeOwned>(&mut self, key: &[u8], lost: &str) -> Result<T, StoreError> {
         let lost = || StoreError::Corrupt(lost.into());
@@ -198,7 +159,7 @@ impl EntryRows<'_> {
 
     /// Gives an event the next number of its realm.
     fn publish(&mut self, event: &EventRow) -> Result<(), StoreError> {
-        let number = totals::update(self, |totals| totals.count_event())?;
+        let number = totals::update(self, totals::Cause::Other, |totals| totals.count_event())?;
         events::note(self.realm, number, event, self.index);
         Ok(())
     }

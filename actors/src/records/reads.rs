@@ -51,6 +51,14 @@ fn record<T: DeserializeOwned>(store: &dyn Index, key: &[u8]) -> Lookup<T> {
     store.get(key)?.map(|row| decode(&row)).transpose()
 }
 
+/// The record in a row; the default without one.
+fn record_or_default<T: DeserializeOwned + Default>(
+    store: &dyn Index,
+    key: &[u8],
+) -> Result<T, StoreError> {
+    Ok(record(store, key)?.unwrap_or_default())
+}
+
 /// The number in a row, if there is one.
 fn number(store: &dyn Index, key: &[u8]) -> Lookup<u64> {
     let row = store.get(key)?;

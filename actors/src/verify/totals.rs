@@ -103,6 +103,10 @@ impl Sums {
     /// Counts the other entries that change the sums or are published: transfers, suspense, voucher types, coverage.
     pub(super) fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
+        let place = SuspensePlace {
+            account,
+            sequence: entry.seq,
+        };
         let rules = self.rules(realm)?;
         match entry.stream.kind {
             COVERAGE => {
@@ -125,10 +129,6 @@ impl Sums {
             }
             SUSPENSE => {
                 let Suspense { cash_in, .. } = decode(&entry.body)?;
-                let place = SuspensePlace {
-                    account,
-                    sequence: entry.seq,
-                };
                 self.parked.insert((realm, place), cash_in.amount);
                 let totals = self.realms.entry(realm).or_default();
                 totals.count_event();
@@ -147,10 +147,6 @@ impl Sums {
             }
             UNBOOKED => match decode(&entry.body)? {
                 UnbookedFact::Said { says, .. } => {
-                    let place = SuspensePlace {
-                        account,
-                        sequence: entry.seq,
-                    };
                     self.unbooked.insert((realm, place), says.key());
                 }
                 UnbookedFact::Dismissed { case, .. } => {

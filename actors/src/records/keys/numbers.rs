@@ -1,8 +1,56 @@
-//! The numbers at the end of keys, and the rows that are numbers: eight bytes each. A number that is cut short is an
-//! error, and never the account 0.
+//! The numbers at the end of keys, and the rows that are numbers or places of vouchers: eight bytes for each number. A
+//! number that is cut short is an error, and never the account 0.
 
+use caudal_ledger::cases::SuspensePlace;
 use caudal_ledger::ids::AccountNo;
 use caudal_storage::StoreError;
+
+/// The place of a voucher: account and sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VoucherPlace {
+    /// The account that the voucher moved.
+    pub account: AccountNo,
+    /// The sequence in the account.
+    pub sequence: u64,
+}
+
+impl VoucherPlace {
+    /// The place of an account's voucher.
+    pub const fn new(account: AccountNo, sequence: u64) -> Self {
+        Self { account, sequence }
+    }
+
+    /// The place as 16 bytes, both numbers big-endian, so that places of one account sort by sequence.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let joined = u128::from(self.account.0).wrapping_shl(64) | u128::from(self.sequence);
+        joined.to_be_bytes()
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote; [`StoreError::Corrupt`] when there are less than 16 bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
+        let (account, sequence) = bytes
+            .split_first_chunk::<8>()
+            .and_then(|(a, rest)| Some((*a, *rest.first_chunk::<8>()?)))
+            .ok_or_else(|| StoreError::Corrupt("a place in the index is cut short".into()))?;
+        let account = AccountNo(u64::from_be_bytes(account));
+        Ok(Self::new(account, u64::from_be_bytes(sequence)))
+    }
+}
+
+impl From<SuspensePlace> for VoucherPlace {
+    fn from(place: SuspensePlace) -> Self {
+        Self::new(place.account, place.sequence)
+    }
+}
+
+impl From<VoucherPlace> for SuspensePlace {
+    fn from(place: VoucherPlace) -> Self {
+        Self {
+            account: place.account,
+            sequence: place.sequence,
+        }
+    }
+}
 
 /// The account and number at the end of a key.
 ///

@@ -4,14 +4,30 @@
 //! **Shape.** An open case has two rows: one that sorts by the instant since which it waits, and one that leads there
 //! from its place. The counts are a row of their own, rewritten only when a case opens or closes.
 
-use caudal_ledger::cases::{CaseFact, CaseKind, Parked, RETURNS};
+use caudal_ledger::cases::{CaseFact, CaseKind, Parked, RETURNS, SuspensePlace};
 use caudal_ledger::events::EventKind;
+use caudal_ledger::ids::AccountNo;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::{EntryRows, Landed, SubjectNote, VoucherPlace, totals};
+use super::totals::{self, Cause};
+use super::{EntryRows, SubjectNote, VoucherPlace};
 use crate::records::keys::{self, Rail};
+
+/// The place where money from the rail has landed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Landed {
+    /// The account; 0 if it is unknown.
+    pub account: AccountNo,
+    /// The sequence of the voucher, or of the record of suspense.
+    pub sequence: u64,
+    /// Whether the money waits for a person.
+    pub suspended: bool,
+    /// The record of suspense from which a person credited it.
+    #[serde(default)]
+    pub case: Option<SuspensePlace>,
+}
 
 /// How many cases of a realm are open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -50,7 +66,7 @@ fn counted(
     change: impl FnOnce(&mut CaseCounts),
 ) -> Result<(), StoreError> {
     let key = keys::case_counts(rows.realm);
-    let mut counts: CaseCounts = rows.get(&key)?.unwrap_or_default();
+    let mut counts: CaseCounts = rows.get_or_default(&key)?;
     change(&mut counts);
     rows.put(&key, &counts)
 }
@@ -141,7 +157,7 @@ pub(super) fn happened(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
     if fact.resolves() {
         closes(rows, CaseKind::Suspense, place)?;
         let amount = parked.suspense.cash_in.amount.into();
-        totals::moved(rows, |totals| totals.resolved(amount))?;
+        totals::update(rows, Cause::Moved, |totals| totals.resolved(amount))?;
     }
     let Some(kind) = EventKind::of_case(&fact) else {
         return Ok(());

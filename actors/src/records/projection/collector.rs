@@ -6,7 +6,8 @@ use caudal_ledger::collector::CollectorMovement;
 use caudal_ledger::ids::AccountNo;
 use caudal_storage::StoreError;
 
-use super::{EntryRows, VoucherPlace, cases, totals};
+use super::totals::{self, Cause};
+use super::{EntryRows, VoucherPlace, cases};
 use crate::records::keys;
 
 /// The rows that a fact adds.
@@ -34,7 +35,7 @@ pub(super) fn happened(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
     };
     rows.put(&keys::collector(realm, record.sequence), &record)?;
     let place = VoucherPlace::new(AccountNo(0), record.sequence);
-    let events = totals::moved(rows, |totals| {
+    let events = totals::update(rows, Cause::Moved, |totals| {
         totals.house.moved(&fact, before.as_ref());
         totals.events
     })?;

@@ -19,7 +19,8 @@ use caudal_ledger::transfers::Transfer;
 use caudal_storage::{Entry, IndexWriter, Position, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::{EntryRows, totals};
+use super::EntryRows;
+use super::totals::{self, Cause};
 use crate::records::{encode, keys};
 
 /// The content of an event's row.
@@ -145,7 +146,7 @@ pub(super) fn of_realm(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
     let fact: RealmFact = rows.fact()?;
     if let RealmFact::EventRules { number } = fact {
         known(rows.sets, number)?;
-        return totals::update(rows, |totals| totals.event_rules = number);
+        return totals::update(rows, Cause::Other, |totals| totals.event_rules = number);
     }
     let rules = rows.rules()?;
     match (rules.realm)(&fact) {

@@ -1,21 +1,21 @@
-//! Rows of vouchers, holds, transfers and the bank's movements, and where money of the rail has landed.
+//! Rows of vouchers, holds, transfers and the bank's movements.
 
 use caudal_ledger::balance::Direction;
-use caudal_ledger::cases::{CaseKind, Parked, SuspensePlace};
+use caudal_ledger::cases::{CaseKind, Parked};
 use caudal_ledger::events::EventKind;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::holds::Hold;
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId, VoucherId};
+use caudal_ledger::ids::{OriginId, RealmId, TransferId, VoucherId};
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{Suspense, Transfer, TransferFact, TransferRecord, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::StoreError;
-use serde::{Deserialize, Serialize};
 
 use super::events::{self, EventRow, SubjectNote};
-use super::{EntryRows, InternalLine, VoucherPlace};
-use super::{books, cases, totals, unbooked, usage};
+use super::totals::{self, Cause};
+use super::{EntryRows, InternalLine, Landed, VoucherPlace};
+use super::{books, cases, unbooked, usage};
 use crate::records::account_sets;
 use crate::records::keys::{self, Rail, TransferName};
 
@@ -68,20 +68,6 @@ impl ReversedRow {
     }
 }
 
-/// The place where money from the rail has landed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Landed {
-    /// The account; 0 if it is unknown.
-    pub account: AccountNo,
-    /// The sequence of the voucher, or of the record of suspense.
-    pub sequence: u64,
-    /// Whether the money waits for a person.
-    pub suspended: bool,
-    /// The record of suspense from which a person credited it.
-    #[serde(default)]
-    pub case: Option<SuspensePlace>,
-}
-
 /// The rows that a voucher adds.
 pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), StoreError> {
     let (realm, account, index) = (rows.realm, rows.account, &mut *rows.index);
@@ -120,7 +106,7 @@ pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), 
     }
     usage::posted(rows, voucher)?;
     books::posted(rows, voucher)?;
-    let number = totals::posted(rows, (voucher, internal), |totals| {
+    let number = totals::update(rows, Cause::Voucher(voucher, internal), |totals| {
         totals.posted(voucher);
         totals.count_event()
     })?;
@@ -239,7 +225,9 @@ pub(super) fn transfer(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
         rows.index.delete(&open);
     }
     if waited != waits {
-        totals::moved(rows, |totals| totals.waits(transfer.amount, waited, waits))?;
+        totals::update(rows, Cause::Moved, |totals| {
+            totals.waits(transfer.amount, waited, waits);
+        })?;
     }
     rows.put(&key, &transfer)?;
     doubted(rows, before, &transfer)?;
@@ -361,7 +349,7 @@ pub(super) fn suspended(rows: &mut EntryRows<'_>) -> Result<(), StoreError> {
     let amount = suspense.cash_in.amount.into();
     let parked = Parked::new(rows.place().into(), suspense, rows.at());
     cases::parked(rows, &parked)?;
-    totals::moved(rows, |totals| totals.suspended(amount))?;
+    totals::update(rows, Cause::Moved, |totals| totals.suspended(amount))?;
     let rules = rows.rules()?;
     let event = rows.event(rules, EventKind::CashInSuspended);
     rows.publish(&event)

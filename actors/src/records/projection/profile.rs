@@ -8,10 +8,12 @@ use caudal_ledger::facts::{AccountFact, AliasOwner};
 use caudal_ledger::particulars::{Names, Particulars};
 use caudal_ledger::text::folded;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Totals;
 use caudal_storage::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::{EntryRows, SubjectNote, totals};
+use super::totals::{self, Cause};
+use super::{EntryRows, SubjectNote};
 use crate::records::keys::{self, Sorted};
 use crate::records::{LEDGER, account_sets, account_stream};
 
@@ -338,5 +340,6 @@ fn census(
     if old == Some(after.status) {
         return Ok(());
     }
-    totals::update(rows, |totals| totals.census.moved(old, after.status))
+    let change = |totals: &mut Totals| totals.census.moved(old, after.status);
+    totals::update(rows, Cause::Other, change)
 }

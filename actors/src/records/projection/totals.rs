@@ -38,33 +38,8 @@ struct TotalsRow {
     day: Day,
 }
 
-/// Reads the sums of a realm, changes them and writes them back.
-pub(super) fn update<T>(
-    rows: &mut EntryRows<'_>,
-    change: impl FnOnce(&mut Totals) -> T,
-) -> Result<T, StoreError> {
-    change_all(rows, Cause::Other, change)
-}
-
-/// The same for a fact that changes the sums of its day, and is no voucher.
-pub(super) fn moved<T>(
-    rows: &mut EntryRows<'_>,
-    change: impl FnOnce(&mut Totals) -> T,
-) -> Result<T, StoreError> {
-    change_all(rows, Cause::Moved, change)
-}
-
-/// The same for a voucher, with its ordinal among the internal vouchers of its realm, if it has one.
-pub(super) fn posted<T>(
-    rows: &mut EntryRows<'_>,
-    (voucher, ordinal): (&Voucher, Option<u64>),
-    change: impl FnOnce(&mut Totals) -> T,
-) -> Result<T, StoreError> {
-    change_all(rows, Cause::Voucher(voucher, ordinal), change)
-}
-
 /// What changes the sums.
-enum Cause<'a> {
+pub(super) enum Cause<'a> {
     /// A voucher, with its ordinal among the internal vouchers of its realm, if it has one.
     Voucher(&'a Voucher, Option<u64>),
     /// Another fact that changes the sums of its day.
@@ -73,7 +48,8 @@ enum Cause<'a> {
     Other,
 }
 
-fn change_all<T>(
+/// Reads the sums of a realm, changes them and writes them back.
+pub(super) fn update<T>(
     rows: &mut EntryRows<'_>,
     cause: Cause<'_>,
     change: impl FnOnce(&mut Totals) -> T,

@@ -45,7 +45,7 @@ pub(super) fn posted(rows: &mut EntryRows<'_>, voucher: &Voucher) -> Result<(), 
     }
     if voucher.is_of_limited_type() {
         let key = keys::usage_of_type(rows.realm, rows.account, &voucher.type_code);
-        let before: TypeUsageRow = rows.get(&key)?.unwrap_or_default();
+        let before: TypeUsageRow = rows.get_or_default(&key)?;
         rows.put(&key, &before.after(voucher))?;
     }
     Ok(())

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use caudal_ledger::books::{AdjustmentBalances, BookBalances, BookMove, BookName};
-use caudal_ledger::cases::{CollectorFact, Parked, RecordedMovement, SuspenseId, SuspensePlace};
+use caudal_ledger::cases::{CollectorFact, Parked, RecordedMovement, SuspenseId};
 use caudal_ledger::collector::{CollectorClass, CollectorId};
 use caudal_ledger::events::EventKind;
 use caudal_ledger::ids::{RealmId, VoucherId};
@@ -17,7 +17,9 @@ use caudal_ledger::treasury::{Sum, Totals};
 use caudal_storage::{Entry, Index, Pair, SortOrder, StoreError};
 
 use super::{Lookup, collector, events};
-use crate::records::projection::{BookRow, EventRow, SubjectNote, added_by_day, parse_totals};
+use crate::records::projection::{
+    BookRow, EventRow, SubjectNote, VoucherPlace, added_by_day, parse_totals,
+};
 use crate::records::{COLLECTOR, decode, keys, realm_stream};
 
 /// The rows of the sums of a realm and of its accounts for adjustments, as of one commit.
@@ -220,12 +222,9 @@ pub fn moved(store: &dyn Index, realm: RealmId, fact: &PlacedFact) -> Lookup<Boo
         EventKind::CashInSuspended => {
             let entry = store.entry(row.position)?;
             let suspense: Suspense = decode(&entry.body)?;
-            let place = SuspensePlace {
-                account: row.account,
-                sequence: entry.seq,
-            };
+            let place = VoucherPlace::new(row.account, entry.seq);
             let at = Timestamp::from_millis(entry.at);
-            let parked = Parked::new(place, suspense, at);
+            let parked = Parked::new(place.into(), suspense, at);
             Ok(Some(suspense_moved(realm, &parked, at, false)))
         }
         EventKind::SuspenseResolved => {

@@ -7,7 +7,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::{Lookup, VoucherPlace, number, place, record, under};
+use super::{Lookup, VoucherPlace, number, place, record, record_or_default, under};
 use crate::records::keys;
 use crate::records::keys::Rail;
 use crate::records::projection::CaseCounts;
@@ -158,5 +158,5 @@ fn landed_amount(store: &dyn Index, realm: RealmId, rail: &str) -> Result<Sum, S
 
 /// How many cases of a realm are open.
 pub fn counts(store: &dyn Index, realm: RealmId) -> Result<CaseCounts, StoreError> {
-    Ok(record(store, &keys::case_counts(realm))?.unwrap_or_default())
+    record_or_default(store, &keys::case_counts(realm))
 }

@@ -10,7 +10,7 @@ use caudal_ledger::transfers::{Suspense, Transfer};
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_storage::{Entry, Index, SortOrder, StoreError};
 
-use super::{Lookup, VoucherPlace, number, place, position, record, under};
+use super::{Lookup, VoucherPlace, number, place, position, record, record_or_default, under};
 use crate::records::keys::{self, Rail, TransferName};
 use crate::records::projection::{Landed, ReversedRow, TypeUsageRow, origin_place};
 use crate::records::{SUSPENSE, account_stream, decode};
@@ -101,8 +101,7 @@ pub fn usage_of_type(
     account: AccountNo,
     code: &TypeCode,
 ) -> Result<TypeUsageRow, StoreError> {
-    let key = keys::usage_of_type(realm, account, code);
-    Ok(record(store, &key)?.unwrap_or_default())
+    record_or_default(store, &keys::usage_of_type(realm, account, code))
 }
 
 /// Accounts with holds that have expired, earliest first.
