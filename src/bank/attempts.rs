@@ -16,15 +16,13 @@ use caudal_http::traces::{TRACEPARENT, leg};
 use caudal_ledger::facts::{BankCall, BankRefusal};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
-use secrecy::ExposeSecret;
-use serde_json::json;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use url::Url;
 
+use super::HttpGateway;
 use super::redact::{for_the_journal, to_be_shown};
 use super::text::decoded;
 use super::wire::{BankRequest, BankResponse, LoggedIn, Verdict};
-use super::{BODY_MAX, HttpGateway};
 
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
 /// found closed.
@@ -61,6 +59,17 @@ pub(super) fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<
 struct BankLogin {
     header: HeaderValue,
     until: Instant,
+}
+
+impl BankLogin {
+    /// `None` when the token does not fit into a header.
+    fn of(given: &LoggedIn) -> Option<Self> {
+        let mut header = HeaderValue::try_from(format!("JWT {}", given.token)).ok()?;
+        header.set_sensitive(true);
+        let life = Duration::from_secs(given.expires_in).min(LOGIN_MAX);
+        let until = Instant::now() + life.saturating_sub(LOGIN_MARGIN);
+        Some(Self { header, until })
+    }
 }
 
 /// Our login at the bank, shared by all operations: one renews it, the others wait for that.
@@ -113,15 +122,6 @@ struct BankOperation<'a> {
     /// Called right before each attempt is sent.
     asking: &'a dyn Fn(),
     calls: Vec<BankCall>,
-}
-
-/// The facts about a call for the journal, and the limit of its answer.
-struct CallEntry<'a> {
-    operation: &'a str,
-    reference: &'a str,
-    request: &'a str,
-    /// The longest answer that is read, in bytes.
-    body_max: usize,
 }
 
 impl HttpGateway {
@@ -194,24 +194,8 @@ impl HttpGateway {
         let mut login = self.login(trip, None).await?;
         let mut renewed = false;
         loop {
-            let mut request = trip
-                .client
-                .request(ask.method.clone(), self.url(&ask.path))
-                .header(AUTHORIZATION, login.clone());
-            if let Some(body) = &ask.body {
-                request = request.json(body);
-            }
-            for (name, value) in &ask.headers {
-                request = request.header(*name, value);
-            }
-            let entry = CallEntry {
-                operation: ask.operation,
-                reference: &ask.reference,
-                request: &ask.redacted,
-                body_max: ask.body_max,
-            };
             (trip.asking)();
-            let answer = self.call(request, entry, trip).await?;
+            let answer = self.call(ask, Some(&login), trip).await?;
             match answer.status {
                 401 if !renewed => {
                     login = self.login(trip, Some(&login)).await?;
@@ -252,25 +236,12 @@ impl HttpGateway {
             return Ok(login.header.clone());
         }
         *held = None;
-        let path = ["v1", "login", "jwt"].map(str::to_owned);
-        let request = trip.client.post(self.url(&path)).json(&json!({
-            "username": self.config.username,
-            "password": self.config.password.expose_secret(),
-        }));
-        let entry = CallEntry {
-            operation: "login",
-            reference: "",
-            request: "{}",
-            body_max: BODY_MAX,
+        let ask = BankRequest::login(&self.config);
+        let answer = self.call(&ask, None, trip).await?;
+        let given = match (ask.judge)(&answer) {
+            Verdict::Done(given) => BankLogin::of(&given),
+            Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => None,
         };
-        let answer = self.call(request, entry, trip).await?;
-        let given = LoggedIn::read(&answer).and_then(|given| {
-            let mut header = HeaderValue::try_from(format!("JWT {}", given.token)).ok()?;
-            header.set_sensitive(true);
-            let life = Duration::from_secs(given.expires_in).min(LOGIN_MAX);
-            let until = Instant::now() + life.saturating_sub(LOGIN_MARGIN);
-            Some(BankLogin { header, until })
-        });
         // A login that fails tells nothing about the operation, which was not even asked for.
         let again = answer.status >= 500 || answer.status == 429;
         let login = given.ok_or_else(|| Failure::of(&answer, again))?;
@@ -279,11 +250,35 @@ impl HttpGateway {
         Ok(header)
     }
 
-    /// Makes one call and records it.
-    async fn call(
+    /// The HTTP request of an operation.
+    fn request<T>(
         &self,
-        request: RequestBuilder,
-        entry: CallEntry<'_>,
+        ask: &BankRequest<T>,
+        login: Option<&HeaderValue>,
+        trip: &BankOperation<'_>,
+    ) -> RequestBuilder {
+        let url = self.url(&ask.path);
+        let mut request = trip.client.request(ask.method.clone(), url);
+        if let Some(login) = login {
+            request = request.header(AUTHORIZATION, login.clone());
+        }
+        if let Some(body) = &ask.body {
+            request = request.json(body);
+        }
+        for (name, value) in &ask.headers {
+            request = request.header(*name, value);
+        }
+        if let Ok(id) = HeaderValue::from_str(trip.request_id) {
+            request = request.header(REQUEST_ID, id);
+        }
+        request
+    }
+
+    /// Makes one call and records it.
+    async fn call<T>(
+        &self,
+        ask: &BankRequest<T>,
+        login: Option<&HeaderValue>,
         trip: &mut BankOperation<'_>,
     ) -> Result<BankResponse, Failure> {
         if !(self.may_call)() {
@@ -293,33 +288,29 @@ impl HttpGateway {
         if left.is_zero() {
             return Err(Failure::timed_out());
         }
-        let request = match HeaderValue::from_str(trip.request_id) {
-            Ok(id) => request.header(REQUEST_ID, id),
-            Err(_) => request,
-        };
+        let mut request = self.request(ask, login, trip);
         let leg = leg(trip.request_id);
-        let request = match &leg {
-            Some(leg) => request.header(TRACEPARENT, leg.header()),
-            None => request,
-        };
+        if let Some(leg) = &leg {
+            request = request.header(TRACEPARENT, leg.header());
+        }
         let started = Instant::now();
         let mut status = None;
         let outcome = timeout(left.min(self.config.attempt_timeout.get()), async {
             let response = request.send().await?;
             status = Some(response.status());
-            limited(response, entry.body_max).await
+            limited(response, ask.body_max).await
         })
         .await;
         if let Some(leg) = leg {
-            let name = format!("bank {}", entry.operation);
+            let name = format!("bank {}", ask.operation);
             leg.ended(&name, trip.request_id, status.map(|it| it.as_u16()));
         }
         let (said, result) = described(outcome, status);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(
             request_id = trip.request_id,
-            operation = entry.operation,
-            reference = entry.reference,
+            operation = ask.operation,
+            reference = ask.reference,
             status = status.map(|status| status.as_u16()),
             trouble = result
                 .is_err()
@@ -329,9 +320,9 @@ impl HttpGateway {
             "the bank was called"
         );
         trip.calls.push(BankCall {
-            operation: entry.operation.to_owned(),
-            reference: entry.reference.to_owned(),
-            request: entry.request.to_owned(),
+            operation: ask.operation.to_owned(),
+            reference: ask.reference.clone(),
+            request: ask.redacted.clone(),
             status: status.map(|status| status.as_u16()),
             body: said,
             millis,

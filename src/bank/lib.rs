@@ -1,6 +1,6 @@
 //! The gateway to the sponsor bank: its API (API BANK) behind [`BankGateway`].
 //!
-//! **Shape.** Each operation is a `BankRequest` of `wire`, `transfers`, `statement`, `lookups`, `remuneration` or `simulations` (the request, what the
+//! **Shape.** Each operation is a `BankRequest` of `wire`, `transfers`, `statement`, `lookups` or `remuneration` (the request, what the
 //! journal may keep of it, how the answer reads) that `attempts` brings to the bank: login, deadline, retries,
 //! limits. `read` parses money and people from answers, `redact` keeps personal data out of the records, `names`
 //! makes names that the bank accepts. [`notices`] is the opposite direction: messages that the bank sends to us.
@@ -23,7 +23,6 @@ mod redact;
 mod refusals;
 mod rejections;
 mod remuneration;
-mod simulations;
 mod statement;
 mod text;
 mod transfers;
@@ -352,7 +351,10 @@ impl BankGateway for HttpGateway {
         order: &'a TransferOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        Box::pin(self.send(order, request_id))
+        let collector = &self.config.collector;
+        let ask = BankRequest::transfer(collector, order);
+        let confirmed = BankRequest::confirmed(collector, order.origin);
+        Box::pin(self.order(ask, confirmed, request_id))
     }
 
     fn give_back<'a>(
@@ -360,7 +362,10 @@ impl BankGateway for HttpGateway {
         order: &'a ReturnOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        Box::pin(self.returned(order, request_id))
+        let collector = &self.config.collector;
+        let ask = BankRequest::give_back(collector, order);
+        let confirmed = BankRequest::confirmed(collector, order.origin);
+        Box::pin(self.order(ask, confirmed, request_id))
     }
 
     fn transfer_status<'a>(

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::read::{self, NAME_MAX, Worth};
 use super::redact::last4;
 use super::refusals;
-use super::wire::{self, BankRequest, BankResponse, Verdict};
+use super::wire::{self, BankRequest, BankResponse, Routing, owner};
 
 /// The most holders that an account can have.
 const HOLDERS_MAX: usize = 50;
@@ -36,31 +36,17 @@ impl BankRequest<KeyHolder> {
             }
         };
         let asked = whom.clone();
-        let judge = Box::new(move |answer: &BankResponse| {
-            if !answer.is_success() {
-                return wire::verdict(answer, refusals::LOOKUP);
-            }
-            found(answer, &asked).map_or(Verdict::Nonsense, Verdict::Done)
-        });
-        Self {
-            redacted: redacted.to_string(),
-            ..Self::get("lookup", &path, judge)
-        }
+        let judge = wire::of_order(refusals::LOOKUP, move |answer| found(answer, &asked));
+        Self::get("lookup", &path, judge).recorded(&redacted)
     }
 }
 
 impl BankRequest<(Money, Timestamp)> {
     /// The balance of the collector account.
     pub(crate) fn balance(collector: &str) -> Self {
-        let path = ["banks", "322", "accounts", collector, "owner"];
         let asked = collector.to_owned();
-        let judge = Box::new(move |answer: &BankResponse| {
-            if !answer.is_success() {
-                return wire::of_question(answer);
-            }
-            balance(answer, &asked).map_or(Verdict::Nonsense, Verdict::Done)
-        });
-        Self::get("balance", &path, judge)
+        let judge = wire::of_question(move |answer| balance(answer, &asked));
+        Self::get("balance", &owner(collector, &[]), judge)
     }
 }
 
@@ -109,7 +95,7 @@ struct Account {
     currency: String,
     #[serde(default)]
     label: Option<String>,
-    account_routing: KeyRouting,
+    account_routing: Routing,
     bank_routing: BankEntity,
 }
 
@@ -129,11 +115,6 @@ impl Owner {
         let natural = self.is_physical_person.unwrap_or(human);
         Some((cuit, read::line(&self.display_name, NAME_MAX), natural))
     }
-}
-
-#[derive(Deserialize)]
-struct KeyRouting {
-    address: String,
 }
 
 #[derive(Deserialize)]

@@ -68,17 +68,6 @@ pub enum NoticeError {
     Member(&'static str),
 }
 
-/// The headers of a notice, as far as they are present and text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Headers<'a> {
-    /// `webhook-id`.
-    pub id: Option<&'a str>,
-    /// `webhook-timestamp`: seconds since 1970.
-    pub timestamp: Option<&'a str>,
-    /// `webhook-signature`: `v1,<base64>`, several separated by spaces.
-    pub signature: Option<&'a str>,
-}
-
 /// What the bank reports, as the document has it.
 #[derive(ToSchema)]
 #[schema(as = BankNotice)]
@@ -103,13 +92,8 @@ pub struct NoticeBody {
 /// Whether a notice is signed with one of the lines of a secret, recently by one of its clocks. The use of an older line
 /// is logged.
 pub(super) fn is_signed(secret: &SecretString, notice: &RawNotice<'_>) -> bool {
-    let headers = Headers {
-        id: notice.header(ID),
-        timestamp: notice.header(TIMESTAMP),
-        signature: notice.header(SIGNATURE),
-    };
     let signed = |secret: &str| {
-        let fresh = |now: &Timestamp| verify(secret, headers, notice.body, *now).is_ok();
+        let fresh = |now: &Timestamp| verify(secret, notice, *now).is_ok();
         notice.once(NAME, secret, || notice.clocks.iter().any(fresh))
     };
     let place = lines(secret).position(signed);
@@ -123,24 +107,18 @@ pub(super) fn is_signed(secret: &SecretString, notice: &RawNotice<'_>) -> bool {
 ///
 /// # Errors
 /// Why the notice is not to be believed.
-pub fn verify<'a>(
-    secret: &str,
-    headers: Headers<'a>,
-    body: &[u8],
-    now: Timestamp,
-) -> Result<(), NoticeError> {
+pub fn verify(secret: &str, notice: &RawNotice<'_>, now: Timestamp) -> Result<(), NoticeError> {
     let secret = secret.as_bytes();
     if secret.len() < SECRET_MIN {
         return Err(NoticeError::NoSecret);
     }
-    let there = |value: Option<&'a str>, name| value.ok_or(NoticeError::Missing(name));
-    let id = there(headers.id, "webhook-id")?;
-    let timestamp = there(headers.timestamp, "webhook-timestamp")?;
-    let signatures = there(headers.signature, "webhook-signature")?;
+    let header = |name| notice.header(name).ok_or(NoticeError::Missing(name));
+    let (id, timestamp, signatures) = (header(ID)?, header(TIMESTAMP)?, header(SIGNATURE)?);
     if read::id(id).is_none() {
-        return Err(NoticeError::Malformed("webhook-id"));
+        return Err(NoticeError::Malformed(ID));
     }
-    let seconds = seconds(timestamp).ok_or(NoticeError::Malformed("webhook-timestamp"))?;
+    let seconds = seconds(timestamp).ok_or(NoticeError::Malformed(TIMESTAMP))?;
+    let body = notice.body;
     if body.len() > NOTICE_MAX {
         return Err(NoticeError::TooLong);
     }

@@ -9,39 +9,51 @@ use caudal_ledger::remuneration::{
     DayPrice, EnrolmentState, FundPosition, FundWord, NAME_MAX, UnitPrice, Units,
 };
 use caudal_ledger::time::BusinessDay;
-use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::read;
 use super::redact::last4;
 use super::refusals;
-use super::wire::{self, BankRequest, BankResponse, Verdict};
+use super::wire::{self, BankRequest, Judge, owner};
 
 /// The code of an enrolment that the bank does not know.
 const UNKNOWN: &str = "RM001";
 /// The operation that asks for the state of an enrolment, in the journal.
 const STATUS: &str = "remuneration_status";
 
-fn path<'a>(collector: &'a str, reference: Option<&'a str>) -> Vec<&'a str> {
-    let mut path = vec!["banks", "322", "accounts", collector, "owner", "wallet"];
-    path.push("remuneration");
-    path.extend(reference);
-    path
+/// The path of enrolments.
+fn path<'a>(collector: &'a str, reference: &[&'a str]) -> Vec<&'a str> {
+    owner(
+        collector,
+        &[&["wallet", "remuneration"], reference].concat(),
+    )
+}
+
+/// Asks for an enrolment.
+fn status<T>(collector: &str, reference: &str, judge: Judge<T>) -> BankRequest<T> {
+    BankRequest::get(STATUS, &path(collector, &[reference]), judge).about(reference.to_owned())
+}
+
+/// Judges the state of an enrolment, which `read` reads from its record for the reference.
+fn state<T: 'static>(
+    reference: &str,
+    read: fn(&BankRecord, &str) -> Option<T>,
+) -> Judge<Option<T>> {
+    let asked = reference.to_owned();
+    wire::of_state(UNKNOWN, move |answer| {
+        let record: BankRecord = answer.read()?;
+        read(&record, &asked)
+    })
 }
 
 impl BankRequest<FundWord> {
     /// Enrols an account, or returns the enrolment that its reference has already made.
     pub(crate) fn enrol(collector: &str, order: &EnrolmentOrder) -> Self {
         let reference = order.reference.clone();
-        let judge = Box::new(move |answer: &BankResponse| {
-            if answer.is_success() {
-                let record = answer
-                    .read()
-                    .and_then(|record: BankRecord| record.word(&reference));
-                return record.map_or(Verdict::Nonsense, Verdict::Done);
-            }
-            wire::verdict(answer, refusals::ENROL)
+        let judge = wire::of_order(refusals::ENROL, move |answer| {
+            let record: BankRecord = answer.read()?;
+            record.word(&reference)
         });
         let body = json!({
             "reference": order.reference,
@@ -52,51 +64,26 @@ impl BankRequest<FundWord> {
         });
         // The account at the broker identifies a person as much as a CUIT does.
         let redacted = json!({"cvu": last4(order.cvu.as_str()), "fund": order.fund});
-        Self {
-            method: Method::POST,
-            body: Some(body),
-            redacted: redacted.to_string(),
-            ..Self::get("remuneration", &path(collector, None), judge)
-        }
-        .about(order.reference.clone())
+        Self::post("remuneration", &path(collector, &[]), body, judge)
+            .about(order.reference.clone())
+            .recorded(&redacted)
     }
 
     /// Asks for an enrolment that may have been made a moment ago: if it is not there yet, it is looked for again.
     pub(crate) fn enrolled(collector: &str, reference: &str) -> Self {
-        let asked = reference.to_owned();
-        let judge = Box::new(
-            move |answer: &BankResponse| match judge_position(answer, &asked) {
-                Verdict::Done(Some(report)) => Verdict::Done(report.word),
-                Verdict::Done(None) => Verdict::NotYet,
-                Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => Verdict::Nonsense,
-            },
-        );
-        let path = path(collector, Some(reference));
-        Self::get(STATUS, &path, judge).about(reference.to_owned())
+        let word = |record: &BankRecord, asked: &str| Some(record.read(asked)?.word);
+        status(
+            collector,
+            reference,
+            wire::of_recent(state(reference, word)),
+        )
     }
 }
 
 impl BankRequest<Option<FundReport>> {
     /// Asks for the state of an enrolment and its position.
     pub(crate) fn fund_position(collector: &str, reference: &str) -> Self {
-        let asked = reference.to_owned();
-        let judge = Box::new(move |answer: &BankResponse| judge_position(answer, &asked));
-        let path = path(collector, Some(reference));
-        Self::get(STATUS, &path, judge).about(reference.to_owned())
-    }
-}
-
-fn judge_position(answer: &BankResponse, asked: &str) -> Verdict<Option<FundReport>> {
-    if answer.is_success() {
-        let record = answer
-            .read()
-            .and_then(|record: BankRecord| record.read(asked));
-        return record.map_or(Verdict::Nonsense, |record| Verdict::Done(Some(record)));
-    }
-    // Any other refusal is about the request and tells nothing about the enrolment.
-    match wire::code_of(answer).as_str() {
-        UNKNOWN => Verdict::Done(None),
-        _ => Verdict::Nonsense,
+        status(collector, reference, state(reference, BankRecord::read))
     }
 }
 

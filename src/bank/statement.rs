@@ -12,22 +12,19 @@
 //! **Lists** are judged line by line, like those of transfers: a line that cannot be read in a field that decides is
 //! reported as such, and every other line counts.
 
-use std::collections::BTreeMap;
-
 use caudal_actors::ports::{BankError, BankReply, CollectorStatement};
 use caudal_ledger::cases::UnreadableLine;
 use caudal_ledger::chain::Digest;
 use caudal_ledger::collector::CollectorMovement;
-use caudal_ledger::facts::BankCall;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::read::{self, JsonMembers, UnreadableMember, Worth};
-use super::transfers::{LinePage, judge_lines, unlisted};
-use super::wire::{self, BankRequest, BankResponse, Verdict};
-use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX, UNREADABLE_MAX};
+use super::transfers::{DayLines, LinePage, ListLine, Reading, page};
+use super::wire::{self, BankRequest, BankResponse, Judge, owner};
+use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX};
 
 /// The operation, in the journal.
 const STATEMENT: &str = "statement";
@@ -49,68 +46,60 @@ type StatementPage = LinePage<BalancedLine>;
 impl BankRequest<StatementPage> {
     /// One page of a day's movements, oldest first.
     fn of_day(collector: &str, day: BusinessDay, offset: usize) -> Self {
-        let judge = Box::new(move |answer: &BankResponse| {
-            judge_lines(
-                answer,
-                |record| movement(record, Some(day)),
-                |record, field, text| unreadable(record, day, field, text),
-            )
-        });
-        Self {
-            headers: vec![
-                ("obp_limit", PAGE.to_string()),
-                ("obp_offset", offset.to_string()),
-                ("obp_from_date", day.to_string()),
-                ("obp_to_date", day.to_string()),
-                ("obp_sort_direction", "ASC".to_owned()),
-            ],
-            redacted: json!({"offset": offset}).to_string(),
-            ..Self::transactions(collector, judge)
-        }
-        .about(day.to_string())
+        let judge = wire::of_question(move |answer| statement_page(answer, day, Some(day)));
+        let headers = vec![
+            ("obp_limit", PAGE.to_string()),
+            ("obp_offset", offset.to_string()),
+            ("obp_from_date", day.to_string()),
+            ("obp_to_date", day.to_string()),
+            ("obp_sort_direction", "ASC".to_owned()),
+        ];
+        Self::transactions(collector, headers, judge)
+            .about(day.to_string())
+            .recorded(&json!({"offset": offset}))
     }
 
     /// The last movement before a day.
     fn before(collector: &str, day: BusinessDay) -> Self {
-        let judge = Box::new(move |answer: &BankResponse| {
-            let page = judge_lines(
-                answer,
-                |record| movement(record, None),
-                |record, field, text| unreadable(record, day, field, text),
-            );
-            match page {
-                // Without the balance before the day nothing can be said about it.
-                Verdict::Done(page) if !page.unreadable.is_empty() => Verdict::Nonsense,
-                page => page,
-            }
+        let judge = wire::of_question(move |answer| {
+            // Without the balance before the day nothing can be said about it.
+            statement_page(answer, day, None).filter(|page| page.unreadable.is_empty())
         });
-        Self {
-            headers: vec![
-                ("obp_limit", "1".to_owned()),
-                ("obp_offset", "0".to_owned()),
-                ("obp_to_date", day.before().to_string()),
-                ("obp_sort_direction", "DESC".to_owned()),
-            ],
-            redacted: json!({"before": day.to_string()}).to_string(),
-            ..Self::transactions(collector, judge)
-        }
-        .about(day.to_string())
+        let headers = vec![
+            ("obp_limit", "1".to_owned()),
+            ("obp_offset", "0".to_owned()),
+            ("obp_to_date", day.before().to_string()),
+            ("obp_sort_direction", "DESC".to_owned()),
+        ];
+        Self::transactions(collector, headers, judge)
+            .about(day.to_string())
+            .recorded(&json!({"before": day.to_string()}))
     }
 
-    fn transactions(collector: &str, judge: wire::Judge<StatementPage>) -> Self {
-        let path = [
-            "banks",
-            "322",
-            "accounts",
-            collector,
-            "owner",
-            "transactions",
-        ];
+    fn transactions(
+        collector: &str,
+        headers: Vec<(&'static str, String)>,
+        judge: Judge<StatementPage>,
+    ) -> Self {
         Self {
+            headers,
             body_max: PAGE_BODY_MAX,
-            ..Self::get(STATEMENT, &path, judge)
+            ..Self::get(STATEMENT, &owner(collector, &["transactions"]), judge)
         }
     }
+}
+
+/// Reads a page that was asked for a day; its movements are of the day `of`, if there is one.
+fn statement_page(
+    answer: &BankResponse,
+    day: BusinessDay,
+    of: Option<BusinessDay>,
+) -> Option<StatementPage> {
+    page(
+        answer,
+        |record| movement(record, of),
+        |record, field, text| unreadable(record, day, field, text),
+    )
 }
 
 /// The signed value of a movement: whether it came in, and how much.
@@ -191,59 +180,38 @@ fn unreadable(
     }
 }
 
-/// The lines of a day's statement, page by page.
-#[derive(Default)]
-struct StatementLines {
-    listed: Vec<BalancedLine>,
-    /// The place of each movement in the list, by the bank's id.
-    places: BTreeMap<String, usize>,
-    /// By the digest that identifies the line.
-    unreadable: BTreeMap<[u8; 32], UnreadableLine>,
-    /// The digests of the bank's answers, one after the other.
-    answers: Vec<u8>,
+impl ListLine for BalancedLine {
+    fn bank_id(&self) -> &str {
+        &self.0.bank_id
+    }
 }
 
-impl StatementLines {
-    /// Takes in a page; returns whether it has a line that no earlier one has.
-    fn take(&mut self, page: StatementPage) -> bool {
-        self.answers.extend(page.digest.0);
-        let known = (self.places.len(), self.unreadable.len());
-        for line in page.movements {
-            let new = self.listed.len();
-            let at = *self.places.entry(line.0.bank_id.clone()).or_insert(new);
-            match self.listed.get_mut(at) {
-                // The movement shifted to this page meanwhile.
-                Some(known) => *known = line,
-                None => self.listed.push(line),
-            }
+/// The statement of a day with these lines; `before` has the last movement before the day, if the bank has an earlier
+/// one, and `now` is the present balance, if the day is not over.
+fn statement(
+    lines: DayLines<BalancedLine>,
+    before: &StatementPage,
+    now: Option<Money>,
+) -> CollectorStatement {
+    let first = lines.listed.first().and_then(|(line, after)| {
+        let amount = line.amount.money();
+        if line.incoming {
+            after.minus(amount)
+        } else {
+            after.plus(amount)
         }
-        let keyed = page.unreadable.into_iter();
-        let keyed = keyed.map(|line| (line.key().0, line));
-        self.unreadable.extend(keyed);
-        known != (self.places.len(), self.unreadable.len())
-    }
-
-    /// The statement; `before` has the last movement before the day, if the bank has an earlier one, and `now` is the
-    /// present balance, if the day is not over.
-    fn statement(self, before: &StatementPage, now: Option<Money>) -> CollectorStatement {
-        let first = self.listed.first().and_then(|(line, after)| {
-            let amount = line.amount.money();
-            if line.incoming {
-                after.minus(amount)
-            } else {
-                after.plus(amount)
-            }
-        });
-        let earlier = before.movements.first().map(|(_, after)| *after);
-        let opening = earlier.or(first);
-        let last = self.listed.last().map(|(_, after)| *after);
-        CollectorStatement {
-            opening: opening.or(now),
-            closing: now.or(last).or(opening),
-            movements: self.listed.into_iter().map(|(line, _)| line).collect(),
-            unreadable: self.unreadable.into_values().collect(),
-            digest: Digest::of(&[before.digest.0.as_slice(), &self.answers].concat()),
-        }
+    });
+    let earlier = before.movements.first().map(|(_, after)| *after);
+    let opening = earlier.or(first);
+    let last = lines.listed.last().map(|(_, after)| *after);
+    let digest = Digest::of(&[before.digest.0.as_slice(), &lines.answers].concat());
+    let (listed, unreadable) = lines.both();
+    CollectorStatement {
+        opening: opening.or(now),
+        closing: now.or(last).or(opening),
+        movements: listed.into_iter().map(|(line, _)| line).collect(),
+        unreadable,
+        digest,
     }
 }
 
@@ -255,86 +223,50 @@ impl HttpGateway {
         ongoing: bool,
         request_id: &str,
     ) -> BankReply<CollectorStatement> {
-        let mut calls = Vec::new();
-        let result = self
-            .statement_of(day, ongoing, request_id, &mut calls)
-            .await;
+        let mut reading = Reading::of(self, request_id);
+        let result = reading.statement(day, ongoing).await;
+        let calls = reading.calls;
         BankReply { result, calls }
     }
+}
 
-    async fn statement_of(
-        &self,
+impl Reading<'_> {
+    async fn statement(
+        &mut self,
         day: BusinessDay,
         ongoing: bool,
-        request_id: &str,
-        calls: &mut Vec<BankCall>,
     ) -> Result<CollectorStatement, BankError> {
-        let ask = BankRequest::before(&self.config.collector, day);
-        let before = self.asked(ask, request_id, calls).await?;
+        let ask = BankRequest::before(&self.gateway.config.collector, day);
+        let before = self.ask(ask, None).await?;
         if !ongoing {
-            let lines = self.statement_lines(day, request_id, calls).await?;
-            return Ok(lines.statement(&before, None));
+            let lines = self.statement_lines(day).await?;
+            return Ok(statement(lines, &before, None));
         }
-        let mut now = self.balance_now(request_id, calls).await?;
-        let mut lines = StatementLines::default();
+        let mut now = self.balance_now().await?;
+        let mut lines = DayLines::of(day);
         for _ in 0..TRIES {
-            lines = self.statement_lines(day, request_id, calls).await?;
-            let after = self.balance_now(request_id, calls).await?;
+            lines = self.statement_lines(day).await?;
+            let after = self.balance_now().await?;
             if after == now {
-                return Ok(lines.statement(&before, Some(now)));
+                return Ok(statement(lines, &before, Some(now)));
             }
             now = after;
         }
-        Ok(lines.statement(&before, None))
+        Ok(statement(lines, &before, None))
     }
 
-    async fn balance_now(
-        &self,
-        request_id: &str,
-        calls: &mut Vec<BankCall>,
-    ) -> Result<Money, BankError> {
-        let ask = BankRequest::balance(&self.config.collector);
-        Ok(self.asked(ask, request_id, calls).await?.0)
-    }
-
-    async fn asked<T>(
-        &self,
-        ask: BankRequest<T>,
-        request_id: &str,
-        calls: &mut Vec<BankCall>,
-    ) -> Result<T, BankError> {
-        let reply = self.perform(ask, request_id, self.deadline()).await;
-        calls.extend(reply.calls);
-        reply.result
+    async fn balance_now(&mut self) -> Result<Money, BankError> {
+        let ask = BankRequest::balance(&self.gateway.config.collector);
+        Ok(self.ask(ask, None).await?.0)
     }
 
     async fn statement_lines(
-        &self,
+        &mut self,
         day: BusinessDay,
-        request_id: &str,
-        calls: &mut Vec<BankCall>,
-    ) -> Result<StatementLines, BankError> {
+    ) -> Result<DayLines<BalancedLine>, BankError> {
         let until = Instant::now() + LIST_DEADLINE;
-        let mut lines = StatementLines::default();
-        for number in 0..self.config.pages {
-            let offset = number.strict_mul(PAGE);
-            let ask = BankRequest::of_day(&self.config.collector, day, offset);
-            let deadline = self.deadline().min(until);
-            let reply = self.perform(ask, request_id, deadline).await;
-            calls.extend(reply.calls);
-            let page = reply.result?;
-            let full = page.lines >= PAGE;
-            let fresh = lines.take(page);
-            if lines.unreadable.len() > UNREADABLE_MAX {
-                return Err(unlisted("too many lines of the statement cannot be read"));
-            }
-            if !full {
-                return Ok(lines);
-            }
-            if !fresh {
-                return Err(unlisted("the bank gives the same page again"));
-            }
-        }
-        Err(unlisted("the bank has more pages than are read"))
+        let collector = &self.gateway.config.collector;
+        let page = |offset| BankRequest::of_day(collector, day, offset);
+        self.pages("the statement", day, until, page).await
     }
 }

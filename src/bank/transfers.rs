@@ -18,7 +18,6 @@ use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Counterparty, Destination};
-use reqwest::Method;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -26,7 +25,7 @@ use tokio::time::Instant;
 use super::read::{self, JsonMembers, UnreadableMember};
 use super::redact::{for_the_journal, last4};
 use super::refusals;
-use super::wire::{self, BankRequest, BankResponse, Verdict};
+use super::wire::{self, BankRequest, BankResponse, Judge, owner};
 use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX, UNREADABLE_MAX};
 
 /// The operation that sends, in the journal.
@@ -40,22 +39,29 @@ const NOT_FOUND: &str = "TX019";
 /// The longest description that the bank takes, in characters.
 const DESCRIPTION_MAX: usize = 100;
 
+/// The path of transfers of CVUs.
 fn path<'a>(collector: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
-    let mut path = vec!["banks", "322", "accounts", collector, "owner"];
-    path.extend(["transaction-request-types", "TRANSFER-CVU"]);
-    path.extend(rest);
-    path
+    let transfers = ["transaction-request-types", "TRANSFER-CVU"];
+    owner(collector, &[&transfers, rest].concat())
+}
+
+/// Asks for the state of a transfer.
+fn status<T>(collector: &str, origin: OriginId, judge: Judge<T>) -> BankRequest<T> {
+    let text = origin.to_string();
+    BankRequest::get(STATUS, &path(collector, &[&text]), judge)
+        .recorded(&json!({"origin_id": text}))
+        .about(text)
 }
 
 impl BankRequest<BankTransfer> {
     /// Sends a transfer, or returns the one that its reference has already made.
-    fn transfer(collector: &str, order: &TransferOrder) -> Self {
-        let (origin, amount) = (order.origin, order.amount);
+    pub(crate) fn transfer(collector: &str, order: &TransferOrder) -> Self {
+        let origin = order.origin;
         let (to, to_redacted) = match &order.to {
             Destination::Key(key) => (json!({"cbu": key}), json!({"cbu": last4(key.as_str())})),
             Destination::Alias(alias) => (json!({"label": alias}), json!({"label": "…"})),
         };
-        let value = json!({"currency": "ARS", "amount": amount.to_string()});
+        let value = json!({"currency": "ARS", "amount": order.amount.to_string()});
         let mut body = json!({
             "origin_id": origin.to_string(),
             "origin_debit": {"cvu": order.from, "cuit": order.cuit},
@@ -75,20 +81,16 @@ impl BankRequest<BankTransfer> {
             "value": value,
             "concept": order.concept.as_str(),
         });
-        let judge = Box::new(move |answer: &BankResponse| judge_sent(answer, origin));
-        Self {
-            reference: origin.to_string(),
-            method: Method::POST,
-            body: Some(body),
-            redacted: redacted.to_string(),
-            ..Self::get(SEND, &path(collector, &["transaction-requests"]), judge)
-        }
+        let path = path(collector, &["transaction-requests"]);
+        Self::post(SEND, &path, body, sent(origin))
+            .about(origin.to_string())
+            .recorded(&redacted)
     }
 
     /// Returns money from the collector account, or gives the return that its reference has already made.
-    fn give_back(collector: &str, order: &ReturnOrder) -> Self {
-        let (origin, amount) = (order.origin, order.amount);
-        let value = json!({"currency": "ARS", "amount": amount.to_string()});
+    pub(crate) fn give_back(collector: &str, order: &ReturnOrder) -> Self {
+        let origin = order.origin;
+        let value = json!({"currency": "ARS", "amount": order.amount.to_string()});
         let described = format!("Devolucion {}", order.returns);
         let body = json!({
             "origin_id": origin.to_string(),
@@ -102,50 +104,26 @@ impl BankRequest<BankTransfer> {
             "to": {"cbu": last4(order.to.as_str())},
             "value": value,
         });
-        let judge = Box::new(move |answer: &BankResponse| judge_sent(answer, origin));
-        let mut path = vec!["banks", "322", "accounts", collector, "owner"];
-        path.extend([
+        let requests = [
             "transaction-request-types",
             "TRANSFER",
             "transaction-requests",
-        ]);
-        Self {
-            reference: origin.to_string(),
-            method: Method::POST,
-            body: Some(body),
-            redacted: redacted.to_string(),
-            ..Self::get(SEND, &path, judge)
-        }
+        ];
+        Self::post(SEND, &owner(collector, &requests), body, sent(origin))
+            .about(origin.to_string())
+            .recorded(&redacted)
     }
 
     /// Asks for a transfer that may have been sent a moment ago: if it is not there yet, it is looked for again.
-    fn confirmed(collector: &str, origin: OriginId) -> Self {
-        let text = origin.to_string();
-        let judge = Box::new(
-            move |answer: &BankResponse| match judge_status(answer, origin) {
-                Verdict::Done(Some(transfer)) => Verdict::Done(transfer),
-                Verdict::Done(None) => Verdict::NotYet,
-                Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => Verdict::Nonsense,
-            },
-        );
-        Self {
-            redacted: json!({"origin_id": text}).to_string(),
-            ..Self::get(STATUS, &path(collector, &[&text]), judge)
-        }
-        .about(text)
+    pub(crate) fn confirmed(collector: &str, origin: OriginId) -> Self {
+        status(collector, origin, wire::of_recent(state(origin)))
     }
 }
 
 impl BankRequest<Option<BankTransfer>> {
     /// Asks for the state of a transfer.
     pub(crate) fn transfer_status(collector: &str, origin: OriginId) -> Self {
-        let text = origin.to_string();
-        let judge = Box::new(move |answer: &BankResponse| judge_status(answer, origin));
-        Self {
-            redacted: json!({"origin_id": text}).to_string(),
-            ..Self::get(STATUS, &path(collector, &[&text]), judge)
-        }
-        .about(text)
+        status(collector, origin, state(origin))
     }
 }
 
@@ -156,7 +134,7 @@ impl BankRequest<DayPage> {
             MovementWay::In => "TRANSFERENCIAS_RECIBIDAS",
             MovementWay::Out => "TRANSFERENCIAS_ENVIADAS",
         };
-        let judge = Box::new(move |answer: &BankResponse| judge_page(answer, day, way));
+        let judge = wire::of_question(move |answer| day_page(answer, day, way));
         Self {
             headers: vec![
                 ("obp_limit", PAGE.to_string()),
@@ -166,39 +144,24 @@ impl BankRequest<DayPage> {
                 ("obp_origin", asked.to_owned()),
             ],
             body_max: PAGE_BODY_MAX,
-            redacted: json!({"origin": asked, "offset": offset}).to_string(),
             ..Self::get(LIST, &path(collector, &[]), judge)
         }
         .about(day.to_string())
+        .recorded(&json!({"origin": asked, "offset": offset}))
     }
 }
 
-fn judge_sent(answer: &BankResponse, origin: OriginId) -> Verdict<BankTransfer> {
-    if !answer.is_success() {
-        return wire::verdict(answer, refusals::TRANSFER);
-    }
+fn sent(origin: OriginId) -> Judge<BankTransfer> {
     // The ledger compares what it moves; an answer without even an amount makes no sense.
-    match recorded(answer, origin).filter(|record| record.moved.amount.is_some()) {
-        Some(transfer) => Verdict::Done(transfer),
-        None => Verdict::Nonsense,
-    }
+    let moved = |transfer: &BankTransfer| transfer.moved.amount.is_some();
+    wire::of_order(refusals::TRANSFER, move |answer| {
+        recorded(answer, origin).filter(moved)
+    })
 }
 
-pub(super) fn judge_status(
-    answer: &BankResponse,
-    origin: OriginId,
-) -> Verdict<Option<BankTransfer>> {
-    if !answer.is_success() {
-        // Any other refusal is about the request and tells nothing about the transfer.
-        return match wire::code_of(answer).as_str() {
-            NOT_FOUND => Verdict::Done(None),
-            _ => Verdict::Nonsense,
-        };
-    }
-    match recorded(answer, origin) {
-        Some(transfer) => Verdict::Done(Some(transfer)),
-        None => Verdict::Nonsense,
-    }
+/// Judges the state of a transfer.
+pub(super) fn state(origin: OriginId) -> Judge<Option<BankTransfer>> {
+    wire::of_state(NOT_FOUND, move |answer| recorded(answer, origin))
 }
 
 /// A transfer, if it is the one of this reference.
@@ -226,20 +189,15 @@ pub(super) type DayPage = LinePage<BankMovement>;
 
 /// Reads a page of a list line by line. `read` reads a line, and `keep` what can be read of one in which a member that
 /// decides cannot.
-pub(super) fn judge_lines<T>(
+pub(super) fn page<T>(
     answer: &BankResponse,
     read: impl Fn(&JsonMembers<'_>) -> Result<T, UnreadableMember>,
     keep: impl Fn(&JsonMembers<'_>, UnreadableMember, String) -> UnreadableLine,
-) -> Verdict<LinePage<T>> {
-    if !answer.is_success() {
-        return wire::of_question(answer);
-    }
-    let Some(lines): Option<Vec<&RawValue>> = answer.read() else {
-        return Verdict::Nonsense;
-    };
+) -> Option<LinePage<T>> {
+    let lines: Vec<&RawValue> = answer.read()?;
     // If the bank exceeds the page size, its offsets cannot be trusted either.
     if lines.len() > PAGE {
-        return Verdict::Nonsense;
+        return None;
     }
     let mut page = LinePage {
         lines: lines.len(),
@@ -257,15 +215,16 @@ pub(super) fn judge_lines<T>(
             }
         }
     }
-    Verdict::Done(page)
+    Some(page)
 }
 
-pub(super) fn judge_page(
+/// Reads a page of a day's list.
+pub(super) fn day_page(
     answer: &BankResponse,
     day: BusinessDay,
     way: MovementWay,
-) -> Verdict<DayPage> {
-    judge_lines(
+) -> Option<DayPage> {
+    page(
         answer,
         |record| movement(record, day, way),
         |record, field, text| unreadable(record, day, way, field, text),
@@ -370,42 +329,59 @@ fn unreadable(
     }
 }
 
-/// A movement whose id another movement of the list has.
-fn repeated(movement: &BankMovement, day: BusinessDay) -> UnreadableLine {
-    UnreadableLine {
-        day,
-        incoming: movement.way == MovementWay::In,
-        field: "id".to_owned(),
-        bank_id: Some(movement.bank_id.clone()),
-        coelsa_id: movement.coelsa_id.clone(),
-        origin: movement.origin,
-        cvu: Cvu::parse(&movement.cvu).ok(),
-        amount: Some(movement.amount),
-        text: String::new(),
+/// A line of a list.
+pub(super) trait ListLine {
+    /// The bank's id of its movement.
+    fn bank_id(&self) -> &str;
+
+    /// The report of a line with the id of another one, if they are of two movements; otherwise the later report counts.
+    fn clash(&self, _known: &Self, _day: BusinessDay) -> Option<UnreadableLine> {
+        None
     }
 }
 
-/// Whether two lines with one id are reports of one movement: it may have been given its id on the rail, and have
-/// ended, meanwhile.
-fn is_same(a: &BankMovement, b: &BankMovement) -> bool {
-    let rail = match (&a.coelsa_id, &b.coelsa_id) {
-        (Some(a), Some(b)) => a == b,
-        _ => true,
-    };
-    rail && (&a.cvu, a.amount, a.origin, a.reversal) == (&b.cvu, b.amount, b.origin, b.reversal)
+impl ListLine for BankMovement {
+    fn bank_id(&self) -> &str {
+        &self.bank_id
+    }
+
+    fn clash(&self, known: &Self, day: BusinessDay) -> Option<UnreadableLine> {
+        // It may have been given its id on the rail, and have ended, meanwhile.
+        let rail = match (&known.coelsa_id, &self.coelsa_id) {
+            (Some(known), Some(now)) => known == now,
+            _ => true,
+        };
+        let is_same = rail
+            && (&known.cvu, known.amount, known.origin, known.reversal)
+                == (&self.cvu, self.amount, self.origin, self.reversal);
+        (!is_same).then(|| UnreadableLine {
+            day,
+            incoming: self.way == MovementWay::In,
+            field: "id".to_owned(),
+            bank_id: Some(self.bank_id.clone()),
+            coelsa_id: self.coelsa_id.clone(),
+            origin: self.origin,
+            cvu: Cvu::parse(&self.cvu).ok(),
+            amount: Some(self.amount),
+            text: String::new(),
+        })
+    }
 }
 
-/// The lines of a day's list one way, page by page.
-pub(super) struct DayLines {
+/// The lines of a list of a day, page by page.
+pub(super) struct DayLines<T> {
     day: BusinessDay,
-    listed: Vec<BankMovement>,
+    /// The lines that can be read.
+    pub listed: Vec<T>,
     /// The place of each movement in the list, by the bank's id.
     places: HashMap<String, usize>,
     /// By the digest that identifies the line.
     unreadable: BTreeMap<[u8; 32], UnreadableLine>,
+    /// The digests of the bank's answers, one after the other.
+    pub answers: Vec<u8>,
 }
 
-impl DayLines {
+impl<T: ListLine> DayLines<T> {
     /// No lines so far.
     pub(crate) fn of(day: BusinessDay) -> Self {
         Self {
@@ -413,27 +389,31 @@ impl DayLines {
             listed: Vec::new(),
             places: HashMap::new(),
             unreadable: BTreeMap::new(),
+            answers: Vec::new(),
         }
     }
 
-    /// The movements, and the lines that cannot be read.
-    pub(crate) fn both(self) -> (Vec<BankMovement>, Vec<UnreadableLine>) {
+    /// The lines that can be read, and the others.
+    pub(crate) fn both(self) -> (Vec<T>, Vec<UnreadableLine>) {
         (self.listed, self.unreadable.into_values().collect())
     }
 
     /// Takes in a page; returns whether it has a line that no earlier one has.
-    pub(crate) fn take(&mut self, page: DayPage) -> bool {
+    pub(crate) fn take(&mut self, page: LinePage<T>) -> bool {
         let known = (self.places.len(), self.unreadable.len());
+        self.answers.extend(page.digest.0);
         let mut unreadable = page.unreadable;
-        for item in page.movements {
+        for line in page.movements {
             let new = self.listed.len();
-            let at = *self.places.entry(item.bank_id.clone()).or_insert(new);
+            let at = *self.places.entry(line.bank_id().to_owned()).or_insert(new);
             match self.listed.get_mut(at) {
-                // The movement shifted to this page meanwhile; the later report counts.
-                Some(known) if is_same(known, &item) => *known = item,
-                // The id does not tell which movement it is.
-                Some(_) => unreadable.push(repeated(&item, self.day)),
-                None => self.listed.push(item),
+                Some(known) => match line.clash(known, self.day) {
+                    // The id does not tell which movement it is.
+                    Some(clash) => unreadable.push(clash),
+                    // The movement shifted to this page meanwhile.
+                    None => *known = line,
+                },
+                None => self.listed.push(line),
             }
         }
         let keyed = unreadable.into_iter().map(|line| (line.key().0, line));
@@ -451,28 +431,6 @@ fn doubted(calls: &[BankCall], operation: &str) -> bool {
 }
 
 impl HttpGateway {
-    /// Sends a transfer, or returns the one that its reference has already made.
-    pub(super) async fn send(
-        &self,
-        order: &TransferOrder,
-        request_id: &str,
-    ) -> BankReply<BankTransfer> {
-        let ask = BankRequest::transfer(&self.config.collector, order);
-        let confirmed = BankRequest::confirmed(&self.config.collector, order.origin);
-        self.order(ask, confirmed, request_id).await
-    }
-
-    /// Returns money, or gives the return that its reference has already made.
-    pub(super) async fn returned(
-        &self,
-        order: &ReturnOrder,
-        request_id: &str,
-    ) -> BankReply<BankTransfer> {
-        let ask = BankRequest::give_back(&self.config.collector, order);
-        let confirmed = BankRequest::confirmed(&self.config.collector, order.origin);
-        self.order(ask, confirmed, request_id).await
-    }
-
     /// Brings an order to the bank. A refusal after an attempt with an unknown end counts only if the bank then says,
     /// to `confirmed`, that it does not know the order.
     pub(super) async fn order<T>(
@@ -498,47 +456,63 @@ impl HttpGateway {
 
     /// Lists a day's movements in both directions.
     pub(super) async fn list(&self, day: BusinessDay, request_id: &str) -> BankReply<DayList> {
-        let mut calls = Vec::new();
-        let until = Instant::now() + LIST_DEADLINE;
-        let mut all = DayList::default();
-        for way in [MovementWay::Out, MovementWay::In] {
-            let listed = self.list_way(day, way, request_id, until, &mut calls);
-            match listed.await {
-                Ok(lines) => {
-                    let (movements, unreadable) = lines.both();
-                    all.movements.extend(movements);
-                    all.unreadable.extend(unreadable);
-                }
-                Err(why) => {
-                    let result = Err(why);
-                    return BankReply { result, calls };
-                }
-            }
-        }
-        let result = Ok(all);
+        let mut reading = Reading::of(self, request_id);
+        let result = reading.list(day).await;
+        let calls = reading.calls;
         BankReply { result, calls }
     }
+}
 
-    async fn list_way(
-        &self,
+/// Several operations that together read something, with their calls so far.
+pub(super) struct Reading<'a> {
+    /// The gateway that asks.
+    pub gateway: &'a HttpGateway,
+    request_id: &'a str,
+    /// The calls so far.
+    pub calls: Vec<BankCall>,
+}
+
+impl<'a> Reading<'a> {
+    /// Nothing was read so far.
+    pub(super) fn of(gateway: &'a HttpGateway, request_id: &'a str) -> Self {
+        let calls = Vec::new();
+        Self {
+            gateway,
+            request_id,
+            calls,
+        }
+    }
+
+    /// Performs an operation, which ends by `until` at the latest.
+    pub(super) async fn ask<T>(
+        &mut self,
+        ask: BankRequest<T>,
+        until: Option<Instant>,
+    ) -> Result<T, BankError> {
+        let deadline = self.gateway.deadline();
+        let deadline = until.map_or(deadline, |until| deadline.min(until));
+        let reply = self.gateway.perform(ask, self.request_id, deadline).await;
+        self.calls.extend(reply.calls);
+        reply.result
+    }
+
+    /// Reads all pages of a list by `until`; `page` asks for the one at an offset.
+    pub(super) async fn pages<T: ListLine>(
+        &mut self,
+        list: &str,
         day: BusinessDay,
-        way: MovementWay,
-        request_id: &str,
         until: Instant,
-        calls: &mut Vec<BankCall>,
-    ) -> Result<DayLines, BankError> {
+        page: impl Fn(usize) -> BankRequest<LinePage<T>>,
+    ) -> Result<DayLines<T>, BankError> {
         let mut lines = DayLines::of(day);
-        for number in 0..self.config.pages {
-            let offset = number.saturating_mul(PAGE);
-            let ask = BankRequest::page(&self.config.collector, day, way, offset);
-            let deadline = self.deadline().min(until);
-            let reply = self.perform(ask, request_id, deadline).await;
-            calls.extend(reply.calls);
-            let page = reply.result?;
+        for number in 0..self.gateway.config.pages {
+            let page = self.ask(page(number.strict_mul(PAGE)), Some(until)).await?;
             let full = page.lines >= PAGE;
             let fresh = lines.take(page);
             if lines.unreadable.len() > UNREADABLE_MAX {
-                return Err(unlisted("too many lines of the bank's list cannot be read"));
+                return Err(unlisted(&format!(
+                    "too many lines of {list} cannot be read"
+                )));
             }
             if !full {
                 return Ok(lines);
@@ -549,9 +523,23 @@ impl HttpGateway {
         }
         Err(unlisted("the bank has more pages than are read"))
     }
+
+    async fn list(&mut self, day: BusinessDay) -> Result<DayList, BankError> {
+        let until = Instant::now() + LIST_DEADLINE;
+        let collector = &self.gateway.config.collector;
+        let mut all = DayList::default();
+        for way in [MovementWay::Out, MovementWay::In] {
+            let page = |offset| BankRequest::page(collector, day, way, offset);
+            let lines = self.pages("the bank's list", day, until, page).await?;
+            let (movements, unreadable) = lines.both();
+            all.movements.extend(movements);
+            all.unreadable.extend(unreadable);
+        }
+        Ok(all)
+    }
 }
 
-pub(super) fn unlisted(why: &str) -> BankError {
+fn unlisted(why: &str) -> BankError {
     let body = json!({"message": why}).to_string();
     BankError::Failed { status: None, body }
 }

@@ -208,7 +208,6 @@ const BANK: &[&str] = &[
     "read",
     "wire",
     "rejections",
-    "simulations",
     "attempts",
     "lookups",
     "notices",

@@ -9,7 +9,7 @@ use caudal_ledger::cases::UnreadableLine;
 use super::*;
 use crate::notices;
 use crate::text::decoded;
-use crate::transfers::{DayLines, judge_page, judge_status};
+use crate::transfers::{DayLines, day_page, state};
 use crate::wire::{BankResponse, Verdict};
 
 /// How many answers are mutated.
@@ -197,12 +197,8 @@ fn answer((bytes, kind): (Vec<u8>, Option<&str>)) -> BankResponse {
 
 fn listed(answer: &BankResponse, way: MovementWay) -> (Vec<BankMovement>, Vec<UnreadableLine>) {
     let mut lines = DayLines::of(day());
-    let Verdict::Done(page) = judge_page(answer, day(), way) else {
-        panic!("{answer:?}");
-    };
-    lines.take(page);
-    let (movements, unreadable) = lines.both();
-    (movements, unreadable)
+    lines.take(day_page(answer, day(), way).unwrap());
+    lines.both()
 }
 
 #[test]
@@ -266,8 +262,7 @@ fn ten_thousand_mutated_states_and_notices() {
     for seed in 0..ANSWERS {
         let mut dice = Dice(seed);
         let (text, fate) = mutated(&mut dice, MovementWay::Out, 0);
-        let state = judge_status(&answer(encoded(&mut dice, &text)), origin);
-        match state {
+        match state(origin)(&answer(encoded(&mut dice, &text))) {
             Verdict::Done(Some(known)) => {
                 assert_eq!(known.bank_id, "1-30717449076-0-0", "{seed}: {text}");
                 let amount = known.moved.amount.map(|amount| amount.to_string());

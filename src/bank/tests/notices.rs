@@ -3,7 +3,7 @@
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use caudal_actors::ports::Notice;
+use caudal_actors::ports::{Notice, RawNotice};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, Tag, VoucherId};
 use caudal_ledger::money::Amount;
@@ -11,7 +11,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
 use serde_json::{Value, json};
 
-use crate::notices::{self, Headers, NOTICE_MAX, NoticeError, SIGNATURES_MAX, verify};
+use crate::notices::{self, NOTICE_MAX, NoticeError, SIGNATURES_MAX, verify};
 
 const SECRET: &str = "Zk4u8QmB1xYtV6rNc0LsHj3WgEaP9dFo";
 const OTHER: &str = "another-secret-0123456789-abcdefg";
@@ -40,14 +40,14 @@ fn signed(id: &str, seconds: &str) -> String {
 
 fn judged(secret: &str, headers: [Option<&str>; 3], body: &[u8]) -> Result<(), NoticeError> {
     let [id, timestamp, signature] = headers;
-    let headers = Headers {
-        id,
-        timestamp,
-        signature,
+    let header = |name: &str| match name {
+        "webhook-id" => id,
+        "webhook-timestamp" => timestamp,
+        _ => signature,
     };
     // Half a second later, to the last millisecond that still counts as this second.
     let now = Timestamp::from_millis(NOW * 1_000 + 999);
-    verify(secret, headers, body, now)
+    verify(secret, &RawNotice::new(&header, body, &[]), now)
 }
 
 #[test]
