@@ -5,8 +5,6 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
 
-/// The format of a line on disk.
-pub(super) const FORMAT: u8 = 1;
 /// How many given-up aliases of a CVU are remembered as reserved to its holder.
 const PAST_ALIASES_MAX: usize = 100;
 

@@ -16,15 +16,14 @@ use caudal_ledger::cvu::Cbu;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
-use super::behaviours::{BadOrder, Behaviour, BehaviourOrder, Behaviours, Mode, Operation};
+use super::behaviours::{BadOrder, Behaviour, Behaviours, Mode, Operation};
 use super::book::{Book, Keeping};
 use super::clock::now;
-use super::locked::locked;
-use super::log::{Log, SpanFields};
+use super::log::{KeptRecords, Log};
 use super::notices::Notices;
 use super::refusals::{NoEffect, Refusal};
-use super::worlds::Rail;
-use super::{HELD_MAX, SandboxOptions};
+use super::worlds::{Rail, World};
+use super::{HELD_MAX, SandboxOptions, locked};
 
 /// How long a token is valid.
 const TOKEN_LIFE: Duration = Duration::from_secs(3600);
@@ -57,7 +56,7 @@ impl Bank {
                 let (log, kept) = Log::open(folder)?;
                 (Keeping::Disk(log), kept)
             }
-            None => (Keeping::Memory, SpanFields::default()),
+            None => (Keeping::Memory, KeptRecords::default()),
         };
         let notices = Notices::at(options.pace);
         notices
@@ -69,7 +68,7 @@ impl Bank {
         let rules = (options.rules, Arc::clone(&options.calendar));
         let book = Book::new(options.psp, rules, keeping, kept);
         let mut book = book.ok_or_else(|| io::Error::other("the collector account is none"))?;
-        book.transfers.endow(options.endowment);
+        book.transfers.endowment = options.endowment;
         Ok(Self {
             book: Mutex::new(book),
             behaviours: Mutex::default(),
@@ -150,44 +149,28 @@ impl Bank {
         answer_of(self.happen(effect))
     }
 
-    /// Carries out an order of the sandbox's own switches for a client that has logged in, without behaviour.
-    pub(crate) fn simulate(
+    /// Carries out an order about the collector account in the path of a request, if it names one; its client has to have
+    /// logged in then.
+    pub(crate) fn obey_for(
         &self,
         request: &HttpRequest,
-        effect: impl FnOnce(&mut Book, Rail, u64) -> Result<Value, NoEffect>,
+        effect: impl FnOnce(&mut Book, Option<World>, u64) -> Result<Value, NoEffect>,
     ) -> HttpResponse {
-        match self.knows(request) {
-            Some(rail) => answer_of(self.happen(|book, now| effect(book, rail, now))),
-            None => unknown(),
-        }
-    }
-
-    /// Sets a behaviour of the operations of one collector account, for a client that has logged in.
-    pub(crate) fn simulate_behaviour(
-        &self,
-        request: &HttpRequest,
-        collector: &str,
-        order: BehaviourOrder,
-    ) -> HttpResponse {
-        let mut world = None;
-        let entered = self.simulate(request, |book, rail, _| {
-            world = Some(book.enter(collector, rail)?);
-            Ok(Value::Null)
-        });
-        match world {
-            Some(world) => behaved(&locked(&self.behaviours).set(order, Some(world.collector))),
-            None => entered,
-        }
+        let Some(collector) = request.match_info().get("collector") else {
+            return self.obey(|book, now| effect(book, None, now));
+        };
+        let Some(rail) = self.knows(request) else {
+            return unknown();
+        };
+        self.obey(|book, now| {
+            let world = book.enter(collector, rail)?;
+            effect(book, Some(world), now)
+        })
     }
 
     /// Releases all held requests.
     pub(crate) fn leave(&self) {
         self.leaving.send_replace(true);
-    }
-
-    /// Allows no more effects, and frees the file.
-    pub(crate) fn shut(&self) {
-        self.book().shut();
     }
 
     /// A new token, valid on one rail.
@@ -217,19 +200,23 @@ impl Bank {
         good.find(|(known, ..)| known == token).map(|it| it.2)
     }
 
-    /// Answers an operation.
+    /// Answers an operation on the collector account in the path of a request. Its effect may depend on its behaviour.
     pub(crate) async fn answer(
         &self,
         request: &HttpRequest,
         operation: Operation,
-        effect: impl FnOnce(&mut Book, Rail, u64) -> Result<Value, NoEffect>,
+        effect: impl FnOnce(&mut Book, World, (Mode, u64)) -> Result<Value, NoEffect>,
     ) -> HttpResponse {
-        let effect = |book: &mut Book, rail, (_, now)| effect(book, rail, now);
-        self.answer_by_mode(request, operation, effect).await
+        let collector = request.match_info().get("collector").unwrap_or_default();
+        self.answer_on_rail(request, operation, |book, rail, at| {
+            let world = book.enter(collector, rail)?;
+            effect(book, world, at)
+        })
+        .await
     }
 
-    /// Answers an operation whose effect depends on its behaviour.
-    pub(crate) async fn answer_by_mode(
+    /// Answers an operation on the rail of a login.
+    pub(crate) async fn answer_on_rail(
         &self,
         request: &HttpRequest,
         operation: Operation,
@@ -241,25 +228,19 @@ impl Bank {
         let collector = request.match_info().get("collector");
         let collector = collector.and_then(|text| Cbu::parse(text).ok());
         let behaviour = locked(&self.behaviours).take(operation, collector);
+        let mode = behaviour.mode;
         tracing::debug!(
             operation = operation.as_str(),
-            mode = behaviour.mode.as_str(),
+            mode = mode.as_str(),
             "asked"
         );
-        match behaviour.mode {
-            Mode::Reject => return refused(&behaviour.refusal()),
-            Mode::Error => return failed(),
-            Mode::Ok
-            | Mode::Timeout
-            | Mode::Late
-            | Mode::DuplicateNotice
-            | Mode::LoseNotice
-            | Mode::ReorderNotice
-            | Mode::Forget
-            | Mode::Reset
-            | Mode::Garbage => {}
+        if mode == Mode::Reject {
+            return refused(&behaviour.refusal());
         }
-        let answer = answer_of(self.happen(|book, now| effect(book, rail, (behaviour.mode, now))));
+        if mode == Mode::Error {
+            return failed();
+        }
+        let answer = answer_of(self.happen(|book, now| effect(book, rail, (mode, now))));
         self.deliver(request, &behaviour, answer).await
     }
 
@@ -360,11 +341,9 @@ pub(super) fn failed() -> HttpResponse {
 }
 
 /// A second handle of the connection's socket: the only way for a handler to hang up on it.
-#[cfg(unix)]
 struct Socket(std::net::TcpStream);
 
 /// Keeps a handle of each connection's socket next to the connection.
-#[cfg(unix)]
 pub(super) fn remember_connection(connection: &dyn Any, extensions: &mut Extensions) {
     use std::os::fd::AsFd;
     let stream = connection.downcast_ref::<rt::net::TcpStream>();
@@ -373,17 +352,9 @@ pub(super) fn remember_connection(connection: &dyn Any, extensions: &mut Extensi
     }
 }
 
-#[cfg(unix)]
 fn hang_up(request: &HttpRequest) {
     if let Some(socket) = request.conn_data::<Socket>() {
         // If the connection is already gone, that is what was wanted.
         socket.0.shutdown(std::net::Shutdown::Both).ok();
     }
 }
-
-#[cfg(not(unix))]
-pub(super) fn remember_connection(_: &dyn Any, _: &mut Extensions) {}
-
-/// Without a handle of the socket the answer is sent: `reset` needs Unix.
-#[cfg(not(unix))]
-fn hang_up(_: &HttpRequest) {}

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use caudal_ledger::cvu::Cbu;
 
 use super::LATE_DEFAULT;
+use super::names::is_code;
 use super::refusals::{Refusal, refusal};
 
 macro_rules! words {
@@ -21,6 +22,9 @@ macro_rules! words {
         impl $type {
             /// All there are.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Their words on the wire.
+            const WORDS: &[&'static str] = &[$($word),+];
 
             /// The word on the wire.
             pub const fn as_str(self) -> &'static str {
@@ -166,7 +170,7 @@ fn default_delay() -> u64 {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct BadOrder {
     pub field: &'static str,
-    pub allowed: Vec<String>,
+    pub allowed: Vec<&'static str>,
 }
 
 /// All behaviours in force, and how often each operation was called.
@@ -184,37 +188,28 @@ impl Behaviours {
         order: BehaviourOrder,
         collector: Option<Cbu>,
     ) -> Result<Behaviour, BadOrder> {
-        let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect();
-        let operation = Operation::parse(&order.operation).ok_or_else(|| BadOrder {
-            field: "operation",
-            allowed: Operation::ALL.iter().map(|o| o.as_str().into()).collect(),
-        })?;
+        let bad = |field, allowed: &[&'static str]| {
+            let allowed = allowed.to_vec();
+            Err(BadOrder { field, allowed })
+        };
+        let Some(operation) = Operation::parse(&order.operation) else {
+            return bad("operation", Operation::WORDS);
+        };
         if operation == Operation::Lookup && collector.is_some() {
-            let (field, allowed) = ("operation", words(&["an operation of a collector account"]));
-            return Err(BadOrder { field, allowed });
+            return bad("operation", &["an operation of a collector account"]);
         }
-        let mode = Mode::parse(&order.mode).ok_or_else(|| BadOrder {
-            field: "mode",
-            allowed: Mode::ALL.iter().map(|m| m.as_str().into()).collect(),
-        })?;
+        let Some(mode) = Mode::parse(&order.mode) else {
+            return bad("mode", Mode::WORDS);
+        };
         if order.count == Some(0) {
-            let (field, allowed) = ("count", words(&["1 or more", "absent"]));
-            return Err(BadOrder { field, allowed });
+            return bad("count", &["1 or more", "absent"]);
         }
         let delay_millis = order.delay_millis.unwrap_or_else(default_delay);
         if delay_millis > DELAY_MAX_MILLIS {
-            let (field, allowed) = ("delayMillis", words(&["0 to 60000"]));
-            return Err(BadOrder { field, allowed });
+            return bad("delayMillis", &["0 to 60000"]);
         }
-        let good = |code: &String| {
-            code.len() == 5
-                && code
-                    .bytes()
-                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
-        };
-        if !order.code.as_ref().is_none_or(good) {
-            let (field, allowed) = ("code", words(&["a code of the bank, like VW007"]));
-            return Err(BadOrder { field, allowed });
+        if !order.code.as_ref().is_none_or(|code| is_code(code, 5..=5)) {
+            return bad("code", &["a code of the bank, like VW007"]);
         }
         let behaviour = Behaviour {
             operation,

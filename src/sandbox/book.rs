@@ -4,6 +4,7 @@
 //! **Order.** Each operation decides by the present account, makes the new one, and `keep`s that: first on disk, then
 //! in memory. An effect that cannot be written has not happened.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
@@ -15,14 +16,14 @@ use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::accounts::{Account, FORMAT};
-use super::clock::{self, Advance, ClockLine};
-use super::fund::{self, Enrolled};
-use super::log::{Log, SpanFields};
+use super::accounts::Account;
+use super::clock::{self, Advance};
+use super::fund::Enrolled;
+use super::log::{FORMAT, KeptRecords, Line, Log};
 use super::names::three_words;
 use super::refusals::{NoEffect, refusal};
 use super::shapes::Notice;
-use super::transfers::{Transfer, TransferLine, Transfers};
+use super::transfers::{Transfer, Transfers};
 use super::worlds::{Rail, World};
 use super::{COLLECTOR, external};
 
@@ -88,15 +89,8 @@ impl Book {
         psp: u16,
         (rules, calendar): (Rules, Arc<Calendar>),
         keeping: Keeping,
-        kept: SpanFields,
+        kept: KeptRecords,
     ) -> Option<Self> {
-        let SpanFields {
-            accounts,
-            transfers,
-            enrolments,
-            clocks,
-        } = kept;
-        let fund = enrolments.into_iter().map(|it| (it.reference.clone(), it));
         let main = World::of(COLLECTOR, psp)?;
         let mut book = Self {
             psp,
@@ -109,18 +103,18 @@ impl Book {
             worlds: BTreeSet::from([main]),
             keeping,
             transfers: Transfers::default(),
-            fund: fund.collect(),
-            clocks,
+            fund: kept.enrolments,
+            clocks: kept.clocks,
             notices: Vec::new(),
         };
-        for transfer in transfers {
+        for transfer in kept.transfers.into_values() {
             let collector = transfer.collector.or(Some(main.collector));
             book.transfers.put(Transfer {
                 collector,
                 ..transfer
             });
         }
-        for account in accounts {
+        for account in kept.accounts.into_values() {
             let named = account
                 .collector
                 .map(|named| World::of(named.as_str(), psp));
@@ -154,22 +148,8 @@ impl Book {
     /// Enters the world of a collector account.
     pub(crate) fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, NoEffect> {
         let world = World::for_login(collector, self.psp, rail)?;
-        self.enter_world(world);
-        Ok(world)
-    }
-
-    /// Counts a world among those that were used.
-    pub(super) fn enter_world(&mut self, world: World) {
         self.worlds.insert(world);
-    }
-
-    pub(crate) fn accounts(&self) -> impl ExactSizeIterator<Item = (&World, &Account)> {
-        self.accounts.iter().map(|((home, _), it)| (home, it))
-    }
-
-    /// The worlds that were used.
-    pub(crate) fn worlds(&self) -> impl Iterator<Item = &World> {
-        self.worlds.iter()
+        Ok(world)
     }
 
     /// Allows no more effects, and closes the file, so that another sandbox may use it.
@@ -192,7 +172,10 @@ impl Book {
 
     /// Keeps transfers that change together: all of them or none.
     pub(super) fn keep_transfers(&mut self, changed: Vec<Transfer>) -> Result<(), NoEffect> {
-        self.write(&TransferLine::of(&changed))?;
+        self.write(&Line::Transfers {
+            format: FORMAT,
+            transfers: Cow::Borrowed(&changed),
+        })?;
         for transfer in changed {
             self.transfers.put(transfer);
         }
@@ -201,7 +184,10 @@ impl Book {
 
     /// Keeps an enrolment.
     pub(super) fn keep_enrolled(&mut self, enrolled: Enrolled) -> Result<(), NoEffect> {
-        self.write(&fund::EnrolmentLine::of(&enrolled))?;
+        self.write(&Line::Remuneration {
+            format: FORMAT,
+            enrolment: Cow::Borrowed(&enrolled),
+        })?;
         self.fund.insert(enrolled.reference.clone(), enrolled);
         Ok(())
     }
@@ -218,7 +204,11 @@ impl Book {
     /// Puts the clock of a collector account ahead; it never goes back.
     pub(super) fn advance(&mut self, world: World, order: &Advance) -> Result<Value, NoEffect> {
         let days = order.days_ahead.max(self.days_ahead(world.collector));
-        self.write(&ClockLine::of(world.collector, days))?;
+        self.write(&Line::Clock {
+            format: FORMAT,
+            collector: world.collector,
+            days,
+        })?;
         self.clocks.insert(world.collector, days);
         Ok(json!({"daysAhead": days}))
     }

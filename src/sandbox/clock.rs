@@ -3,13 +3,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use caudal_ledger::cvu::Cbu;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-/// The format of a line of a clock on disk.
-pub(super) const FORMAT: u8 = 1;
-/// The word that distinguishes a line of a clock.
-pub(super) const KIND: &str = "clock";
 /// A day, in milliseconds.
 pub(super) const DAY_MILLIS: u64 = 86_400_000;
 
@@ -30,27 +25,4 @@ pub(super) fn ahead(now: u64, days: u32) -> u64 {
 pub(super) struct Advance {
     /// How many days it is ahead from now on.
     pub days_ahead: u32,
-}
-
-/// A line on disk: how far the clock of a collector account is ahead.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct ClockLine {
-    kind: String,
-    format: u8,
-    /// The collector account.
-    pub collector: Cbu,
-    /// How many days its clock is ahead.
-    pub days: u32,
-}
-
-impl ClockLine {
-    /// The line of a clock.
-    pub(crate) fn of(collector: Cbu, days: u32) -> Self {
-        Self {
-            kind: KIND.to_owned(),
-            format: FORMAT,
-            collector,
-            days,
-        }
-    }
 }

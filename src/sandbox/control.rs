@@ -5,7 +5,7 @@ use std::fmt::Write;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_SECURITY_POLICY, ContentType};
 use actix_web::web::{Bytes, Data, Json, Path, ServiceConfig};
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::accounts::Account;
 use super::answers::{Bank, behaved, error};
 use super::behaviours::{BehaviourOrder, Mode, Operation};
+use super::book::Place;
+use super::clock::Advance;
 use super::enrolments::Tell;
-use super::locked::locked;
 use super::rail::{CashIn, Reverse, Settle};
 use super::statement::{OwnChange, OwnMovement};
-use super::worlds::World;
-use super::{COLLECTOR, external, shapes};
+use super::{COLLECTOR, external, locked, shapes};
 
 /// The most accounts that the view of the state shows.
 const ACCOUNTS_SHOWN_MAX: usize = 10_000;
@@ -33,8 +33,7 @@ const PAGE: &str = include_str!("docs.html");
 pub(super) fn configure(config: &mut ServiceConfig) {
     config
         .route("/sandbox/behaviour", web::post().to(behave))
-        .route("/sandbox/cash-in", web::post().to(cash_in))
-        .route("/sandbox/transfers/{id}/settle", web::post().to(settle))
+        .configure(|config| switches(config, "/sandbox"))
         .route("/sandbox/transfers/{id}/reverse", web::post().to(reverse))
         .route("/sandbox/collector-movements", web::post().to(post_own))
         .route(
@@ -50,16 +49,87 @@ pub(super) fn configure(config: &mut ServiceConfig) {
         .route("/", web::get().to(docs));
 }
 
+/// The switches under the bank's login, as the service forwards them for a realm: each is about the collector account in
+/// its path, and no other.
+pub(super) fn of_realm(config: &mut ServiceConfig) {
+    let here = "/banks/322/accounts/{collector}/owner/simulations";
+    switches(config, here);
+    config
+        .route(
+            &format!("{here}/transfers/{{id}}/reverse"),
+            web::post().to(reverse_own),
+        )
+        .route(&format!("{here}/behaviour"), web::post().to(behave_own))
+        .route(&format!("{here}/clock"), web::post().to(advance));
+}
+
+fn switches(config: &mut ServiceConfig, here: &str) {
+    let settled = format!("{here}/transfers/{{id}}/settle");
+    config
+        .route(&format!("{here}/cash-in"), web::post().to(cash_in))
+        .route(&settled, web::post().to(settle));
+}
+
+/// The part of a path that names a transfer.
+#[derive(Deserialize)]
+struct TransferPath {
+    id: String,
+}
+
 async fn behave(bank: Data<Bank>, order: Json<BehaviourOrder>) -> HttpResponse {
     behaved(&locked(&bank.behaviours).set(order.into_inner(), None))
 }
 
-async fn cash_in(bank: Data<Bank>, order: Json<CashIn>) -> HttpResponse {
-    bank.obey(|book, now| book.cash_in(&order, now))
+async fn behave_own(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    order: Json<BehaviourOrder>,
+) -> HttpResponse {
+    let mut of = None;
+    let entered = bank.obey_for(&request, |_, world, _| {
+        of = world.map(|world| world.collector);
+        Ok(Value::Null)
+    });
+    if of.is_none() {
+        return entered;
+    }
+    behaved(&locked(&bank.behaviours).set(order.into_inner(), of))
 }
 
-async fn settle(bank: Data<Bank>, id: Path<String>, order: Json<Settle>) -> HttpResponse {
-    bank.obey(|book, now| book.settle(None, &id, &order, now))
+async fn cash_in(request: HttpRequest, bank: Data<Bank>, order: Json<CashIn>) -> HttpResponse {
+    bank.obey_for(&request, |book, world, now| match world {
+        Some(world) => book.cash_in_of(world, &order, now),
+        None => book.cash_in(&order, now),
+    })
+}
+
+async fn settle(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<TransferPath>,
+    order: Json<Settle>,
+) -> HttpResponse {
+    bank.obey_for(&request, |book, world, now| {
+        book.settle(world, &path.id, &order, now)
+    })
+}
+
+async fn reverse_own(
+    request: HttpRequest,
+    bank: Data<Bank>,
+    path: Path<TransferPath>,
+    order: Json<Reverse>,
+) -> HttpResponse {
+    bank.obey_for(&request, |book, world, now| {
+        book.reverse(world, &path.id, &order, now)
+    })
+}
+
+async fn advance(request: HttpRequest, bank: Data<Bank>, order: Json<Advance>) -> HttpResponse {
+    bank.obey_for(&request, |book, world, _| {
+        let world = world.unwrap_or(book.main);
+        book.advance(world, &order)
+    })
 }
 
 async fn reverse(bank: Data<Bank>, id: Path<String>, body: Bytes) -> HttpResponse {
@@ -117,7 +187,7 @@ async fn hurry(bank: Data<Bank>) -> HttpResponse {
     HttpResponse::NoContent().finish()
 }
 
-fn shown((home, account): (&World, &Account)) -> Value {
+fn shown(((home, _), account): (&Place, &Account)) -> Value {
     json!({
         "collector": home.collector,
         "clientId": account.client_id,
@@ -133,39 +203,36 @@ fn shown((home, account): (&World, &Account)) -> Value {
 }
 
 async fn state(bank: Data<Bank>) -> HttpResponse {
-    let mut state = {
-        let book = bank.book();
-        let accounts = book.accounts().take(ACCOUNTS_SHOWN_MAX).map(shown);
-        let transfers = book.transfers.newest().take(TRANSFERS_SHOWN_MAX);
+    let (book, behaviours) = (bank.book(), locked(&bank.behaviours));
+    let accounts = book.accounts.iter().take(ACCOUNTS_SHOWN_MAX).map(shown);
+    let transfers = book.transfers.all.values().rev();
+    let transfers = transfers.take(TRANSFERS_SHOWN_MAX).map(shapes::transfer);
+    let worlds = book.worlds.iter().take(ACCOUNTS_SHOWN_MAX).map(|world| {
         json!({
-            "accountsTotal": book.accounts().len(),
-            "accounts": accounts.collect::<Vec<_>>(),
-            "transfersTotal": book.transfers.count(),
-            "transfers": transfers.map(shapes::transfer).collect::<Vec<_>>(),
-            "balance": book.transfers.balance_of_all(),
-            "worlds": book.worlds().take(ACCOUNTS_SHOWN_MAX).map(|world| json!({
-                "collector": world.collector,
-                "psp": world.psp,
-                "rail": world.rail.as_str(),
-                "balance": book.transfers.balance(world.collector),
-            })).collect::<Vec<_>>(),
-            "enrolments": book.fund.values().take(ACCOUNTS_SHOWN_MAX).collect::<Vec<_>>(),
+            "collector": world.collector,
+            "psp": world.psp,
+            "rail": world.rail.as_str(),
+            "balance": book.transfers.balance(world.collector),
         })
-    };
-    let behaviours = locked(&bank.behaviours);
-    if let Some(state) = state.as_object_mut() {
-        let mut put = |name: &str, value: Value| state.insert(name.to_owned(), value);
-        put("psp", json!(bank.psp));
-        put("collector", json!(COLLECTOR));
-        put("calls", json!(behaviours.calls()));
-        put("behaviours", json!(behaviours.now()));
-        put("notices", bank.notices.view());
-    }
-    HttpResponse::Ok().json(state)
+    });
+    HttpResponse::Ok().json(json!({
+        "accountsTotal": book.accounts.len(),
+        "accounts": accounts.collect::<Vec<_>>(),
+        "transfersTotal": book.transfers.all.len(),
+        "transfers": transfers.collect::<Vec<_>>(),
+        "balance": book.transfers.balance_of_all(),
+        "worlds": worlds.collect::<Vec<_>>(),
+        "enrolments": book.fund.values().take(ACCOUNTS_SHOWN_MAX).collect::<Vec<_>>(),
+        "psp": bank.psp,
+        "collector": COLLECTOR,
+        "calls": behaviours.calls(),
+        "behaviours": behaviours.now(),
+        "notices": bank.notices.view(),
+    }))
 }
 
 /// The rows of a table. All texts are ours: nothing needs escaping.
-fn rows<'a>(pairs: impl Iterator<Item = (String, &'a str)>) -> String {
+fn rows(pairs: impl Iterator<Item = (String, String)>) -> String {
     let mut rows = String::new();
     for (word, says) in pairs {
         // Writing to a text cannot fail.
@@ -177,38 +244,24 @@ fn rows<'a>(pairs: impl Iterator<Item = (String, &'a str)>) -> String {
 /// The collector accounts in use, with the rail, PSP code and balance of each.
 fn collectors(bank: &Bank) -> String {
     let book = bank.book();
-    let mut rows = String::new();
-    for world in book.worlds().take(COLLECTORS_SHOWN_MAX) {
-        let World {
-            collector,
-            rail,
-            psp,
-        } = world;
-        let (rail, balance) = (rail.as_str(), book.transfers.balance(*collector));
-        // Writing to a text cannot fail.
-        writeln!(
-            rows,
-            "<tr><td><code>{collector}</code></td><td>{rail}, PSP {psp:04}, {balance}</td></tr>"
-        )
-        .ok();
-    }
-    rows
+    rows(book.worlds.iter().take(COLLECTORS_SHOWN_MAX).map(|world| {
+        let (rail, psp) = (world.rail.as_str(), world.psp);
+        let balance = book.transfers.balance(world.collector);
+        let says = format!("{rail}, PSP {psp:04}, {balance}");
+        (world.collector.to_string(), says)
+    }))
 }
 
 async fn docs(bank: web::Data<Bank>) -> HttpResponse {
-    let operations = Operation::ALL
-        .iter()
-        .map(|it| (it.as_str().to_owned(), it.says()));
-    let modes = Mode::ALL
-        .iter()
-        .map(|it| (it.as_str().to_owned(), it.says()));
+    let operations = Operation::ALL.iter();
+    let operations = operations.map(|it| (it.as_str().to_owned(), it.says().to_owned()));
+    let modes = Mode::ALL.iter();
+    let modes = modes.map(|it| (it.as_str().to_owned(), it.says().to_owned()));
     let digits = external::DIGITS.iter().map(|(digit, says)| {
         let key = external::agreed(u64::from(*digit));
         let key = key.map_or_else(String::new, |key| key.to_string());
-        (
-            format!("{digit}</code> <code>DESTINO.{digit}</code> <code>{key}"),
-            *says,
-        )
+        let word = format!("{digit}</code> <code>DESTINO.{digit}</code> <code>{key}");
+        (word, (*says).to_owned())
     });
     let page = PAGE
         .replace("{{operations}}", &rows(operations))

@@ -13,10 +13,6 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The format of a line of an enrolment on disk.
-pub(super) const FORMAT: u8 = 1;
-/// The word that distinguishes a line of an enrolment.
-pub(super) const KIND: &str = "remuneration";
 /// The sum that is subscribed on the day of the enrolment, in pesos.
 const FIRST: &str = "100000.00";
 /// The price on 2020-01-01, and what it gains every calendar day, in millionths of a peso.
@@ -55,24 +51,6 @@ pub(super) struct Enrolled {
     pub units: Option<String>,
     /// The day as of which an order had the bank value it, instead of today.
     pub day: Option<BusinessDay>,
-}
-
-/// A line on disk.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct EnrolmentLine {
-    kind: String,
-    format: u8,
-    pub enrolment: Enrolled,
-}
-
-impl EnrolmentLine {
-    pub(crate) fn of(enrolment: &Enrolled) -> Self {
-        Self {
-            kind: KIND.to_owned(),
-            format: FORMAT,
-            enrolment: enrolment.clone(),
-        }
-    }
 }
 
 /// Whether banks are open; in years that the calendar does not list, they are closed only at weekends.

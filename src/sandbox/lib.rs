@@ -25,7 +25,6 @@ mod directory;
 mod enrolments;
 mod external;
 mod fund;
-mod locked;
 mod log;
 mod names;
 mod notices;
@@ -34,7 +33,6 @@ mod rail;
 mod refusals;
 mod routes;
 mod shapes;
-mod simulations;
 mod statement;
 mod transfers;
 mod worlds;
@@ -46,7 +44,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -201,6 +199,12 @@ async fn serve(
     }
 }
 
+/// The value behind a lock. A thread that panicked while it held the lock has left the value whole: each of our locks
+/// guards a value that is whole after each statement.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A running sandbox bank. Dropping it stops the bank at once; [`Running::stop`] lets requests finish.
 #[must_use = "dropping it stops the sandbox bank"]
 pub struct Running {
@@ -229,11 +233,8 @@ impl Running {
     pub async fn stop(mut self) -> io::Result<()> {
         self.bank.leave();
         self.handle.stop(true).await;
-        let result = match self.ended.take() {
-            Some(ended) => ended.await.unwrap_or(Ok(())),
-            None => Ok(()),
-        };
-        self.bank.shut();
+        let result = self.wait().await;
+        self.bank.book().shut();
         result
     }
 
@@ -253,7 +254,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.bank.leave();
-        self.bank.shut();
+        self.bank.book().shut();
         // The server gets the order when the future is made; nothing here could wait for it.
         drop(self.handle.stop(false));
     }

@@ -7,20 +7,23 @@
 //! line before the end is damage: the sandbox does not start. After a failed write the file is cut back to its last
 //! good end before the next write.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::slice;
 
-use caudal_ledger::cvu::Cbu;
+use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
 
-use super::accounts::{Account, FORMAT};
-use super::clock::{self, ClockLine};
-use super::fund::{self, Enrolled};
-use super::transfers::{self, Transfer};
+use super::accounts::Account;
+use super::fund::Enrolled;
+use super::transfers::Transfer;
 
+/// The format of a line.
+pub(super) const FORMAT: u8 = 1;
 /// The file in the data folder.
 pub(super) const FILE: &str = "sandbox-bank.jsonl";
 /// A file with more than this many times as many lines as records is rewritten at start.
@@ -30,19 +33,88 @@ const STALE_MIN: usize = 1_000;
 
 /// The records of a folder.
 #[derive(Default, Debug)]
-pub(super) struct SpanFields {
-    pub accounts: Vec<Account>,
-    pub transfers: Vec<Transfer>,
-    pub enrolments: Vec<Enrolled>,
+pub(super) struct KeptRecords {
+    pub accounts: BTreeMap<Cvu, Account>,
+    /// By their numbers.
+    pub transfers: BTreeMap<u64, Transfer>,
+    /// By their references.
+    pub enrolments: BTreeMap<String, Enrolled>,
     /// How many days the clocks of collector accounts are ahead.
     pub clocks: BTreeMap<Cbu, u32>,
 }
 
-impl SpanFields {
+/// A line by its kind. A line of an account has none: it is the account.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Line<'a> {
+    /// The transfers that changed together.
+    Transfers {
+        format: u8,
+        transfers: Cow<'a, [Transfer]>,
+    },
+    /// An enrolment in remuneration.
+    Remuneration {
+        format: u8,
+        enrolment: Cow<'a, Enrolled>,
+    },
+    /// How many days the clock of a collector account is ahead.
+    Clock {
+        format: u8,
+        collector: Cbu,
+        days: u32,
+    },
+}
+
+/// The part of a line that tells how to read it.
+#[derive(Deserialize)]
+struct Head {
+    kind: Option<String>,
+    format: u8,
+}
+
+impl KeptRecords {
     fn count(&self) -> usize {
         let more = self.transfers.len().saturating_add(self.enrolments.len());
         let more = more.saturating_add(self.clocks.len());
         self.accounts.len().saturating_add(more)
+    }
+
+    /// Takes in the state that a line has.
+    fn read(&mut self, line: &[u8]) -> Result<(), String> {
+        let broken = |why: serde_json::Error| why.to_string();
+        let head: Head = serde_json::from_slice(line).map_err(broken)?;
+        match (head.kind.as_deref(), head.format) {
+            (None, FORMAT) => {
+                let account: Account = serde_json::from_slice(line).map_err(broken)?;
+                self.accounts.insert(account.cvu, account);
+            }
+            (Some("transfers" | "remuneration" | "clock"), FORMAT) => {
+                self.put(serde_json::from_slice(line).map_err(broken)?);
+            }
+            (kind, format) => {
+                let kind = kind.unwrap_or("accounts");
+                return Err(format!("format {format} of {kind} is not known"));
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, line: Line<'_>) {
+        match line {
+            Line::Transfers { transfers, .. } => {
+                let changed = transfers.into_owned().into_iter();
+                self.transfers.extend(changed.map(|it| (it.number, it)));
+            }
+            Line::Remuneration { enrolment, .. } => {
+                let it = enrolment.into_owned();
+                self.enrolments.insert(it.reference.clone(), it);
+            }
+            Line::Clock {
+                collector, days, ..
+            } => {
+                self.clocks.insert(collector, days);
+            }
+        }
     }
 }
 
@@ -55,7 +127,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Opens the file of a folder, and returns its records.
-    pub(crate) fn open(folder: &Path) -> io::Result<(Self, SpanFields)> {
+    pub(crate) fn open(folder: &Path) -> io::Result<(Self, KeptRecords)> {
         fs::create_dir_all(folder)?;
         let path = folder.join(FILE);
         let mut file = opened(&path)?;
@@ -64,35 +136,14 @@ impl Log {
         file.read_to_end(&mut bytes)?;
         let (lines, good) = whole_lines(&bytes);
         let count = lines.len();
-        let (mut accounts, mut transfers) = (BTreeMap::new(), BTreeMap::new());
-        let (mut enrolments, mut clocks) = (BTreeMap::new(), BTreeMap::new());
+        let mut kept = KeptRecords::default();
         for (number, line) in lines.into_iter().enumerate() {
-            let entry = read(line).map_err(|why| {
+            kept.read(line).map_err(|why| {
                 let number = number.saturating_add(1);
                 let text = format!("{}: line {number}: {why}", path.display());
                 io::Error::new(io::ErrorKind::InvalidData, text)
             })?;
-            match entry {
-                Entry::Account(account) => {
-                    accounts.insert(account.cvu, *account);
-                }
-                Entry::Transfers(changed) => {
-                    transfers.extend(changed.into_iter().map(|it| (it.number, it)));
-                }
-                Entry::Enrolled(it) => {
-                    enrolments.insert(it.reference.clone(), *it);
-                }
-                Entry::Clock(line) => {
-                    clocks.insert(line.collector, line.days);
-                }
-            }
         }
-        let kept = SpanFields {
-            accounts: accounts.into_values().collect(),
-            transfers: transfers.into_values().collect(),
-            enrolments: enrolments.into_values().collect(),
-            clocks,
-        };
         let mut log = Self { file, good };
         if count > STALE_MIN.max(kept.count().saturating_mul(STALE_FACTOR)) {
             log = Self::rewritten(folder, &path, &kept)?;
@@ -101,21 +152,30 @@ impl Log {
         Ok((log, kept))
     }
 
-    fn rewritten(folder: &Path, path: &Path, kept: &SpanFields) -> io::Result<Self> {
-        let fresh: PathBuf = path.with_extension("new");
+    fn rewritten(folder: &Path, path: &Path, kept: &KeptRecords) -> io::Result<Self> {
+        let fresh = path.with_extension("new");
         let mut bytes = Vec::new();
-        for account in &kept.accounts {
+        for account in kept.accounts.values() {
             bytes.extend(line(account)?);
         }
-        for transfer in &kept.transfers {
-            let alone = std::slice::from_ref(transfer);
-            bytes.extend(line(&transfers::TransferLine::of(alone))?);
+        for transfer in kept.transfers.values() {
+            bytes.extend(line(&Line::Transfers {
+                format: FORMAT,
+                transfers: Cow::Borrowed(slice::from_ref(transfer)),
+            })?);
         }
-        for enrolment in &kept.enrolments {
-            bytes.extend(line(&fund::EnrolmentLine::of(enrolment))?);
+        for enrolment in kept.enrolments.values() {
+            bytes.extend(line(&Line::Remuneration {
+                format: FORMAT,
+                enrolment: Cow::Borrowed(enrolment),
+            })?);
         }
         for (collector, days) in &kept.clocks {
-            bytes.extend(line(&ClockLine::of(*collector, *days))?);
+            bytes.extend(line(&Line::Clock {
+                format: FORMAT,
+                collector: *collector,
+                days: *days,
+            })?);
         }
         let mut file = File::create(&fresh)?;
         file.write_all(&bytes)?;
@@ -171,51 +231,6 @@ fn opened(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-enum Entry {
-    Account(Box<Account>),
-    Transfers(Vec<Transfer>),
-    Enrolled(Box<Enrolled>),
-    Clock(ClockLine),
-}
-
-/// The part of a line that tells how to read it. Lines of accounts have no kind.
-#[derive(Deserialize)]
-struct Head {
-    kind: Option<String>,
-    format: u8,
-}
-
-#[derive(Deserialize)]
-struct Changed {
-    transfers: Vec<Transfer>,
-}
-
-fn read(line: &[u8]) -> Result<Entry, String> {
-    let broken = |why: serde_json::Error| why.to_string();
-    let head: Head = serde_json::from_slice(line).map_err(broken)?;
-    match (head.kind.as_deref(), head.format) {
-        (None, FORMAT) => {
-            let account = serde_json::from_slice(line).map_err(broken)?;
-            Ok(Entry::Account(Box::new(account)))
-        }
-        (Some(transfers::KIND), transfers::FORMAT) => {
-            let changed: Changed = serde_json::from_slice(line).map_err(broken)?;
-            Ok(Entry::Transfers(changed.transfers))
-        }
-        (Some(fund::KIND), fund::FORMAT) => {
-            let changed: fund::EnrolmentLine = serde_json::from_slice(line).map_err(broken)?;
-            Ok(Entry::Enrolled(Box::new(changed.enrolment)))
-        }
-        (Some(clock::KIND), clock::FORMAT) => {
-            Ok(Entry::Clock(serde_json::from_slice(line).map_err(broken)?))
-        }
-        (kind, format) => {
-            let kind = kind.unwrap_or("accounts");
-            Err(format!("format {format} of {kind} is not known"))
-        }
-    }
-}
-
 fn line(record: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(record)?;
     line.push(b'\n');
@@ -235,12 +250,6 @@ fn whole_lines(bytes: &[u8]) -> (Vec<&[u8]>, u64) {
     (lines, u64::try_from(good).unwrap_or(u64::MAX))
 }
 
-#[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }

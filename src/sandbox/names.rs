@@ -1,6 +1,8 @@
 //! Names that the bank draws: aliases of three short Spanish words, easy to say, and
 //! the rail's ids.
 
+use std::ops::RangeInclusive;
+
 use aws_lc_rs::rand;
 
 /// Words of 3 to 6 ASCII letters: three of them and two dots are never longer than an alias.
@@ -34,6 +36,12 @@ pub(super) const WORDS: [&str; 256] = [
 
 /// The characters of the rail's ids.
 const LETTERS: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/// Whether a text is so many capital letters and digits.
+pub(super) fn is_code(text: &str, lengths: RangeInclusive<usize>) -> bool {
+    let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
+    lengths.contains(&text.len()) && text.bytes().all(good)
+}
 
 /// A random id like those of the rail, 22 letters and digits; `None` if the machine has no randomness.
 pub(super) fn rail_id() -> Option<String> {

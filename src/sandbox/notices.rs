@@ -23,7 +23,7 @@ use url::Url;
 
 use super::behaviours::{Behaviour, Mode};
 use super::clock::now;
-use super::locked::locked;
+use super::locked;
 use super::names::rail_id;
 use super::shapes::Notice;
 
@@ -120,15 +120,20 @@ impl State {
         }
     }
 
-    fn push(&mut self, id: &str, notice: &Arc<Notice>, wait: Duration, kept_back: bool) {
+    /// The next delivery.
+    fn delivery(&mut self, id: &str, notice: &Arc<Notice>, kept_back: bool) -> Delivery {
         self.places += 1;
-        let delivery = Delivery {
+        Delivery {
             id: id.to_owned(),
             notice: Arc::clone(notice),
             redeliveries: 0,
             kept_back,
             place: self.places,
-        };
+        }
+    }
+
+    fn push(&mut self, id: &str, notice: &Arc<Notice>, wait: Duration, kept_back: bool) {
+        let delivery = self.delivery(id, notice, kept_back);
         self.shown(&delivery, "pending");
         if self.target.is_none() && self.queue.len() >= UNADDRESSED_MAX {
             if let Some((_, first)) = self.queue.pop_first() {
@@ -145,9 +150,7 @@ impl State {
             self.mark(delivery.place, 0, "failed", Some("too many wait".into()));
             return;
         }
-        let due = Instant::now().checked_add(wait);
-        let due = due.unwrap_or_else(Instant::now);
-        self.queue.insert((due, delivery.place), delivery);
+        self.queue.insert((after(wait), delivery.place), delivery);
     }
 
     /// Releases notices that were kept back until a later one was sent before them.
@@ -180,9 +183,7 @@ impl State {
                 self.mark(place, attempts, "pending", Some(why));
                 delivery.redeliveries = attempts;
                 delivery.kept_back = false;
-                let due = Instant::now().checked_add(wait);
-                let due = due.unwrap_or_else(Instant::now);
-                self.queue.insert((due, place), delivery);
+                self.queue.insert((after(wait), place), delivery);
             }
             (Err(why), None) => {
                 self.failed += 1;
@@ -191,6 +192,12 @@ impl State {
         }
         self.let_go(place);
     }
+}
+
+/// The instant after a wait.
+fn after(wait: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(wait).unwrap_or(now)
 }
 
 /// The next step of the sender.
@@ -253,15 +260,7 @@ impl Notices {
         match behaviour.mode {
             Mode::LoseNotice => {
                 state.lost += 1;
-                state.places += 1;
-                let place = state.places;
-                let delivery = Delivery {
-                    id,
-                    notice,
-                    redeliveries: 0,
-                    kept_back: false,
-                    place,
-                };
+                let delivery = state.delivery(&id, &notice, false);
                 state.shown(&delivery, "lost");
             }
             Mode::DuplicateNotice => {

@@ -37,46 +37,31 @@ pub(super) fn configure(config: &mut ServiceConfig) {
         .route(owner, web::get().to(balance));
 }
 
-async fn send(
-    request: HttpRequest,
-    bank: Data<Bank>,
-    path: Path<String>,
-    body: Json<Send>,
-) -> HttpResponse {
-    bank.answer_by_mode(&request, Operation::Transfer, |book, rail, at| {
-        let world = book.enter(&path, rail)?;
-        book.send(world, &body, at)
+async fn send(request: HttpRequest, bank: Data<Bank>, body: Json<Send>) -> HttpResponse {
+    bank.answer(&request, Operation::Transfer, |book, world, at| {
+        book.send(world, &body, false, at)
     })
     .await
 }
 
-async fn send_own(
-    request: HttpRequest,
-    bank: Data<Bank>,
-    path: Path<String>,
-    body: Json<Send>,
-) -> HttpResponse {
-    bank.answer_by_mode(&request, Operation::Transfer, |book, rail, at| {
-        let world = book.enter(&path, rail)?;
-        book.send_own(world, &body, at)
+async fn send_own(request: HttpRequest, bank: Data<Bank>, body: Json<Send>) -> HttpResponse {
+    bank.answer(&request, Operation::Transfer, |book, world, at| {
+        book.send(world, &body, true, at)
     })
     .await
 }
 
 async fn one(request: HttpRequest, bank: Data<Bank>, path: Path<(String, String)>) -> HttpResponse {
-    let (collector, id) = path.into_inner();
-    bank.answer(&request, Operation::TransferStatus, |book, rail, _| {
-        let world = book.enter(&collector, rail)?;
-        book.transfer(world, &id)
+    bank.answer(&request, Operation::TransferStatus, |book, world, _| {
+        book.transfer(world, &path.1)
     })
     .await
 }
 
-async fn list(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::TransferList, |book, rail, _| {
-        let collector = Some(book.enter(&path, rail)?.collector);
+async fn list(request: HttpRequest, bank: Data<Bank>) -> HttpResponse {
+    bank.answer(&request, Operation::TransferList, |book, world, _| {
         let query = Query {
-            collector,
+            collector: Some(world.collector),
             ..query(request.headers())?
         };
         let found = book.transfers.list(&query).map(shapes::transfer);
@@ -85,19 +70,19 @@ async fn list(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> Htt
     .await
 }
 
-async fn statement(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::Statement, |book, rail, _| {
-        let collector = book.enter(&path, rail)?.collector;
+async fn statement(request: HttpRequest, bank: Data<Bank>) -> HttpResponse {
+    bank.answer(&request, Operation::Statement, |book, world, _| {
         let direction = request.headers().get("obp_sort_direction");
         let newest_first = direction.is_none_or(|it| it.as_bytes() != b"ASC");
-        Ok(book.statement(collector, query(request.headers())?, newest_first))
+        let query = query(request.headers())?;
+        Ok(book.statement(world.collector, query, newest_first))
     })
     .await
 }
 
-async fn balance(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::Balance, |book, rail, now| {
-        let collector = book.enter(&path, rail)?.collector;
+async fn balance(request: HttpRequest, bank: Data<Bank>) -> HttpResponse {
+    bank.answer(&request, Operation::Balance, |book, world, (_, now)| {
+        let collector = world.collector;
         Ok(json!({
             "id": collector,
             "balance": {"currency": "ARS", "amount": book.transfers.balance(collector)},

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::accounts::Account;
 use super::behaviours::Mode;
 use super::book::Book;
-use super::names::rail_id;
+use super::names::{is_code, rail_id};
 use super::refusals::{NoEffect, refusal};
 use super::transfers::{Due, Kind, NextStep, Party, Transfer, TransferStatus};
 use super::worlds::{Rail, World};
@@ -128,49 +128,32 @@ impl Send {
         };
         Ok((amount_of(&self.value.amount)?, concept))
     }
-
-    fn good_id(&self) -> bool {
-        let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
-        (1..=15).contains(&self.origin_id.len()) && self.origin_id.bytes().all(good)
-    }
 }
 
 impl Book {
-    /// Sends a transfer, or returns the existing one of the origin id.
+    /// Sends a transfer, or returns the existing one of the origin id; `own` sends from the collector account itself, in
+    /// the name of no CVU.
     pub(crate) fn send(
         &mut self,
         world: World,
         order: &Send,
-        (mode, now): (Mode, u64),
+        own: bool,
+        at: (Mode, u64),
     ) -> Result<Value, NoEffect> {
-        if !order.good_id() {
+        if !is_code(&order.origin_id, 1..=15) {
             return Err(refusal("TX033").into());
         }
         if let Some(known) = self.transfers.by_origin(world.collector, &order.origin_id) {
             return Ok(shapes::repeated(known));
+        }
+        if own {
+            return self.pay(world, order, None, at);
         }
         let origin = self.open_by_cvu(world, &order.origin_debit.cvu)?.clone();
         if origin.cuit.as_str() != order.origin_debit.cuit {
             return Err(refusal("VW009").into());
         }
-        self.pay(world, order, Some(&origin), (mode, now))
-    }
-
-    /// Sends a transfer from the collector account itself, in the name of no CVU, or returns the existing one of the
-    /// origin id.
-    pub(crate) fn send_own(
-        &mut self,
-        world: World,
-        order: &Send,
-        at: (Mode, u64),
-    ) -> Result<Value, NoEffect> {
-        if !order.good_id() {
-            return Err(refusal("TX033").into());
-        }
-        if let Some(known) = self.transfers.by_origin(world.collector, &order.origin_id) {
-            return Ok(shapes::repeated(known));
-        }
-        self.pay(world, order, None, at)
+        self.pay(world, order, Some(&origin), at)
     }
 
     fn pay(
@@ -388,9 +371,8 @@ impl Book {
 
     /// Receives a transfer from outside; if its rail id has already arrived, only the notice is sent again.
     pub(crate) fn cash_in(&mut self, order: &CashIn, now: u64) -> Result<Value, NoEffect> {
-        let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
         if let Some(id) = &order.coelsa_id {
-            if id.len() != 22 || !id.bytes().all(good) {
+            if !is_code(id, 22..=22) {
                 return Err(NoEffect::Bad("coelsaId must be 22 of A-Z and 0-9"));
             }
             if let Some(known) = self.transfers.received(id) {

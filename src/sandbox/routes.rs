@@ -12,7 +12,7 @@ use super::behaviours::Operation;
 use super::book::{Create, Rename, SetAlias};
 use super::enrolments::Enrol;
 use super::worlds::Rail;
-use super::{BODY_MAX, PASSWORD, control, payments, simulations};
+use super::{BODY_MAX, PASSWORD, control, payments};
 
 /// All routes of the sandbox.
 pub(super) fn configure(config: &mut ServiceConfig) {
@@ -52,7 +52,7 @@ fn bank(config: &mut ServiceConfig) {
         .route("/accounts/cbu/{address}", web::get().to(lookup))
         .route("/accounts/alias/{alias}", web::get().to(lookup_alias))
         .configure(payments::configure)
-        .configure(simulations::configure);
+        .configure(control::of_realm);
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,27 +76,15 @@ async fn login(bank: Data<Bank>, body: Json<Login>) -> HttpResponse {
     }
 }
 
-async fn create(
-    request: HttpRequest,
-    bank: Data<Bank>,
-    path: Path<String>,
-    body: Json<Create>,
-) -> HttpResponse {
-    bank.answer(&request, Operation::CreateCvu, |book, rail, now| {
-        let world = book.enter(&path, rail)?;
+async fn create(request: HttpRequest, bank: Data<Bank>, body: Json<Create>) -> HttpResponse {
+    bank.answer(&request, Operation::CreateCvu, |book, world, (_, now)| {
         book.create(world, &body, now)
     })
     .await
 }
 
-async fn set_alias(
-    request: HttpRequest,
-    bank: Data<Bank>,
-    path: Path<String>,
-    body: Json<SetAlias>,
-) -> HttpResponse {
-    bank.answer(&request, Operation::SetAlias, |book, rail, now| {
-        let world = book.enter(&path, rail)?;
+async fn set_alias(request: HttpRequest, bank: Data<Bank>, body: Json<SetAlias>) -> HttpResponse {
+    bank.answer(&request, Operation::SetAlias, |book, world, (_, now)| {
         book.set_alias(world, &body, now)
     })
     .await
@@ -108,10 +96,8 @@ async fn rename(
     path: Path<(String, String)>,
     body: Json<Rename>,
 ) -> HttpResponse {
-    let (collector, cvu) = path.into_inner();
-    bank.answer(&request, Operation::Rename, |book, rail, _| {
-        let world = book.enter(&collector, rail)?;
-        book.rename(world, &cvu, &body.name)
+    bank.answer(&request, Operation::Rename, |book, world, _| {
+        book.rename(world, &path.1, &body.name)
     })
     .await
 }
@@ -121,24 +107,18 @@ async fn close(
     bank: Data<Bank>,
     path: Path<(String, String, String)>,
 ) -> HttpResponse {
-    let (collector, cvu, cuit) = path.into_inner();
-    bank.answer(&request, Operation::Close, |book, rail, now| {
-        let world = book.enter(&collector, rail)?;
-        book.close(world, (&cvu, &cuit), now)
+    bank.answer(&request, Operation::Close, |book, world, (_, now)| {
+        book.close(world, (&path.1, &path.2), now)
     })
     .await
 }
 
-async fn enrol(
-    request: HttpRequest,
-    bank: Data<Bank>,
-    path: Path<String>,
-    body: Json<Enrol>,
-) -> HttpResponse {
-    bank.answer(&request, Operation::Remuneration, |book, rail, now| {
-        let world = book.enter(&path, rail)?;
-        book.enrol(world, &body, now)
-    })
+async fn enrol(request: HttpRequest, bank: Data<Bank>, body: Json<Enrol>) -> HttpResponse {
+    bank.answer(
+        &request,
+        Operation::Remuneration,
+        |book, world, (_, now)| book.enrol(world, &body, now),
+    )
     .await
 }
 
@@ -147,23 +127,23 @@ async fn enrolled(
     bank: Data<Bank>,
     path: Path<(String, String)>,
 ) -> HttpResponse {
-    let (collector, reference) = path.into_inner();
-    bank.answer(&request, Operation::Remuneration, |book, rail, now| {
-        let world = book.enter(&collector, rail)?;
-        book.enrolled(world, &reference, now)
-    })
+    bank.answer(
+        &request,
+        Operation::Remuneration,
+        |book, world, (_, now)| book.enrolled(world, &path.1, now),
+    )
     .await
 }
 
 async fn lookup(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::Lookup, |book, rail, _| {
+    bank.answer_on_rail(&request, Operation::Lookup, |book, rail, _| {
         book.lookup(rail, &path)
     })
     .await
 }
 
 async fn lookup_alias(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> HttpResponse {
-    bank.answer(&request, Operation::Lookup, |book, rail, _| {
+    bank.answer_on_rail(&request, Operation::Lookup, |book, rail, _| {
         book.lookup_alias(rail, &path)
     })
     .await

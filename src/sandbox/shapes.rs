@@ -2,7 +2,7 @@
 
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::time::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::behaviours::{Mode, Operation};
 use super::transfers::{Kind, Party, Transfer, TransferStatus};
@@ -26,11 +26,12 @@ pub(super) struct Notice {
     pub at: u64,
 }
 
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
+/// An object without those of its members that are null.
+pub(super) fn present(mut object: Value) -> Value {
+    if let Some(members) = object.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
     }
+    object
 }
 
 fn value_of(transfer: &Transfer) -> Value {
@@ -54,10 +55,10 @@ fn business_date(transfer: &Transfer) -> Timestamp {
 }
 
 /// The side of the PSP: a CVU with its holder, or the collector account itself.
-fn own(transfer: &Transfer) -> Map<String, Value> {
-    object(match transfer.cvu {
-        Some(cvu) => json!({"cvu": cvu, "cuit": transfer.cuit}),
-        None => json!({"cbu": transfer.collector}),
+fn own(transfer: &Transfer, name: Option<&str>) -> Value {
+    present(match transfer.cvu {
+        Some(cvu) => json!({"cvu": cvu, "cuit": transfer.cuit, "name": name}),
+        None => json!({"cbu": transfer.collector, "name": name}),
     })
 }
 
@@ -75,7 +76,13 @@ pub(super) const fn kind(transfer: &Transfer) -> &'static str {
 
 /// A transfer in an answer.
 pub(super) fn transfer(transfer: &Transfer) -> Value {
-    let mut shown = object(json!({
+    let other = party(&transfer.other);
+    let (debit, credit, to) = if transfer.incoming() {
+        (other, own(transfer, None), Value::Null)
+    } else {
+        (own(transfer, Some(&transfer.name)), Value::Null, other)
+    };
+    present(json!({
         "id": transfer.id(),
         "coelsa_id": transfer.coelsa_id,
         "status": transfer.status.as_str(),
@@ -85,36 +92,23 @@ pub(super) fn transfer(transfer: &Transfer) -> Value {
         "start_date": Timestamp::from_millis(transfer.at).to_string(),
         "business_date": business_date(transfer).to_string(),
         "reversed": transfer.returned > 0,
-    }));
-    let mut put = |name: &str, value: Value| shown.insert(name.to_owned(), value);
-    if let Some(origin_id) = &transfer.origin_id {
-        put("origin_id", json!(origin_id));
-    }
-    if let Some(reason) = &transfer.reject_reason {
-        put("reject_reason", json!(reason));
-    }
-    if let Some(reverses) = &transfer.reverses {
-        put("reverses", json!(reverses));
-    }
-    put("type", json!(kind(transfer)));
-    if transfer.incoming() {
-        let credit = Value::Object(own(transfer));
-        put("origin_debit", party(&transfer.other));
-        put("origin_credit", credit);
-    } else {
-        let mut debit = own(transfer);
-        debit.insert("name".to_owned(), json!(transfer.name));
-        put("origin_debit", Value::Object(debit));
-        put("to", party(&transfer.other));
-    }
-    Value::Object(shown)
+        "origin_id": transfer.origin_id,
+        "reject_reason": transfer.reject_reason,
+        "reverses": transfer.reverses,
+        "type": kind(transfer),
+        "origin_debit": debit,
+        "origin_credit": credit,
+        "to": to,
+    }))
 }
 
 /// The same, for a repeat of its order.
 pub(super) fn repeated(known: &Transfer) -> Value {
-    let mut shown = object(transfer(known));
-    shown.insert("warning".into(), json!("TRANSACTION_ALREADY_CREATED"));
-    Value::Object(shown)
+    let mut shown = transfer(known);
+    if let Some(members) = shown.as_object_mut() {
+        members.insert("warning".into(), json!("TRANSACTION_ALREADY_CREATED"));
+    }
+    shown
 }
 
 /// The notice of an incoming transfer.
@@ -129,7 +123,7 @@ pub(super) fn received(transfer: &Transfer, now: u64) -> Notice {
         "concept": transfer.concept,
         "details": {
             "origin_debit": party(&transfer.other),
-            "origin_credit": own(transfer),
+            "origin_credit": own(transfer, None),
         },
     });
     Notice {
@@ -154,21 +148,19 @@ pub(super) fn ended(transfer: &Transfer, now: u64) -> Option<Notice> {
             return None;
         }
     };
-    let mut data = object(json!({
+    let data = present(json!({
         "id": transfer.id(),
         "origin_id": transfer.origin_id,
         "coelsa_id": transfer.coelsa_id,
         "status": transfer.status.as_str(),
         "value": value_of(transfer),
-        "origin_debit": own(transfer),
+        "origin_debit": own(transfer, None),
         "to": party(&transfer.other),
+        "reject_reason": transfer.reject_reason,
     }));
-    if let Some(reason) = &transfer.reject_reason {
-        data.insert("reject_reason".into(), json!(reason));
-    }
     Some(Notice {
         kind,
-        data: Value::Object(data),
+        data,
         operation: Operation::Transfer,
         collector: transfer.collector,
         mode: transfer.notices,

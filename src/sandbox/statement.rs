@@ -10,7 +10,6 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::behaviours::Mode;
 use super::book::Book;
 use super::rail::{amount_of, new_rail_id};
 use super::refusals::{NoEffect, refusal};
@@ -92,8 +91,8 @@ impl Transfers {
     /// A page of a statement, with the balance after each movement.
     pub(crate) fn statement(&self, query: &Query, newest_first: bool) -> Vec<(&Transfer, String)> {
         let moved = |it: &&Transfer| it.collector == query.collector && it.moves() != 0;
-        let (mut lines, mut balance) = (Vec::new(), self.endowed());
-        for transfer in self.all().filter(moved) {
+        let (mut lines, mut balance) = (Vec::new(), i128::from(self.endowment));
+        for transfer in self.all.values().filter(moved) {
             if query.from.is_some_and(|from| transfer.posted_at() < from) {
                 balance += transfer.moves();
             } else if query.to.is_none_or(|to| transfer.posted_at() <= to) {
@@ -166,14 +165,14 @@ impl Book {
             at: now,
             returned: 0,
             reverses: None,
-            notices: None::<Mode>,
+            notices: None,
             due: None,
             collector: Some(world.collector),
             posted,
             hidden: false,
         };
         let id = movement.id();
-        self.enter_world(world);
+        self.worlds.insert(world);
         self.keep_transfers(vec![movement])?;
         Ok(json!({"id": id}))
     }
@@ -210,19 +209,15 @@ impl Book {
 
 /// A movement as the statement shows it.
 fn line(it: &Transfer, after: &str) -> Value {
-    let mut details = json!({
+    let details = shapes::present(json!({
         "type": shapes::kind(it),
         "description": it.description,
         "coelsa_id": it.coelsa_id,
         "posted": Timestamp::from_millis(it.posted_at()).to_string(),
         "value": {"currency": "ARS", "amount": written(it.moves())},
         "new_balance": {"currency": "ARS", "amount": after},
-    });
-    if let Some(details) = details.as_object_mut() {
-        let references = [("origin_id", &it.origin_id), ("reverses", &it.reverses)];
-        for (name, reference) in references {
-            details.extend(reference.iter().map(|it| (name.to_owned(), json!(it))));
-        }
-    }
+        "origin_id": it.origin_id,
+        "reverses": it.reverses,
+    }));
     json!({"id": it.id(), "counterparty": shapes::party(&it.other), "details": details})
 }

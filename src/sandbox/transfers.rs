@@ -8,11 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::behaviours::Mode;
 
-/// The format of a line of transfers on disk.
-pub(super) const FORMAT: u8 = 1;
-/// The word that distinguishes a line of transfers from one of an account.
-pub(super) const KIND: &str = "transfers";
-
 /// The state of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -212,21 +207,16 @@ impl Query {
 /// All transfers, in the order in which they began.
 #[derive(Default, Debug)]
 pub(super) struct Transfers {
-    all: BTreeMap<u64, Transfer>,
+    pub all: BTreeMap<u64, Transfer>,
     by_origin: HashMap<(Option<Cbu>, String), u64>,
     received: HashMap<String, u64>,
     due: BTreeSet<(u64, u64)>,
     balances: HashMap<Option<Cbu>, i128>,
     /// The balance of each collector account before any transfer, in centavos.
-    endowment: u64,
+    pub endowment: u64,
 }
 
 impl Transfers {
-    /// Gives each collector account this many centavos to begin with.
-    pub(crate) fn endow(&mut self, centavos: u64) {
-        self.endowment = centavos;
-    }
-
     /// The number for a transfer that begins now: no earlier transfer has it, nor one of another sandbox.
     pub(crate) fn number(&self, now: u64) -> u64 {
         let last = self.all.last_key_value().map_or(0, |(number, _)| *number);
@@ -297,16 +287,6 @@ impl Transfers {
         self.all.get(&number).filter(|found| found.kind.is_own())
     }
 
-    /// All of them, in the order in which they began.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Transfer> {
-        self.all.values()
-    }
-
-    /// The balance of each collector account before any transfer, in centavos.
-    pub(crate) fn endowed(&self) -> i128 {
-        self.endowment.into()
-    }
-
     /// An incoming transfer by the rail's id.
     pub(crate) fn received(&self, coelsa_id: &str) -> Option<&Transfer> {
         self.all.get(self.received.get(coelsa_id)?)
@@ -323,16 +303,6 @@ impl Transfers {
             .take(query.limit)
     }
 
-    /// All transfers, newest first.
-    pub(crate) fn newest(&self) -> impl Iterator<Item = &Transfer> {
-        self.all.values().rev()
-    }
-
-    /// How many transfers there are.
-    pub(crate) fn count(&self) -> usize {
-        self.all.len()
-    }
-
     /// When the next thing happens by itself.
     pub(crate) fn next_due(&self) -> Option<u64> {
         self.due.first().map(|(at, _)| *at)
@@ -347,18 +317,13 @@ impl Transfers {
     /// The balance of a collector account, with two decimals.
     pub(crate) fn balance(&self, collector: Cbu) -> String {
         let moved = self.balances.get(&Some(collector)).copied();
-        self.has(moved.unwrap_or_default())
+        written(i128::from(self.endowment).saturating_add(moved.unwrap_or_default()))
     }
 
     /// The sum that transfers have moved on all collector accounts, with two decimals.
     pub(crate) fn balance_of_all(&self) -> String {
         let all = self.balances.values();
         written(all.fold(0, |sum, more| i128::saturating_add(sum, *more)))
-    }
-
-    /// The balance of a collector account on which transfers have moved this sum.
-    fn has(&self, moved: i128) -> String {
-        written(moved.saturating_add(i128::from(self.endowment)))
     }
 }
 
@@ -367,22 +332,4 @@ pub(super) fn written(balance: i128) -> String {
     let sign = if balance < 0 { "-" } else { "" };
     let centavos = balance.unsigned_abs();
     format!("{sign}{}.{:02}", centavos / 100, centavos % 100)
-}
-
-/// A line of transfers on disk: those that change together.
-#[derive(Debug, Serialize)]
-pub(super) struct TransferLine<'a> {
-    pub kind: &'static str,
-    pub format: u8,
-    pub transfers: &'a [Transfer],
-}
-
-impl<'a> TransferLine<'a> {
-    pub(crate) fn of(transfers: &'a [Transfer]) -> Self {
-        Self {
-            kind: KIND,
-            format: FORMAT,
-            transfers,
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::super::log::Line;
 use super::*;
 
 #[actix_web::test]
@@ -150,4 +151,15 @@ async fn a_restart_keeps_transfers_and_what_was_to_happen() {
     assert_eq!(rig.state().await["transfers"], after["transfers"]);
     assert_eq!(rig.balance().await, balance);
     rig.bank.stop().await.unwrap();
+}
+
+#[test]
+fn lines_have_the_bytes_that_they_always_had() {
+    for text in [
+        r#"{"kind":"transfers","format":1,"transfers":[]}"#,
+        r#"{"kind":"clock","format":1,"collector":"3220001805007351350083","days":3}"#,
+    ] {
+        let line: Line<'_> = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&line).unwrap(), text);
+    }
 }

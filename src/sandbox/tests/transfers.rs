@@ -6,7 +6,7 @@ use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use caudal_ledger::time::Timestamp;
 
 use super::super::book::{Book, Create, Keeping};
-use super::super::log::SpanFields;
+use super::super::log::KeptRecords;
 use super::super::payments::query;
 use super::super::rail::{CashIn, Send};
 use super::super::refusals::NoEffect;
@@ -362,7 +362,7 @@ async fn lists_have_pages() {
 
 #[test]
 fn days_begin_at_three_utc() {
-    let book = Book::new(PSP, <_>::default(), Keeping::Memory, SpanFields::default());
+    let book = Book::new(PSP, <_>::default(), Keeping::Memory, KeptRecords::default());
     let (mut book, world) = (book.unwrap(), World::of(COLLECTOR, PSP).unwrap());
     let create: Create = serde_json::from_value(
         json!({"client_id": 1, "cuit": CUIT, "name": "Ana Acosta", "currency": "ARS"}),
@@ -378,7 +378,7 @@ fn days_begin_at_three_utc() {
         let at = Timestamp::parse(at).unwrap().millis();
         let order = Rig::order(id, &json!({"cbu": destination(0)}), "1.00");
         let order: Send = serde_json::from_value(order).unwrap();
-        book.send(world, &order, (Mode::Ok, at)).unwrap();
+        book.send(world, &order, false, (Mode::Ok, at)).unwrap();
     }
     for (from, to, expected) in [
         ("2026-02-28", "2026-02-28", "N1"),
