@@ -115,8 +115,10 @@ impl BackupEnd {
 /// The backup of a store to which a service ships.
 #[derive(Debug)]
 pub(super) struct Destination {
-    backup_store: Arc<dyn BackupStore>,
-    store: LogId,
+    /// Where it is.
+    pub backup_store: Arc<dyn BackupStore>,
+    /// The store that is shipped.
+    pub store: LogId,
     /// The object's content as it was last read or written.
     written: BackupEnd,
     /// Whether it is chosen only now, so that it counts as it is.
@@ -259,8 +261,7 @@ mod tests {
 
     use super::*;
     use crate::backup_store::Listed;
-    use crate::ship::ObjectLimits;
-    use crate::shipment::{KnownBackup, Shipment};
+    use crate::ship::{KnownBackup, ObjectLimits, Shipment};
     use crate::{backup_store, chain};
 
     #[derive(Debug, Default)]

@@ -30,7 +30,6 @@ pub mod portable;
 pub mod restore;
 pub mod run;
 pub mod ship;
-pub mod shipment;
 pub mod since;
 
 use caudal_storage::log::Sealed;

@@ -22,8 +22,7 @@ use super::BackupError;
 use super::backup_store::BackupStore;
 use super::end::BackupChoices;
 use super::names::hex;
-use super::ship::{ObjectLimits, Shipped};
-use super::shipment::{KnownBackup, Shipment};
+use super::ship::{KnownBackup, ObjectLimits, Shipment, Shipped};
 
 /// How often the tail is shipped by default.
 pub const EVERY: Duration = Duration::from_secs(5);
@@ -130,6 +129,7 @@ impl BackupState {
 pub struct Backup {
     plan: BackupPlan,
     records: Records,
+    pepper_check: Option<Vec<u8>>,
     home: ServiceView,
     state: Mutex<BackupState>,
     ring: Notify,
@@ -178,6 +178,7 @@ pub fn start(
     let backup = Arc::new(Backup {
         plan,
         records,
+        pepper_check,
         home,
         state: Mutex::new(state),
         ring: Notify::new(),
@@ -193,7 +194,7 @@ pub fn start(
     std::thread::Builder::new()
         .name("caudal-backup".to_owned())
         .spawn(move || {
-            let ships = async |_| shipping.run(pepper_check.as_deref(), &last).await;
+            let ships = async |_| shipping.run(&last).await;
             runtime.block_on(persist("backup", ships));
             // A folder that hangs blocks only its own thread.
             runtime.shutdown_background();
@@ -221,9 +222,7 @@ impl ShippingThread {
             tracing::warn!("the backup did not finish in time; stopping without it");
         }
     }
-}
 
-impl ShippingThread {
     fn end(&self) {
         self.backup.stopping.store(true, Ordering::Release);
         self.backup.ring.notify_one();
@@ -284,7 +283,7 @@ impl Backup {
         self.progress()
     }
 
-    async fn run(&self, pepper_check: Option<&[u8]>, graceful: &AtomicBool) {
+    async fn run(&self, graceful: &AtomicBool) {
         let mut shipment = None;
         let mut pause = FIRST_PAUSE;
         loop {
@@ -294,7 +293,7 @@ impl Backup {
             }
             let asked = self.asked.load(Ordering::Acquire);
             let began = Instant::now();
-            let round = self.round(&mut shipment, (pepper_check, began), last);
+            let round = self.round(&mut shipment, began, last);
             let outcome =
                 match tokio::time::timeout(if last { LAST } else { Duration::MAX }, round).await {
                     Ok(outcome) => outcome,
@@ -333,12 +332,12 @@ impl Backup {
     async fn round(
         &self,
         shipment: &mut Option<Shipment>,
-        begun: (Option<&[u8]>, Instant),
+        began: Instant,
         last: bool,
     ) -> Result<(), BackupError> {
         let role = &self.home.role;
         let done = if role.ships() {
-            self.shipped(shipment, begun, last).await
+            self.shipped(shipment, began, last).await
         } else {
             Ok(())
         };
@@ -349,7 +348,7 @@ impl Backup {
         *shipment = None;
         let mut state = self.state();
         state.reached = None;
-        state.is_whole(begun.1);
+        state.is_whole(began);
         Ok(())
     }
 
@@ -357,7 +356,7 @@ impl Backup {
     async fn shipped(
         &self,
         shipment: &mut Option<Shipment>,
-        (pepper_check, began): (Option<&[u8]>, Instant),
+        began: Instant,
         last: bool,
     ) -> Result<(), BackupError> {
         let BackupPlan {
@@ -371,7 +370,7 @@ impl Backup {
             }
             None => {
                 let known = KnownBackup {
-                    pepper_check,
+                    pepper_check: self.pepper_check.as_deref(),
                     choice: self.home.choice.as_ref(),
                     shipped: self.state().reached.map(|it| it.tail()),
                 };

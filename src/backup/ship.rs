@@ -1,4 +1,7 @@
-//! Ships the records that a backup store lacks, one object at a time.
+//! Ships the records that a backup store lacks, one object at a time, to the backup that was chosen for the store.
+//!
+//! **Shape.** [`Destination`] knows which backup was chosen and how far it was shipped. A round ships what was durable when
+//! it began, so that it ends while others post.
 //!
 //! **Order.** The names in the backup store, looked up in the journal, say where to continue. Records are shipped as tails
 //! until they fill a full object or there are many tails; then the full object is written, and after it the tails are
@@ -6,7 +9,8 @@
 //!
 //! **Failure.** A backup store that is ahead of the journal, or has other records, is refused: the journal is an older
 //! copy or has diverged, and the backup store may hold the only copy of the other history. A backup store without the newest object
-//! that was shipped is refused, too: it is an older copy, or objects are removed there.
+//! that was shipped is refused, too: it is an older copy, or objects are removed there. Each step checks that the backup is
+//! where it was and has the newest objects.
 
 use std::sync::Arc;
 
@@ -16,8 +20,8 @@ use caudal_storage::{End, Records, Spot};
 use super::BackupError;
 use super::backup_store::BackupStore;
 use super::chain::own;
-use super::end::CHOSEN;
-use super::names::{Cover, ObjectKind, hex, name_of};
+use super::end::{BackupChoices, CHOSEN, Destination};
+use super::names::{Cover, ObjectKind, PEPPER_CHECK, hex, name_of};
 use super::object::pack;
 
 /// The sizes at which objects are cut.
@@ -38,7 +42,18 @@ impl Default for ObjectLimits {
     }
 }
 
-/// What a shipper has written since it began.
+/// What is known when shipping begins, besides the records.
+#[derive(Debug)]
+pub struct KnownBackup<'a> {
+    /// The digest by which a wrong pepper is recognised, which is stored next to the records.
+    pub pepper_check: Option<&'a [u8]>,
+    /// The backups that this service chose.
+    pub choice: &'a dyn BackupChoices,
+    /// The end of what this service has shipped, as far as it knows.
+    pub shipped: Option<Tail>,
+}
+
+/// What a shipment has written since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Shipped {
     /// Objects that were written.
@@ -47,11 +62,10 @@ pub struct Shipped {
     pub bytes: usize,
 }
 
-/// Ships a store to one backup store.
+/// The state of shipping a store to a backup store.
 #[derive(Debug)]
-pub struct Shipper {
-    backup_store: Arc<dyn BackupStore>,
-    store: LogId,
+pub struct Shipment {
+    destination: Destination,
     records: Records,
     cut: ObjectLimits,
     /// Where the full objects end.
@@ -63,38 +77,46 @@ pub struct Shipper {
     /// The name of the object that ends there.
     last: Option<String>,
     shipped: Shipped,
+    /// The end of the journal when the round began.
+    to: Option<End>,
 }
 
-impl Shipper {
-    /// Finds out how much the backup store has, which has to have everything up to `least`.
+impl Shipment {
+    /// Finds the backup in the backup store, and how much it has.
     ///
     /// # Errors
-    /// When the backup store has records that the journal lacks or lacks records up to `least`, or one of them cannot be read.
-    pub(super) async fn begin(
-        backup_store: Arc<dyn BackupStore>,
+    /// When the backup store does not have the backup that was chosen, has records that the journal lacks, or lacks what was
+    /// shipped; when something cannot be read.
+    pub async fn begin(
+        backup_store: &Arc<dyn BackupStore>,
         records: Records,
         cut: ObjectLimits,
-        least: Option<Tail>,
+        known: KnownBackup<'_>,
     ) -> Result<Self, BackupError> {
-        let store = records.history();
+        let (store, place) = (records.history(), backup_store.place());
+        let destination = Destination::find(backup_store, store, known.choice).await?;
         let all = own(backup_store.as_ref(), &store).await?;
+        let least = destination.least(known.shipped);
         if let Some(least) = least.filter(|it| all.iter().all(|own| own.end.commit < it.commit)) {
-            return Err(lost(&backup_store.place(), &store, least));
+            return Err(lost(&place, &store, least));
         }
         let fulls = all.iter().filter(|it| it.kind == ObjectKind::Full).cloned();
         let (full, cover) = (Cover::of(fulls.collect()).end(), Cover::of(all));
-        let place = |end: Option<Tail>| match end {
-            Some(end) => spot(&records, &end, &backup_store.place()),
+        let found = |end: Option<Tail>| match end {
+            Some(end) => spot(&records, &end, &place),
             None => Ok(records.beginning()),
         };
-        let (full, reached) = (place(full)?, place(cover.end())?);
+        let (full, reached) = (found(full)?, found(cover.end())?);
         let last = cover.objects.last().map(|it| it.name.clone());
         let tails = cover.objects.into_iter();
         let tails = tails.filter(|it| it.end.commit > full.tail().commit);
         let tails = tails.map(|it| it.name).collect();
+        if let Some(mark) = known.pepper_check {
+            let name = format!("{}/{PEPPER_CHECK}", hex(&store));
+            backup_store.replace(&name, mark.to_vec()).await?;
+        }
         Ok(Self {
-            backup_store,
-            store,
+            destination,
             records,
             cut,
             full,
@@ -102,25 +124,42 @@ impl Shipper {
             tails,
             last,
             shipped: Shipped::default(),
+            to: None,
         })
     }
 
-    /// Checks that the backup store still has the newest object.
+    /// Checks that the backup is where it was and has the newest objects, and ships the next object; false when
+    /// everything that was durable when the round began is shipped.
     ///
     /// # Errors
-    /// When it does not, or cannot be read.
-    pub(super) async fn check(&self) -> Result<(), BackupError> {
-        let Some(last) = &self.last else {
-            return Ok(());
-        };
-        if self.backup_store.has(last).await? {
-            Ok(())
-        } else {
-            Err(lost(
-                &self.backup_store.place(),
-                &self.store,
-                self.reached.tail(),
-            ))
+    /// When the backup is gone, the journal cannot be read, or the backup store refuses. The step can be repeated.
+    pub async fn step(&mut self) -> Result<bool, BackupError> {
+        self.destination.check().await?;
+        self.check().await?;
+        let to = self.to.unwrap_or_else(|| self.records.end());
+        let more = self.step_to(to).await?;
+        self.destination.reached(self.reached.tail()).await?;
+        self.to = more.then_some(to);
+        Ok(more)
+    }
+
+    /// Drops the rest of the current round, so that the next step begins a new one.
+    pub fn begins_anew(&mut self) {
+        self.to = None;
+    }
+
+    /// Checks that the backup store still has the newest object.
+    async fn check(&self) -> Result<(), BackupError> {
+        let Destination {
+            backup_store,
+            store,
+            ..
+        } = &self.destination;
+        match &self.last {
+            Some(last) if !backup_store.has(last).await? => {
+                Err(lost(&backup_store.place(), store, self.reached.tail()))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -129,7 +168,7 @@ impl Shipper {
         self.reached
     }
 
-    /// What this shipper has written.
+    /// What was written since this shipment began.
     pub fn shipped(&self) -> Shipped {
         self.shipped
     }
@@ -139,16 +178,8 @@ impl Shipper {
         self.records.behind(&self.reached)
     }
 
-    /// The current end of the journal.
-    pub(super) fn end(&self) -> End {
-        self.records.end()
-    }
-
-    /// Ships the next object of the records that were durable at `to`; false when that point is reached. The bound lets a round end while others post.
-    ///
-    /// # Errors
-    /// When the journal cannot be read, or the backup store refuses. The step can be repeated.
-    pub(super) async fn step_to(&mut self, to: End) -> Result<bool, BackupError> {
+    /// Ships the next object of the records that were durable at `to`; false when that point is reached.
+    async fn step_to(&mut self, to: End) -> Result<bool, BackupError> {
         let from = self.reached;
         let (run, end) = self.run(from, to)?;
         if run.is_empty() {
@@ -182,7 +213,7 @@ impl Shipper {
         (self.last, self.full) = (Some(name), end);
         for name in std::mem::take(&mut self.tails) {
             // The full object covers this tail: if it stays, it only takes space.
-            if let Err(why) = self.backup_store.remove(&name).await {
+            if let Err(why) = self.destination.backup_store.remove(&name).await {
                 tracing::debug!(%why, "a tail that a full object replaces stays");
             }
         }
@@ -228,10 +259,10 @@ impl Shipper {
         run: &[u8],
         end: &Spot,
     ) -> Result<String, BackupError> {
-        let name = name_of(&self.store, kind, first, &end.tail());
+        let name = name_of(&self.destination.store, kind, first, &end.tail());
         let object = pack(&self.records.log(), run)?;
         let bytes = object.len();
-        self.backup_store.put(&name, object).await?;
+        self.destination.backup_store.put(&name, object).await?;
         self.shipped.objects += 1;
         self.shipped.bytes += bytes;
         Ok(name)

@@ -92,14 +92,6 @@ impl Access {
         self.tails.insert(entry.stream, Tail { seq: entry.seq, at });
         Ok(())
     }
-
-    /// Goes on behind a commit that is written after the records.
-    pub fn goes_behind(&mut self, commit: &Commit) {
-        for entry in &commit.entries {
-            let at = Timestamp::from_millis(entry.at);
-            self.tails.insert(entry.stream, Tail { seq: entry.seq, at });
-        }
-    }
 }
 
 /// A line of a list: what it is about, and what happened to it after the instant.

@@ -227,7 +227,6 @@ const BACKUP: &[&str] = &[
     "since",
     "outgoing",
     "restore",
-    "shipment",
     "run",
 ];
 /// The rooms of `src/service`; each may use those before it.

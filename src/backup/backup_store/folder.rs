@@ -104,11 +104,18 @@ fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
+/// The result of an operation on something that may be missing; `None` when it is.
+fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// Lists the objects below a folder; `prefix` is its name with a `/`, or empty.
 fn list(folder: &Path, prefix: &str, depth: usize, all: &mut Vec<Listed>) -> io::Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
+    let Some(entries) = there(fs::read_dir(folder))? else {
+        return Ok(());
     };
     for entry in entries {
         let entry = entry?;
@@ -116,9 +123,8 @@ fn list(folder: &Path, prefix: &str, depth: usize, all: &mut Vec<Listed>) -> io:
             continue;
         };
         // Links are followed; an object may have been removed meanwhile.
-        let found = match fs::metadata(entry.path()) {
-            Err(why) if why.kind() == ErrorKind::NotFound => continue,
-            found => found?,
+        let Some(found) = there(fs::metadata(entry.path()))? else {
+            continue;
         };
         let full = format!("{prefix}{name}");
         if found.is_file() && !name.contains('#') {
@@ -165,17 +171,14 @@ impl BackupStore for Folder {
     }
 
     fn has<'a>(&'a self, name: &'a str) -> StoreFuture<'a, bool> {
-        self.run("looking for", name, |_, path| match fs::metadata(path) {
-            Err(why) if why.kind() == ErrorKind::NotFound => Ok(false),
-            found => Ok(found?.is_file()),
+        self.run("looking for", name, |_, path| {
+            let found = there(fs::metadata(path))?;
+            Ok(found.is_some_and(|it| it.is_file()))
         })
     }
 
     fn get<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<Vec<u8>>> {
-        self.run("reading", name, |_, path| match fs::read(path) {
-            Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
-            bytes => bytes.map(Some),
-        })
+        self.run("reading", name, |_, path| there(fs::read(path)))
     }
 
     fn list<'a>(&'a self, prefix: &'a str) -> StoreFuture<'a, Vec<Listed>> {
@@ -194,10 +197,7 @@ impl BackupStore for Folder {
     fn remove<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()> {
         self.run("removing", name, |folder, path| {
             folder.present()?;
-            match fs::remove_file(path) {
-                Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
-                removed => removed,
-            }
+            there(fs::remove_file(path)).map(drop)
         })
     }
 }

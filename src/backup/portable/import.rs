@@ -34,7 +34,7 @@ use caudal_storage::{
 use super::file::{CheckedFile, failed};
 use super::format;
 use super::read::FileReader;
-use super::tally::{RealmEntry, RealmTally};
+use super::tally::{RealmEntry, RealmTally, StreamReach};
 use crate::BackupError;
 use crate::names::hex;
 
@@ -290,18 +290,16 @@ fn append(store: &dyn Store, commit: &Commit) -> Result<(), BackupError> {
 pub fn compare(store: &dyn Index, path: &Path, checked: &CheckedFile) -> Result<(), BackupError> {
     let there = tally(store, checked.head.realm)?;
     let mut reader = FileReader::open(path)?;
-    let mut wanted = RealmTally::default();
-    while let Some(frame) = reader.entries()? {
-        each(&frame, &mut |item| wanted.take(&item))?;
-    }
+    while reader.entries()?.is_some() {}
+    let wanted = reader.tally();
     let differs = |what: String| {
         Err(BackupError::Refused(format!(
             "what was imported differs from {}: {what}. The realm stays closed",
             path.display()
         )))
     };
-    if let Some(((kind, number), here, wanted)) = there.differs(&wanted) {
-        let last = |reach: Option<super::tally::StreamReach>| reach.map_or(0, |reach| reach.last);
+    if let Some(((kind, number), here, wanted)) = there.differs(wanted) {
+        let last = |reach: Option<StreamReach>| reach.map_or(0, |reach| reach.last);
         return differs(format!(
             "stream {kind}/{number} has {} entries here and {} there, or others",
             last(here),

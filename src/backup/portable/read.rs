@@ -78,6 +78,11 @@ impl FileReader {
         count(self.offset)
     }
 
+    /// The tally of the entries that were read.
+    pub fn tally(&self) -> &RealmTally {
+        &self.tally
+    }
+
     /// The entries of the next frame, for [`format::items`]; `None` once all entries were returned and the totals
     /// match.
     ///
