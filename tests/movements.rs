@@ -1,5 +1,6 @@
 //! The movements that an account allows, by its state: a table, over HTTP.
 
+use caudal_actors::accounts::ChangeProfile;
 use caudal_actors::engine::Requester;
 use caudal_actors::realms::Target;
 use caudal_ledger::accounts::ProfileOrder;
@@ -107,7 +108,15 @@ async fn enable(service: &TestService, cvu: &str, enabled: bool) {
     );
     let changed = engine
         .ledger()
-        .change(realm, target, order, None, requester)
+        .order(
+            realm,
+            ChangeProfile {
+                target,
+                order,
+                if_match: None,
+            },
+            requester,
+        )
         .await;
     changed.unwrap();
 }

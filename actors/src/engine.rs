@@ -47,10 +47,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use actix::{Arbiter, ArbiterHandle};
-use caudal_ledger::accounts::ProfileOrder;
-use caudal_ledger::alias::Alias;
 use caudal_ledger::deliveries::Schedule;
-use caudal_ledger::facts::{Answer, Registration};
+use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
@@ -58,11 +56,10 @@ use caudal_storage::{Index, Store};
 use dashmap::DashMap;
 use tokio::sync::{oneshot, watch};
 
+use following::LoadedAhead;
 use starting::RealmParts;
 
-use crate::accounts::{
-    AccountView, BalanceView, ChangeProfile, ReadBalance, ReadBalanceAt, Versions, ViewAccount,
-};
+use crate::accounts::{AccountView, BalanceView, ReadBalance, ViewAccount};
 use crate::banks;
 use crate::commit_writer::RequestContext;
 use crate::failure::Failure;
@@ -76,7 +73,7 @@ use crate::platform::{
 use crate::ports::Clock;
 use crate::ports::seals::{DaySigner, NoSigner};
 use crate::ports::webhooks::{NoSink, WebhookSink};
-use crate::realms::{RealmOrder, RealmSupervisor, Register, Target};
+use crate::realms::{RealmOrder, RealmSupervisor, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Given, Keyed, Reply};
 use crate::residency::Residency;
@@ -181,7 +178,7 @@ impl Engine {
 
     /// The key of a public id, if it was ever issued, even if it no longer works.
     pub fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
-        self.0.key(id)
+        self.0.keys.get(id).map(|known| Arc::clone(known.value()))
     }
 
     /// Tenants, keys and settings as of the last change.
@@ -191,17 +188,17 @@ impl Engine {
 
     /// What each realm has in flight: every request of a tenant has to be let in there.
     pub fn in_flight(&self) -> &InFlight {
-        self.0.in_flight()
+        &self.0.in_flight
     }
 
     /// How many accounts of all realms are in memory, and how many may be.
     pub fn residency(&self) -> &Residency {
-        self.0.residency()
+        &self.0.realms.residency
     }
 
     /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
-        self.0.store()
+        &self.0.store
     }
 
     /// Whether nothing acts here, or soon nothing will, because another node owns the log.
@@ -377,7 +374,7 @@ impl Engine {
         let keys = Keys::default();
         let first = Arc::new(loaded.0.clone());
         role_changes::publish_keys(&keys, &first);
-        realms.follow(&first)?;
+        realms.follow(&first, LoadedAhead::new())?;
         let state = Arc::new(RwLock::new(first));
         let published = role_changes::publisher(&keys, &realms, &state);
         let platform = RwLock::new(realms.start_platform(loaded, Arc::clone(&published)));
@@ -416,29 +413,9 @@ impl Core {
         self.platform().realm_time(realm, self.now())
     }
 
-    /// The key of a public id, if it was ever issued, even if it no longer works.
-    fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
-        self.keys.get(id).map(|known| Arc::clone(known.value()))
-    }
-
     /// Tenants, keys and settings as of the last change.
     fn platform(&self) -> Arc<Platform> {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// What each realm has in flight: every request of a tenant has to be let in there.
-    const fn in_flight(&self) -> &InFlight {
-        &self.in_flight
-    }
-
-    /// How many accounts of all realms are in memory, and how many may be.
-    fn residency(&self) -> &Residency {
-        &self.realms.residency
-    }
-
-    /// The store.
-    fn store(&self) -> &Arc<dyn Store> {
-        &self.store
     }
 
     /// Asks a realm a question, which has no idempotency key.
@@ -495,6 +472,17 @@ impl Core {
         wait(answer, deadline).await
     }
 
+    /// Has a realm decide an order of an operator or a bank, which has no idempotency key.
+    async fn decide<O: RealmOrder>(
+        &self,
+        realm: RealmId,
+        order: O,
+        request_id: &str,
+    ) -> Result<O::Outcome, Failure> {
+        let requester = Requester::uncounted(request_id.to_owned());
+        value(self.order(realm, order, requester).await)
+    }
+
     async fn instruct(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
         if self.is_at_rest() {
             return Err(Failure::ShuttingDown);
@@ -508,38 +496,13 @@ impl Core {
 }
 
 impl Ledger<'_> {
-    /// Registers an account and, with `open`, gets it a CVU; the answer then waits for the bank.
-    pub async fn register(
+    /// Has a realm decide an order. An order about the bank waits for it.
+    pub async fn order<O: RealmOrder>(
         self,
         realm: RealmId,
-        registration: Registration,
-        open: bool,
-        alias: Option<Alias>,
-        requester: Requester<AccountView>,
-    ) -> Answered<AccountView> {
-        let order = Register {
-            registration,
-            open,
-            alias,
-        };
-        self.0.order(realm, order, requester).await
-    }
-
-    /// Changes the profile of an account. With `if_match` only if the profile has one of these
-    /// versions.
-    pub async fn change(
-        self,
-        realm: RealmId,
-        target: Target,
-        order: ProfileOrder,
-        if_match: Option<Versions>,
-        requester: Requester<AccountView>,
-    ) -> Answered<AccountView> {
-        let order = ChangeProfile {
-            target,
-            order,
-            if_match,
-        };
+        order: O,
+        requester: Requester<O::Outcome>,
+    ) -> Answered<O::Outcome> {
         self.0.order(realm, order, requester).await
     }
 }
@@ -548,6 +511,18 @@ impl Queries<'_> {
     /// The present time of a realm: in a test realm, as far ahead of the machine's as a key has advanced it.
     pub fn now(self, realm: RealmId) -> Timestamp {
         self.0.now_in(realm)
+    }
+
+    /// Asks a realm, or one of its accounts, a question. The answer waits until all that it shows is on disk.
+    ///
+    /// # Errors
+    /// Those of every door, `AccountNotFound`, and `AccountWithoutCvu` for a question about a balance.
+    pub async fn ask<O: RealmOrder>(
+        self,
+        realm: RealmId,
+        question: O,
+    ) -> Result<O::Outcome, Failure> {
+        self.0.ask(realm, question).await
     }
 
     /// An account as it is. The answer waits until all that it shows is on disk.
@@ -564,19 +539,6 @@ impl Queries<'_> {
     /// Those of every door, `AccountNotFound`, and `AccountWithoutCvu`.
     pub async fn balance(self, realm: RealmId, target: Target) -> Result<BalanceView, Failure> {
         self.0.ask(realm, ReadBalance(target)).await
-    }
-
-    /// The balance of an account after the last movement up to and including an instant.
-    ///
-    /// # Errors
-    /// As [`Self::balance`].
-    pub async fn balance_at(
-        self,
-        realm: RealmId,
-        target: Target,
-        at: Timestamp,
-    ) -> Result<BalanceView, Failure> {
-        self.0.ask(realm, ReadBalanceAt(target, at)).await
     }
 
     /// The answers that an idempotency key keeps, at most 20.

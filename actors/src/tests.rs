@@ -21,13 +21,13 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::{FaultyStore, Store, StoreError};
 use tokio::sync::watch;
 
-use crate::accounts::{AccountView, AccountVoucher};
+use crate::accounts::{AccountView, AccountVoucher, ChangeProfile, Observe};
 use crate::banks::{NoBank, Relation};
 use crate::engine::{Engine, EngineOptions, Outside, Requester};
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
 use crate::ports::webhooks::NoSink;
 use crate::ports::{BankError, BankGateway, Clock};
-use crate::realms::{Adjustment, Target, TypeRef};
+use crate::realms::{Adjustment, CreateType, Register, Target, TypeRef};
 use crate::records::projection::ServiceProjection;
 use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
 use crate::times::Times;
@@ -98,7 +98,10 @@ async fn furnish(engine: &Engine) {
             counter_account: None,
             capture_tolerance: None,
         };
-        let created = engine.ledger().create_type(REALM, order, plain()).await;
+        let created = engine
+            .ledger()
+            .order(REALM, CreateType(order), plain())
+            .await;
         created.unwrap();
     }
 }
@@ -166,14 +169,22 @@ impl World {
         };
         self.engine
             .ledger()
-            .register(REALM, registration(), true, alias, responder)
+            .order(
+                REALM,
+                Register {
+                    registration: registration(),
+                    open: true,
+                    alias,
+                },
+                responder,
+            )
             .await
     }
 
     async fn post(&self, code: &str, centavos: i64, id: &str) -> Answered<Outcome<AccountVoucher>> {
         self.engine
             .ledger()
-            .post(REALM, adjustment(1, code, centavos, id), plain())
+            .order(REALM, adjustment(1, code, centavos, id), plain())
             .await
     }
 
@@ -348,7 +359,7 @@ async fn an_external_id_is_one_over_all_accounts_of_the_realm() {
     let other = world
         .engine
         .ledger()
-        .post(REALM, adjustment(2, "IN", 100, "a"), plain())
+        .order(REALM, adjustment(2, "IN", 100, "a"), plain())
         .await;
     let Err(Failure::Rejected(Rejection::ExternalIdReused { fields, .. })) = other else {
         panic!("{other:?}")
@@ -425,7 +436,15 @@ async fn if_match_lets_only_the_version_pass_that_was_read() {
     let stale = world
         .engine
         .ledger()
-        .change(REALM, target, suspend(), Some(vec![version - 1]), plain())
+        .order(
+            REALM,
+            ChangeProfile {
+                target,
+                order: suspend(),
+                if_match: Some(vec![version - 1]),
+            },
+            plain(),
+        )
         .await;
     assert_eq!(stale, Err(Failure::Stale));
     // A movement does not change the version.
@@ -434,7 +453,15 @@ async fn if_match_lets_only_the_version_pass_that_was_read() {
         world
             .engine
             .ledger()
-            .change(REALM, target, suspend(), Some(vec![version]), plain())
+            .order(
+                REALM,
+                ChangeProfile {
+                    target,
+                    order: suspend(),
+                    if_match: Some(vec![version]),
+                },
+                plain(),
+            )
             .await,
     );
     let refused = world.post("OUT", 1, "b").await;
@@ -451,8 +478,8 @@ async fn an_idle_actor_can_go_and_comes_back_the_same() {
     let target = Target::Account(AccountNo(1));
     let before = world
         .engine
-        .operators()
-        .observe(REALM, target)
+        .queries()
+        .ask(REALM, Observe(target))
         .await
         .unwrap()
         .unwrap()
@@ -468,8 +495,8 @@ async fn an_idle_actor_can_go_and_comes_back_the_same() {
     assert_eq!(
         world
             .engine
-            .operators()
-            .observe(REALM, target)
+            .queries()
+            .ask(REALM, Observe(target))
             .await
             .unwrap(),
         None

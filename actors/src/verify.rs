@@ -38,6 +38,7 @@ use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{Index, StoreError};
 
+use crate::accounts::Observe;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::realms::Target;
@@ -288,8 +289,8 @@ async fn live(
     report: &mut Report,
 ) -> Result<(), Failure> {
     let Some(live) = engine
-        .operators()
-        .observe(at.0, Target::Account(at.1))
+        .queries()
+        .ask(at.0, Observe(Target::Account(at.1)))
         .await?
     else {
         return Ok(());

@@ -13,7 +13,7 @@ use caudal_actors::engine::{Engine, EngineOptions, Requester};
 use caudal_actors::platform::NewTenant;
 use caudal_actors::ports::BankGateway;
 use caudal_actors::ports::fake_bank::FakeBank;
-use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_actors::realms::{Adjustment, CreateType, Register, Target, TypeRef};
 use caudal_actors::reply::Given;
 use caudal_http::memory::MemoryPlan;
 use caudal_ledger::accounts::Holder;
@@ -182,7 +182,7 @@ impl Site {
         match self
             .engine
             .ledger()
-            .post(self.realm, order, requester())
+            .order(self.realm, order, requester())
             .await?
         {
             Given::Value(Outcome::Recorded(_)) => Ok(()),
@@ -229,7 +229,7 @@ async fn tenant(
         capture_tolerance: None,
     };
     let ledger = service.engine.ledger();
-    ledger.create_type(realm, order, requester()).await?;
+    ledger.order(realm, CreateType(order), requester()).await?;
     let cvus = register(&service.engine, realm, accounts).await?;
     let requests = Requests::new(&key, VOUCHER_TYPE, cvus);
     Ok((realm, Arc::new(requests)))
@@ -267,9 +267,15 @@ fn registration(number: u64) -> anyhow::Result<Registration> {
 async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Result<Vec<String>> {
     let one = |number: u64| async move {
         let registration = registration(number)?;
-        let opened = engine
-            .ledger()
-            .register(realm, registration, true, None, requester());
+        let opened = engine.ledger().order(
+            realm,
+            Register {
+                registration,
+                open: true,
+                alias: None,
+            },
+            requester(),
+        );
         let cvu = match opened.await {
             Ok(Given::Value(view)) => view.account.cvu,
             Ok(Given::Kept { .. }) => None,

@@ -1,22 +1,28 @@
 //! How answers are rendered, and how an idempotency key keeps them.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ContentType, HeaderName};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use caudal_actors::accounts::Versions;
 use caudal_actors::engine::Requester;
 use caudal_actors::engine::lists::{Listing, ScannedPart};
 use caudal_actors::failure::Failure;
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
 use caudal_ledger::vouchers::Outcome;
+use futures_util::TryFutureExt as _;
+use futures_util::future::MapOk;
 use serde::Serialize;
 
-use super::body::{Body, Fingerprint};
+use super::body::{Body, Fingerprint, OptionalBody};
 use super::caller::{self, Caller};
 use super::current;
 use super::errors::{ApiError, HandlerResult};
+use super::params::DryRun;
+use super::query::Query;
 use super::text;
 use super::trace::code_of;
 use super::words::Mistake;
@@ -113,35 +119,140 @@ pub fn idempotency_key(request: &HttpRequest) -> Result<Option<String>, ApiError
     }
 }
 
-/// The asker of an order, with the idempotency key of the request if it has one. `render` gives the status and body
-/// of a success; failures are rendered as everywhere.
-///
-/// # Errors
-/// 400 when the key is malformed.
-pub fn requester<T: 'static>(
-    request: &HttpRequest,
-    caller: &Caller,
-    body: &Body,
-    render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
-) -> Result<Requester<T>, ApiError> {
-    requester_of(request, caller, body, |_| false, render)
+/// A request that orders something. `B` is how its body is read: [`Body`], [`OptionalBody`], or `()` where the operation
+/// has none.
+#[derive(Debug)]
+pub struct ApiCall<B = Body> {
+    /// The request.
+    pub request: HttpRequest,
+    /// Who makes it.
+    pub caller: Caller,
+    /// Its parameters.
+    pub query: Query,
+    /// Its body.
+    pub body: Body,
+    sent: PhantomData<B>,
 }
 
-/// Like [`requester`]; `again` tells whether a success had already been recorded before.
-///
-/// # Errors
-/// 400 when the key is malformed.
-pub fn requester_of<T: 'static>(
-    request: &HttpRequest,
-    caller: &Caller,
-    body: &Body,
-    again: fn(&T) -> bool,
-    render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
-) -> Result<Requester<T>, ApiError> {
-    requester_for(request, caller, || Ok(body.fingerprint()), again, render)
+type CallParts<B> = (HttpRequest, Caller, Query, B);
+
+impl<B: FromRequest + Into<Body> + 'static> FromRequest for ApiCall<B> {
+    type Error = actix_web::Error;
+    type Future = MapOk<<CallParts<B> as FromRequest>::Future, fn(CallParts<B>) -> Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        CallParts::from_request(request, payload).map_ok(|(request, caller, query, body)| Self {
+            request,
+            caller,
+            query,
+            body: body.into(),
+            sent: PhantomData,
+        })
+    }
 }
 
-/// Like [`requester_of`], for a body whose fingerprint is worth taking only when there is a key.
+impl From<OptionalBody> for Body {
+    fn from(OptionalBody(body): OptionalBody) -> Self {
+        body
+    }
+}
+
+impl From<()> for Body {
+    fn from((): ()) -> Self {
+        Self::default()
+    }
+}
+
+impl<B> ApiCall<B> {
+    /// The body, of which nothing is left.
+    pub fn take_body(&mut self) -> Body {
+        std::mem::take(&mut self.body)
+    }
+
+    /// Whether only what would happen is asked for. Ends the reading of the parameters.
+    ///
+    /// # Errors
+    /// 400 with every mistake.
+    pub fn dry_run(&mut self) -> Result<bool, ApiError> {
+        let DryRun { dry_run } = DryRun::read(std::mem::take(&mut self.query))?;
+        Ok(dry_run)
+    }
+
+    /// The asker of an order, with the idempotency key of the request if it has one. `render` gives the status and body
+    /// of a success; failures are rendered as everywhere.
+    ///
+    /// # Errors
+    /// 400 when the key is malformed.
+    pub fn requester<T: 'static>(
+        &self,
+        render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
+    ) -> Result<Requester<T>, ApiError> {
+        self.requester_of(|_| false, render)
+    }
+
+    /// Like [`Self::requester`]; `again` tells whether a success had already been recorded before.
+    ///
+    /// # Errors
+    /// 400 when the key is malformed.
+    pub fn requester_of<T: 'static>(
+        &self,
+        again: fn(&T) -> bool,
+        render: impl FnOnce(&T) -> (StatusCode, String) + Send + 'static,
+    ) -> Result<Requester<T>, ApiError> {
+        let fields = || Ok(self.body.fingerprint());
+        requester_for(&self.request, &self.caller, fields, again, render)
+    }
+
+    /// The asker of an order, and how its success is answered: `render` makes the body both of the present answer and of
+    /// the one that an idempotency key keeps.
+    ///
+    /// # Errors
+    /// 400 when the key is malformed.
+    pub fn order<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
+        &self,
+        status: StatusCode,
+        render: F,
+    ) -> Result<(Requester<T>, Success<F>), ApiError> {
+        let kept = render.clone();
+        let requester = self.requester(move |value| (status, text::json(&kept(value))))?;
+        Ok((requester, Success { status, render }))
+    }
+
+    /// Like [`Self::order`], for something that is made once under its external id, with whether it is a dry run: 201 when
+    /// it is made, and when it had been made before; 200 with what a dry run would make.
+    ///
+    /// # Errors
+    /// 400 when a parameter is wrong, or the key is malformed.
+    pub fn making<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
+        &mut self,
+        render: F,
+    ) -> Result<(bool, Requester<Outcome<T>>, Success<F>), ApiError> {
+        self.making_as(StatusCode::CREATED, render)
+    }
+
+    /// Like [`Self::making`], with another status than 201.
+    ///
+    /// # Errors
+    /// As [`Self::making`].
+    pub fn making_as<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
+        &mut self,
+        made: StatusCode,
+        render: F,
+    ) -> Result<(bool, Requester<Outcome<T>>, Success<F>), ApiError> {
+        let dry_run = self.dry_run()?;
+        let kept = render.clone();
+        let again = |outcome: &Outcome<T>| matches!(outcome, Outcome::Replayed(_));
+        let requester = self.requester_of(again, move |outcome| {
+            let (Outcome::Recorded(value) | Outcome::Replayed(value)) = outcome;
+            (made, text::json(&kept(value)))
+        })?;
+        // A dry run leaves nothing behind, not even a kept answer.
+        let status = if dry_run { StatusCode::OK } else { made };
+        Ok((dry_run, requester, Success { status, render }))
+    }
+}
+
+/// Like [`ApiCall::requester_of`], for a body whose fingerprint is worth taking only when there is a key.
 ///
 /// Every order passes here, so a dry run loses its key here: the key is neither looked up nor used up, and no later
 /// layer has to check again.
@@ -238,63 +349,6 @@ impl<F> Success<F> {
             answer
         })
     }
-}
-
-/// The asker of an order, and how its success is answered: `render` makes the body both of the present answer and of
-/// the one that an idempotency key keeps.
-///
-/// # Errors
-/// 400 when the key is malformed.
-pub fn order<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
-    request: &HttpRequest,
-    caller: &Caller,
-    body: &Body,
-    status: StatusCode,
-    render: F,
-) -> Result<(Requester<T>, Success<F>), ApiError> {
-    let kept = render.clone();
-    let requester = requester(request, caller, body, move |value| {
-        (status, text::json(&kept(value)))
-    })?;
-    Ok((requester, Success { status, render }))
-}
-
-/// Like [`order`], for something that is made once under its external id: 201 when it is made, and when it had been
-/// made before; 200 with what a dry run would make.
-///
-/// # Errors
-/// 400 when the key is malformed.
-pub fn making<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
-    request: &HttpRequest,
-    caller: &Caller,
-    body: &Body,
-    dry_run: bool,
-    render: F,
-) -> Result<(Requester<Outcome<T>>, Success<F>), ApiError> {
-    making_as(StatusCode::CREATED, request, caller, body, dry_run, render)
-}
-
-/// Like [`making`], with another status than 201.
-///
-/// # Errors
-/// 400 when the key is malformed.
-pub fn making_as<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
-    made: StatusCode,
-    request: &HttpRequest,
-    caller: &Caller,
-    body: &Body,
-    dry_run: bool,
-    render: F,
-) -> Result<(Requester<Outcome<T>>, Success<F>), ApiError> {
-    let kept = render.clone();
-    let again = |outcome: &Outcome<T>| matches!(outcome, Outcome::Replayed(_));
-    let requester = requester_of(request, caller, body, again, move |outcome| {
-        let (Outcome::Recorded(value) | Outcome::Replayed(value)) = outcome;
-        (made, text::json(&kept(value)))
-    })?;
-    // A dry run leaves nothing behind, not even a kept answer.
-    let status = if dry_run { StatusCode::OK } else { made };
-    Ok((requester, Success { status, render }))
 }
 
 /// An asker without an idempotency key.

@@ -15,21 +15,23 @@
 
 use std::io;
 
+use actix_web::dev::Payload;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
-use caudal_actors::engine::Engine;
+use actix_web::{FromRequest, HttpRequest, HttpResponse, ResponseError as _};
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::lists::{ListPage, Listing, SortOrder};
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::AccountNo;
-use futures_util::future::LocalBoxFuture;
+use futures_util::TryFutureExt as _;
+use futures_util::future::{LocalBoxFuture, MapOk};
 use futures_util::stream::unfold;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::accept::preferred;
 use super::caller::Caller;
-use super::errors::ApiError;
+use super::errors::{ApiError, HandlerResult};
 use super::pool::give_way;
 use super::query::Query;
 use super::streams::StreamPermit;
@@ -185,7 +187,7 @@ fn answer(style: RowStyle, out: Vec<u8>) -> HttpResponse {
 trait RowSource {
     fn rows<'a>(
         &'a self,
-        engine: &'a Engine,
+        queries: Queries<'a>,
         page: ListPage,
     ) -> LocalBoxFuture<'a, Result<Listing<Value>, Failure>>;
 }
@@ -197,16 +199,16 @@ struct Rendered<F, R> {
 
 impl<T, F, R> RowSource for Rendered<F, R>
 where
-    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
+    F: AsyncFn(Queries<'_>, ListPage) -> Result<Listing<T>, Failure>,
     R: Fn(&T) -> Value,
 {
     fn rows<'a>(
         &'a self,
-        engine: &'a Engine,
+        queries: Queries<'a>,
         page: ListPage,
     ) -> LocalBoxFuture<'a, Result<Listing<Value>, Failure>> {
         Box::pin(async move {
-            let listing = (self.fetch)(engine, page).await?;
+            let listing = (self.fetch)(queries, page).await?;
             Ok(listing.with(|items| items.iter().map(&self.render).collect()))
         })
     }
@@ -266,7 +268,7 @@ impl ListStream {
         }
         self.caller.may_go_on()?;
         self.page.cursor = listing.next;
-        let next = self.source.rows(self.caller.engine(), self.page).await?;
+        let next = self.source.rows(self.caller.queries(), self.page).await?;
         self.read = Some(next);
         Ok(Some(out))
     }
@@ -281,27 +283,56 @@ pub fn with_account(body: &impl Serialize, account: AccountNo) -> Value {
     body
 }
 
-/// Answers with a page of a list as `paged` shows it, or with all of its rows if a style is given, as in [`stream`].
-///
-/// # Errors
-/// Those of `fetch`, and of [`stream`].
-pub async fn list<T, F, R>(
-    caller: &Caller,
+/// A request for a list: a page of it, or all of its rows in another form.
+#[derive(Debug)]
+pub struct ListCall {
+    /// Who makes it.
+    pub caller: Caller,
+    /// Its parameters; those of the page are read last.
+    pub query: Query,
     style: Option<RowStyle>,
-    kind: SheetKind,
-    page: ListPage,
-    fetch: F,
-    render: R,
-    paged: impl FnOnce(&Listing<T>) -> HttpResponse,
-) -> Result<HttpResponse, ApiError>
-where
-    T: 'static,
-    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure> + 'static,
-    R: Fn(&T) -> Value + 'static,
-{
-    match style {
-        Some(style) => stream(caller, style, kind, page, fetch, render).await,
-        None => Ok(paged(&fetch(caller.engine(), page).await?)),
+}
+
+type ListParts = (HttpRequest, Caller, Query);
+
+impl FromRequest for ListCall {
+    type Error = actix_web::Error;
+    type Future = MapOk<<ListParts as FromRequest>::Future, fn(ListParts) -> Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        ListParts::from_request(request, payload).map_ok(|(request, caller, mut query)| Self {
+            style: whole(&request, &mut query),
+            caller,
+            query,
+        })
+    }
+}
+
+impl ListCall {
+    /// Answers with a page of the list as `paged` writes it, or with all of its rows. `fetch` reads a page, and `show` renders
+    /// an item; a row also has the number of its account, if `account` gives one.
+    ///
+    /// # Errors
+    /// 400 with every mistake in the parameters; those of `fetch`, and of [`stream`].
+    pub async fn answer<T: 'static, R: Serialize, S: Fn(&T) -> R + 'static>(
+        mut self,
+        kind: SheetKind,
+        fetch: impl AsyncFn(Queries<'_>, ListPage) -> Result<Listing<T>, Failure> + 'static,
+        account: fn(&T) -> Option<AccountNo>,
+        show: S,
+        paged: impl FnOnce(&Listing<T>, &ListPage, &S) -> HttpResponse,
+    ) -> HandlerResult {
+        let page = self.query.page();
+        self.query.done()?;
+        let Some(style) = self.style else {
+            let listing = fetch(self.caller.queries(), page).await?;
+            return Ok(paged(&listing, &page, &show));
+        };
+        let row = move |item: &T| match account(item) {
+            Some(account) => with_account(&show(item), account),
+            None => json!(show(item)),
+        };
+        stream(&self.caller, style, kind, page, fetch, row).await
     }
 }
 
@@ -320,7 +351,7 @@ pub async fn stream<T, F, R>(
 ) -> Result<HttpResponse, ApiError>
 where
     T: 'static,
-    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure> + 'static,
+    F: AsyncFn(Queries<'_>, ListPage) -> Result<Listing<T>, Failure> + 'static,
     R: Fn(&T) -> Value + 'static,
 {
     let source = Box::new(Rendered { fetch, render });
@@ -338,8 +369,7 @@ async fn streamed(
         limit: PAGE,
         ..page
     };
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let first = source.rows(engine, page).await?;
+    let first = source.rows(caller.queries(), page).await?;
     if first.total > ROWS_MAX {
         let (rows, max) = (first.total, ROWS_MAX);
         return Err(ApiError::field(
@@ -348,7 +378,7 @@ async fn streamed(
         ));
     }
     let walk = ListStream {
-        _permit: caller.app.hooks.streams.permit(realm)?,
+        _permit: caller.app.hooks.streams.permit(caller.realm())?,
         caller: caller.clone(),
         style,
         kind,

@@ -10,6 +10,7 @@ use actix_web::rt;
 use caudal_actors::engine::{Engine, Requester};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
+use caudal_actors::realms::OrderWebhook;
 use caudal_http::Hooks;
 use caudal_ledger::webhooks::{Webhook, WebhookOrder};
 
@@ -41,8 +42,11 @@ async fn round(engine: &Engine, hooks: &Hooks) -> Result<(), Failure> {
                 request_id: ID.to_owned(),
                 admitted: None,
             };
-            let orders = engine.operators();
-            let done = orders.order_webhook(realm, webhook.number, order, requester);
+            let order = OrderWebhook {
+                number: webhook.number,
+                order,
+            };
+            let done = engine.ledger().order(realm, order, requester);
             if let Err(why) = done.await {
                 left = Err(why);
             }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use caudal_actors::accounts::ChangeProfile;
 use caudal_actors::engine::{self, Engine, Requester};
 use caudal_actors::realms::Target;
 use caudal_actors::settings::Pauses;
@@ -257,10 +258,15 @@ impl Rig {
             request_id: "enable".to_owned(),
             admitted: None,
         };
-        let changed = self
-            .engine()
-            .ledger()
-            .change(realm, target, order, None, requester);
+        let changed = self.engine().ledger().order(
+            realm,
+            ChangeProfile {
+                target,
+                order,
+                if_match: None,
+            },
+            requester,
+        );
         assert!(changed.await.is_ok());
     }
 

@@ -5,14 +5,14 @@ use std::sync::{Arc, PoisonError};
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Destination;
 
 use super::bank_reads::key_of;
 use super::money::{NoticeOutcome, not_found};
 use super::read_slots::{ReadAccess, ReadCost};
-use super::{Core, DEADLINE, Ledger, Operators, Queries, Realms, Requester, value};
+use super::{DEADLINE, Ledger, Operators, Queries, Realms, Requester, value};
 use crate::banks::{self, Collectors, NoBank, NoticeAuthority, RealmBank, Relation};
 use crate::failure::Failure;
 use crate::mailbox::Mailbox;
@@ -85,17 +85,6 @@ impl Realms {
     }
 }
 
-impl Core {
-    /// The bank of a realm, for calls that concern no account.
-    pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
-        self.realms.bank(realm)
-    }
-
-    pub(super) fn journal(&self, realm: RealmId, calls: Vec<BankCall>) {
-        self.realms.journal(realm, calls);
-    }
-}
-
 impl Queries<'_> {
     /// The collector accounts of realms, each with the realms on it. Realms without a bank are left out.
     pub fn collectors(self) -> Arc<Collectors> {
@@ -138,25 +127,18 @@ impl Queries<'_> {
         whom: Destination,
         request_id: &str,
     ) -> Result<KeyHolder, Failure> {
-        let (key, kept) = ((realm, key_of(&whom)), &self.0.bank_reads.lookups);
-        let known = || Ok::<_, Failure>(kept.get(&key, self.0.bank(realm)?.changes()));
-        if let Some(found) = known()? {
-            return Ok(found);
-        }
-        let _slot = self.0.bank_reads.take(realm).await?;
-        if let Some(found) = known()? {
-            return Ok(found);
-        }
-        let bank = self.0.bank(realm)?;
-        let changes = bank.changes();
-        let reply = bank.lookup(&whom, request_id).await;
-        self.0.journal(realm, reply.calls);
-        let found = reply.result.map_err(|why| match why {
-            BankError::Refused(why) => Failure::NobodyHas(why),
-            doubt => Failure::of_question(doubt),
-        })?;
-        kept.put(key, changes, 1, found.clone());
-        Ok(found)
+        let key = (realm, key_of(&whom));
+        let ask = async |bank: Arc<RealmBank>| {
+            let reply = bank.lookup(&whom, request_id).await;
+            self.0.realms.journal(realm, reply.calls);
+            let found = reply.result.map_err(|why| match why {
+                BankError::Refused(why) => Failure::NobodyHas(why),
+                doubt => Failure::of_question(doubt),
+            })?;
+            Ok((found, 1))
+        };
+        let kept = &self.0.bank_reads.lookups;
+        self.0.kept_or_asked(realm, kept, key, ask).await
     }
 }
 
@@ -171,9 +153,9 @@ impl Ledger<'_> {
         simulation: Simulation,
         request_id: &str,
     ) -> Result<(), Failure> {
-        let bank = self.0.bank(realm)?;
+        let bank = self.0.realms.bank(realm)?;
         let reply = bank.simulate(&simulation, request_id).await;
-        self.0.journal(realm, reply.calls);
+        self.0.realms.journal(realm, reply.calls);
         reply.result.map_err(Failure::of_question)
     }
 }
@@ -251,7 +233,7 @@ impl Ledger<'_> {
         if !authority.speaks_for(realm) {
             return Err(Rejection::TransferNotFound.into());
         }
-        if let Ok(bank) = self.0.bank(realm) {
+        if let Ok(bank) = self.0.realms.bank(realm) {
             bank.has_changed();
         }
         let requester = Requester::uncounted(request_id.to_owned());
@@ -283,23 +265,10 @@ impl ReadAccess {
                 Some((*realm, nowhere))
             }
             Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
-                self.of_origin(*origin)?
+                reads::money::of_origin(self.store.as_ref(), *origin)?
             }
             Notice::Created | Notice::Other { .. } => None,
         })
-    }
-
-    /// The place of the transfer or return with a reference.
-    fn of_origin(&self, origin: OriginId) -> Result<Option<(RealmId, VoucherPlace)>, Failure> {
-        Ok(reads::money::of_origin(self.store.as_ref(), origin)?)
-    }
-
-    /// The return of money in suspense that a reference names, with its realm and its number there.
-    pub(super) fn return_of(
-        &self,
-        origin: Option<OriginId>,
-    ) -> Result<Option<(RealmId, u64)>, Failure> {
-        Ok(reads::cases::return_of(self.store.as_ref(), origin)?)
     }
 
     /// Whether a movement is a return of money in suspense that no realm here knows to have ordered.

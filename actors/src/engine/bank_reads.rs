@@ -24,6 +24,8 @@ use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::Core;
+use crate::banks::RealmBank;
 use crate::failure::Failure;
 use crate::ports::{CollectorStatement, DayList, KeyHolder};
 
@@ -142,6 +144,35 @@ impl RealmReads {
     }
 }
 
+impl Core {
+    /// An answer of a realm's bank for a reader: one that was kept, or the one that `ask` gets within the realm's slots, with
+    /// its size.
+    ///
+    /// # Errors
+    /// As [`BankReads::take`] and `ask`; [`Failure::ShuttingDown`] for a retired realm.
+    pub(super) async fn kept_or_asked<K: Ord, V: Clone>(
+        &self,
+        realm: RealmId,
+        kept: &CachedAnswers<K, V>,
+        key: K,
+        ask: impl AsyncFnOnce(Arc<RealmBank>) -> Result<(V, usize), Failure>,
+    ) -> Result<V, Failure> {
+        let known = || Ok::<_, Failure>(kept.get(&key, self.realms.bank(realm)?.changes()));
+        if let Some(found) = known()? {
+            return Ok(found);
+        }
+        let _slot = self.bank_reads.take(realm).await?;
+        if let Some(found) = known()? {
+            return Ok(found);
+        }
+        let bank = self.realms.bank(realm)?;
+        let changes = bank.changes();
+        let (found, size) = ask(bank).await?;
+        kept.put(key, changes, size, found.clone());
+        Ok(found)
+    }
+}
+
 /// How a lookup is kept: what is looked up, in one spelling.
 pub(super) fn key_of(whom: &Destination) -> String {
     match whom {
@@ -177,7 +208,7 @@ impl<K: Ord, V: Clone> CachedAnswers<K, V> {
     }
 
     /// The kept answer, if nothing has happened since its question.
-    pub(super) fn get(&self, key: &K, changes: u64) -> Option<V> {
+    fn get(&self, key: &K, changes: u64) -> Option<V> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let row = rows.get(key)?;
         let fresh = row.changes == changes && Instant::now() < row.until;
@@ -185,7 +216,7 @@ impl<K: Ord, V: Clone> CachedAnswers<K, V> {
     }
 
     /// Keeps an answer of this size to a question that was asked after so many changes.
-    pub(super) fn put(&self, key: K, changes: u64, size: usize, value: V) {
+    fn put(&self, key: K, changes: u64, size: usize, value: V) {
         let now = Instant::now();
         let Some(until) = now.checked_add(self.time).filter(|until| *until > now) else {
             return;

@@ -13,7 +13,7 @@ use caudal_storage::{Index, StoreError};
 
 use super::Queries;
 use super::lists::{ListPage, Listing};
-use super::read_slots::{ReadAccess, ReadCost};
+use super::read_slots::ReadCost;
 use crate::failure::Failure;
 use crate::records::reads;
 
@@ -46,15 +46,12 @@ impl Queries<'_> {
         let ends_a_day = as_of == as_of.business_day().end();
         let cost = ReadCost::scan_if(at.is_some() && !ends_a_day);
         let both = |(balances, sum)| (balances, Some(sum));
-        let read = move |books: &ReadAccess| {
-            let store = books.store.as_ref();
-            match at {
-                None => Ok(both(now(store, realm)?)),
-                Some(at) if ends_a_day => Ok(both(reads::books::until(store, realm, at)?)),
-                Some(at) => Ok((entries::balances_at(store, realm, at)?, None)),
-            }
+        let read = move |store: &dyn Index| match at {
+            None => Ok::<_, Failure>(both(now(store, realm)?)),
+            Some(at) if ends_a_day => Ok(both(reads::books::until(store, realm, at)?)),
+            Some(at) => Ok((entries::balances_at(store, realm, at)?, None)),
         };
-        let (balances, in_transit) = self.0.look(realm, cost, read).await?;
+        let (balances, in_transit) = self.0.scan(realm, cost, read).await?;
         Ok(TrialBalance {
             as_of,
             lines: balances.trial_balance(),
@@ -73,11 +70,8 @@ impl Queries<'_> {
         page: ListPage,
     ) -> Result<Listing<BookEntry>, Failure> {
         let bound = self.0.list_rows;
-        self.0
-            .look(realm, ReadCost::Scan, move |books| {
-                entries::list(books.store.as_ref(), realm, &filter, (&page, bound))
-            })
-            .await
+        let read = move |store: &dyn Index| entries::list(store, realm, &filter, (&page, bound));
+        self.0.scan(realm, ReadCost::Scan, read).await
     }
 
     /// The accounts for adjustments: those that have moved, and those of the realm's voucher types.

@@ -18,7 +18,7 @@ use caudal_storage::{Index, StoreError};
 
 use super::money::{TransferView, not_found};
 use super::read_slots::ReadCost;
-use super::{Operators, Queries, Requester, value};
+use super::{Operators, Queries};
 use crate::accounts::DecideTransfer;
 use crate::failure::Failure;
 use crate::platform::realms;
@@ -86,16 +86,8 @@ impl Operators<'_> {
         (offset, limit): (usize, usize),
     ) -> Result<(Vec<RealmCase>, u64), Failure> {
         // Under no realm: operators do not take turns from tenants.
-        self.0
-            .look(RealmId(0), ReadCost::Page, move |books| {
-                Ok(cases(
-                    books.store.as_ref(),
-                    &realms,
-                    &kinds,
-                    (offset, limit),
-                )?)
-            })
-            .await
+        let read = move |store: &dyn Index| cases(store, &realms, &kinds, (offset, limit));
+        self.0.scan(RealmId(0), ReadCost::Page, read).await
     }
 
     /// Money in suspense, with the decisions about it.
@@ -130,10 +122,9 @@ impl Operators<'_> {
     ) -> Result<Unbooked, Failure> {
         // A supervisor is asked only about existing cases.
         self.unbooked_case(id)?;
-        let requester = Requester::uncounted(request_id);
         let place = id.place;
         let order = DismissUnbooked { place, decision };
-        value(self.0.order(id.realm, order, requester).await)
+        self.0.decide(id.realm, order, &request_id).await
     }
 
     /// A recorded movement of a collector account, with the decision about it.
@@ -165,8 +156,7 @@ impl Operators<'_> {
             class,
             decision,
         };
-        let requester = Requester::uncounted(request_id);
-        value(self.0.order(id.realm, order, requester).await)
+        self.0.decide(id.realm, order, &request_id).await
     }
 
     /// A transfer as a case, with its last calls to the bank, oldest first.
@@ -206,9 +196,8 @@ impl Operators<'_> {
             verdict,
             decision,
         };
-        let requester = Requester::uncounted(request_id);
-        let answered = self.0.order(id.0.realm, order, requester).await;
-        value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
+        let decided = self.0.decide(id.0.realm, order, &request_id).await;
+        decided.map_err(|why| not_found(why, Rejection::TransferNotFound))
     }
 
     /// A person credits money in suspense to an account of its realm.
@@ -253,8 +242,7 @@ impl Operators<'_> {
     ) -> Result<Parked, Failure> {
         // A supervisor is asked only about existing cases.
         self.suspense_case(id)?;
-        let requester = Requester::uncounted(request_id);
-        value(self.0.order(id.realm, order, requester).await)
+        self.0.decide(id.realm, order, &request_id).await
     }
 
     /// How many cases wait for a person, of all realms.

@@ -13,6 +13,7 @@ use crate::banks::{NoticeAuthority, OnCollector};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Notice};
 use crate::realms::startup_check;
+use crate::records::reads;
 
 impl Ledger<'_> {
     /// Takes in the movements that the bank lists for a collector account on a day and that no notice has reported:
@@ -29,14 +30,14 @@ impl Ledger<'_> {
         let Some(any) = realms.first().copied() else {
             return Ok(0);
         };
-        let bank = self.0.bank(any)?;
+        let bank = self.0.realms.bank(any)?;
         let authority = NoticeAuthority::from(realms);
         let reply = bank.movements(day, request_id).await;
         let mut calls = Some(reply.calls);
         let mut missed = 0_usize;
         let list = reply.result.map_err(Failure::of_question)?;
         if let Some(calls) = calls.take_if(|_| !list.unreadable.is_empty()) {
-            self.0.journal(any, calls);
+            self.0.realms.journal(any, calls);
         }
         self.unreadable(&authority, any, &list.unreadable, request_id)
             .await;
@@ -50,7 +51,7 @@ impl Ledger<'_> {
         let news: Vec<(RealmId, Notice)> = self.0.look(any, ReadCost::Scan, look).await?;
         for (realm, notice) in news {
             if let Some(calls) = calls.take() {
-                self.0.journal(realm, calls);
+                self.0.realms.journal(realm, calls);
             }
             match self.notice(authority.clone(), notice, request_id).await {
                 Ok(NoticeOutcome::Done | NoticeOutcome::Suspended) => {
@@ -118,7 +119,7 @@ impl ReadAccess {
         if let Some(returned) = self.returned(authority, &movement)? {
             return Ok(Some(returned));
         }
-        let realm = match self.return_of(movement.origin)? {
+        let realm = match reads::cases::return_of(self.store.as_ref(), movement.origin)? {
             Some((realm, _)) => Some(realm).filter(|realm| authority.speaks_for(*realm)),
             None => match Cvu::parse(&movement.cvu) {
                 Ok(cvu) => self.home_of(authority, cvu)?,

@@ -32,14 +32,15 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::BusinessDay;
 
 use super::read_slots::{ReadAccess, ReadCost};
-use super::{Ledger, Queries, Requester, value};
-use crate::banks::{NoticeAuthority, OnCollector};
+use super::{Ledger, Queries};
+use crate::banks::{NoticeAuthority, OnCollector, RealmBank};
 use crate::failure::Failure;
 use crate::platform::realms;
 use crate::ports::{BankError, BankGateway as _, CollectorStatement, DayList, MovementWay};
 use crate::realms::RecordMovements;
 use crate::records::keys::Rail;
 use crate::records::reads;
+use caudal_storage::Index;
 
 /// How many facts one order records.
 const RECORDED_AT_ONCE: usize = 200;
@@ -234,11 +235,9 @@ impl Queries<'_> {
                 side: side.unwrap_or(CollectorSide::Client(None)),
             })
             .collect();
-        let read = move |books: &ReadAccess| {
-            let store = books.store.as_ref();
-            Ok(reads::collector::of_day(store, keeper, day, UNLISTED_MAX)?)
-        };
-        let recorded = self.0.look(keeper, ReadCost::Scan, read).await?;
+        let read =
+            move |store: &dyn Index| reads::collector::of_day(store, keeper, day, UNLISTED_MAX);
+        let recorded = self.0.scan(keeper, ReadCost::Scan, read).await?;
         let gone = recorded.into_iter();
         let gone = gone.filter(|it| !it.matched && !listed.contains(&it.movement.bank_id));
         items.extend(gone.map(|record| CollectorItem {
@@ -289,7 +288,7 @@ impl Queries<'_> {
             }
             if news.is_empty() {
                 if recorded > 0 {
-                    self.0.journal(keeper, calls);
+                    self.0.realms.journal(keeper, calls);
                 }
                 return Ok(ComparedStatement {
                     statement,
@@ -297,8 +296,7 @@ impl Queries<'_> {
                     recorded,
                 });
             }
-            let requester = Requester::uncounted(request_id.to_owned());
-            match value(self.0.order(keeper, news, requester).await) {
+            match self.0.decide(keeper, news, request_id).await {
                 Ok(done) => recorded = recorded.strict_add(done),
                 Err(why) => {
                     tracing::warn!(%why, realm = keeper.0, "movements of the collector account could not be recorded yet");
@@ -337,30 +335,26 @@ impl Queries<'_> {
         day: BusinessDay,
         request_id: &str,
     ) -> Result<(Arc<CollectorStatement>, Vec<BankCall>), Failure> {
+        let mut calls = Vec::new();
+        let ask = async |bank: Arc<RealmBank>| {
+            let ongoing = day == self.0.now_in(realm).business_day();
+            let reply = bank.statement(day, ongoing, request_id).await;
+            let statement = reply.result.map_err(Failure::of_question)?;
+            if !statement.unreadable.is_empty() {
+                // The list of transfers says more of the same line, such as its CVU, so its lines are kept first.
+                self.listed_by_bank(realm, day, request_id).await?;
+                let authority = NoticeAuthority::from(BTreeSet::from([realm]));
+                Ledger(self.0)
+                    .unreadable(&authority, realm, &statement.unreadable, request_id)
+                    .await;
+            }
+            calls = reply.calls;
+            let size = statement.movements.len();
+            Ok((Arc::new(statement), size))
+        };
         let kept = &self.0.bank_reads.statements;
-        let bank = self.0.bank(realm)?;
-        if let Some(known) = kept.get(&(realm, day), bank.changes()) {
-            return Ok((known, Vec::new()));
-        }
-        let _slot = self.0.bank_reads.take(realm).await?;
-        let changes = bank.changes();
-        if let Some(known) = kept.get(&(realm, day), changes) {
-            return Ok((known, Vec::new()));
-        }
-        let ongoing = day == self.0.now_in(realm).business_day();
-        let reply = bank.statement(day, ongoing, request_id).await;
-        let statement = Arc::new(reply.result.map_err(Failure::of_question)?);
-        if !statement.unreadable.is_empty() {
-            // The list of transfers says more of the same line, such as its CVU, so its lines are kept first.
-            self.listed_by_bank(realm, day, request_id).await?;
-            let authority = NoticeAuthority::from(BTreeSet::from([realm]));
-            Ledger(self.0)
-                .unreadable(&authority, realm, &statement.unreadable, request_id)
-                .await;
-        }
-        let size = statement.movements.len();
-        kept.put((realm, day), changes, size, Arc::clone(&statement));
-        Ok((statement, reply.calls))
+        let statement = self.0.kept_or_asked(realm, kept, (realm, day), ask).await?;
+        Ok((statement, calls))
     }
 }
 
@@ -439,7 +433,7 @@ impl ReadAccess {
         on: &OnCollector,
         line: &CollectorMovement,
     ) -> Result<Option<ClientRecord>, Failure> {
-        let returned = self.return_of(line.origin)?;
+        let returned = reads::cases::return_of(self.store.as_ref(), line.origin)?;
         if !line.incoming {
             return match returned {
                 Some((realm, number)) if on.realms.contains(&realm) => {

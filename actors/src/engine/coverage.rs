@@ -16,7 +16,7 @@ use caudal_storage::Index;
 use tokio::time::Instant;
 
 use super::read_slots::ReadCost;
-use super::{Ledger, Operators, Queries, Requester, value};
+use super::{Ledger, Operators, Queries};
 use crate::banks::OnCollector;
 use crate::failure::Failure;
 use crate::realms::RecordCoverage;
@@ -101,9 +101,10 @@ impl Ledger<'_> {
             if !self.0.realms.is_served(realm) {
                 continue;
             }
-            let requester = Requester::uncounted(request_id.to_owned());
-            let order = RecordCoverage(fact);
-            is_news |= value(self.0.order(realm, order, requester).await)?;
+            is_news |= self
+                .0
+                .decide(realm, RecordCoverage(fact), request_id)
+                .await?;
         }
         Ok(is_news.then_some(fact))
     }

@@ -41,7 +41,7 @@ use tokio::sync::oneshot;
 use self::leaves::leaves;
 use super::lists::{ListPage, Listing, Range};
 use super::read_slots::ReadCost;
-use super::{Core, Ledger, Operators, Queries, Requester, value};
+use super::{Core, Ledger, Operators, Queries};
 use crate::failure::Failure;
 use crate::platform::realms;
 use crate::ports::seals::SealKeyName;
@@ -98,12 +98,8 @@ impl Ledger<'_> {
         let Some(newest) = signer.key(&name) else {
             return Ok(None);
         };
-        let last = self
-            .0
-            .scan(realm, ReadCost::Page, move |store| {
-                reads::days::last(store, realm)
-            })
-            .await?;
+        let read = move |store: &dyn Index| reads::days::last(store, realm);
+        let last = self.0.scan(realm, ReadCost::Page, read).await?;
         let closed = last.as_ref().map(|last| last.day.figures.date);
         let first = created.business_day();
         // Compared with the machine's clock, like all that operators watch.
@@ -118,8 +114,8 @@ impl Ledger<'_> {
         let named = last.as_ref().map_or(newest, ClosedDay::next_key);
         let keys = self.0.day_keys(&name, newest, named)?;
         let day = self.figures(realm, (date, last), keys, request_id).await?;
-        let requester = Requester::uncounted(request_id.to_owned());
-        value(self.0.order(realm, RecordDay::Closed(day), requester).await)?;
+        let order = RecordDay::Closed(day);
+        self.0.decide(realm, order, request_id).await?;
         self.0.days_due.insert(realm, due(date.next()));
         Ok(Some(date))
     }
@@ -146,9 +142,8 @@ impl Ledger<'_> {
                 // The bank answers, and has nothing to say of this day: of the others it may.
                 BankSide::Absent => continue,
             };
-            let requester = Requester::uncounted(request_id.to_owned());
             let order = RecordDay::Bank(date, bank);
-            value(self.0.order(realm, order, requester).await)?;
+            self.0.decide(realm, order, request_id).await?;
             completed = completed.strict_add(1);
         }
         Ok(completed)
@@ -171,7 +166,7 @@ impl Ledger<'_> {
         let end = date.end();
         let read = move |store: &dyn Index| {
             let sums = reads::added_until(store, realm, end)?;
-            Ok((sums, reads::events::last_until(store, realm, end)?))
+            Ok::<_, StoreError>((sums, reads::events::last_until(store, realm, end)?))
         };
         let (sums, events) = self.0.scan(realm, ReadCost::Page, read).await?;
         // The accounts for adjustments are in their control account.
@@ -372,7 +367,7 @@ impl Queries<'_> {
             let mut steps = path(&found.nodes(), at);
             let roots = day.figures.blocks.iter().map(|block| block.node);
             steps.extend(path(&roots.collect::<Vec<_>>(), place));
-            Ok(found.leaves.get(at).map(|(_, leaf)| DayProof {
+            Ok::<_, StoreError>(found.leaves.get(at).map(|(_, leaf)| DayProof {
                 leaf: *leaf,
                 path: steps,
                 day: Arc::new(day),
@@ -522,10 +517,5 @@ fn listed(
     if page.order == SortOrder::Ascending {
         items.reverse();
     }
-    Ok(Listing {
-        items,
-        total: all.len(),
-        next,
-        looked: None,
-    })
+    Ok(Listing::of(items, all.len(), next))
 }

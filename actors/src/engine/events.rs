@@ -61,11 +61,8 @@ impl Queries<'_> {
         account: AccountNo,
         limit: usize,
     ) -> Result<(Vec<Event>, bool), Failure> {
-        self.0
-            .scan(realm, ReadCost::Scan, move |store| {
-                of_account(store, (realm, account), limit)
-            })
-            .await
+        let read = move |store: &dyn Index| of_account(store, (realm, account), limit);
+        self.0.scan(realm, ReadCost::Scan, read).await
     }
 
     /// The events of a realm from about one instant until another, oldest first, at most `limit`. Around the first
@@ -79,11 +76,8 @@ impl Queries<'_> {
         (from, until): (Timestamp, Timestamp),
         limit: usize,
     ) -> Result<Vec<Event>, Failure> {
-        self.0
-            .scan(realm, ReadCost::Page, move |store| {
-                between(store, realm, from, until, limit)
-            })
-            .await
+        let read = move |store: &dyn Index| between(store, realm, from, until, limit);
+        self.0.scan(realm, ReadCost::Page, read).await
     }
 
     /// The number of an id, if the log of its realm has exactly this event; `None` if it has another event of that

@@ -5,7 +5,6 @@
 //! **Bounds.** An id names at most one transfer, one case, and two vouchers of each direction: [`FOUND_MAX`] in all.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::{Parked, SuspensePlace};
@@ -20,6 +19,7 @@ use super::Queries;
 use super::lists::{ListPage, Listing, VoucherFilter};
 use super::money::{TransferIds, named};
 use super::read_slots::ReadCost;
+use super::vouchers::all_placed;
 use crate::accounts::{AccountVoucher, TransferView};
 use crate::failure::Failure;
 use crate::records::keys::{Rail, TransferName};
@@ -119,7 +119,7 @@ impl Queries<'_> {
         let read = move |store: &dyn Index| {
             let mut found = vouchers(store, realm, &ids)?;
             found.retain(|it| filter.lets(realm, it.account, &it.voucher));
-            Ok(Listing::of_few(found, &page))
+            Ok::<_, StoreError>(Listing::of_few(found, &page))
         };
         self.0.scan(realm, ReadCost::Point, read).await
     }
@@ -183,15 +183,9 @@ fn read(
     realm: RealmId,
     places: impl IntoIterator<Item = (AccountNo, u64)>,
 ) -> Result<Vec<AccountVoucher>, StoreError> {
-    let mut found = Vec::new();
-    for (account, sequence) in places {
-        let place = VoucherPlace { account, sequence };
-        let voucher = reads::voucher(store, realm, place)?;
-        found.extend(voucher.map(|voucher| AccountVoucher {
-            account,
-            voucher: Arc::new(voucher),
-        }));
-    }
+    let places = places.into_iter();
+    let places = places.map(|(account, sequence)| VoucherPlace { account, sequence });
+    let mut found = all_placed(store, realm, places)?;
     found.sort_by_key(|it| (it.voucher.at, it.account, it.voucher.sequence));
     Ok(found)
 }

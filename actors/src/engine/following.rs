@@ -17,13 +17,8 @@ use crate::realms::RealmSupervisor;
 pub(super) type LoadedAhead = BTreeMap<RealmId, PreparedRealm>;
 
 impl Realms {
-    /// Starts the supervisors of new tenants and tells the others their settings.
-    pub(super) fn follow(self: &Arc<Self>, platform: &Platform) -> Result<(), Failure> {
-        self.follow_with(platform, BTreeMap::new())
-    }
-
-    /// The same, with realms that were already loaded.
-    pub(super) fn follow_with(
+    /// Starts the supervisors of new tenants, some of which may be loaded already, and tells the others their settings.
+    pub(super) fn follow(
         self: &Arc<Self>,
         platform: &Platform,
         mut ahead: LoadedAhead,

@@ -27,16 +27,17 @@ use chrono::NaiveDate;
 
 use super::Queries;
 use super::read_slots::ReadCost;
+use super::vouchers::all_placed;
 use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::marks::Marks;
 use crate::records::projection::{InternalLine, VoucherPlace};
 use crate::records::{LEDGER, account_stream, reads};
-pub(super) use accounts::{directory, listed, rows};
+pub(super) use accounts::{directory, listed, profiles, rows};
 use bounded_scan::{BoundedScan, ScanBudget, VOUCHER};
-pub(super) use pages::Range;
 use pages::sorted;
+pub(super) use pages::{Range, each_row};
 
 pub use accounts::{AccountFilter, AccountScope, AccountSort};
 pub use bounded_scan::ROWS as ROWS_MAX;
@@ -230,23 +231,12 @@ impl Queries<'_> {
         let head = self.balance(realm, target).await?;
         let cost = ReadCost::scan_if(!filter.is_range(sort));
         let bound = self.0.list_rows;
-        self.0
-            .look(realm, cost, move |books| {
-                let range = Range {
-                    first: 1,
-                    last: head.sequence,
-                };
-                let store = &books.store;
-                let look = BoundedScan {
-                    page: &page,
-                    bound,
-                    cost: (VOUCHER, VOUCHER),
-                    rows: None,
-                };
-                let of = (realm, head.account);
-                movements(store.as_ref(), of, range, &filter, sort, &look)
-            })
-            .await
+        let read = move |store: &dyn Index| {
+            let look = BoundedScan::of(&page, bound, (VOUCHER, VOUCHER));
+            let of = (realm, head.account);
+            movements(store, of, Range::to(head.sequence), &filter, sort, &look)
+        };
+        self.0.scan(realm, cost, read).await
     }
 
     /// Adjustments and internal transfers of the whole realm.
@@ -259,12 +249,9 @@ impl Queries<'_> {
     ) -> Result<Listing<AccountVoucher>, Failure> {
         let cost = ReadCost::scan_if(!filter.is_everything(sort));
         let bound = self.0.list_rows;
-        self.0
-            .look(realm, cost, move |books| {
-                let store = &books.store;
-                internal::list(store.as_ref(), realm, &filter, sort, (&page, bound))
-            })
-            .await
+        let read =
+            move |store: &dyn Index| internal::list(store, realm, &filter, sort, (&page, bound));
+        self.0.scan(realm, cost, read).await
     }
 
     /// All vouchers of the realm, in the order in which they were posted.
@@ -275,12 +262,8 @@ impl Queries<'_> {
         page: ListPage,
     ) -> Result<Listing<AccountVoucher>, Failure> {
         let bound = self.0.list_rows;
-        self.0
-            .look(realm, ReadCost::Scan, move |books| {
-                let store = &books.store;
-                realm::list(store.as_ref(), realm, &filter, (&page, bound))
-            })
-            .await
+        let read = move |store: &dyn Index| realm::list(store, realm, &filter, (&page, bound));
+        self.0.scan(realm, ReadCost::Scan, read).await
     }
 
     /// Accounts, without their movements.
@@ -294,12 +277,9 @@ impl Queries<'_> {
         let skips = sort != AccountSort::CreatedAt && page.offset > SCAN_PAGE;
         let cost = ReadCost::scan_if(filter.text.is_some() || skips);
         let bound = self.0.list_rows;
-        self.0
-            .look(realm, cost, move |books| {
-                let store = &books.store;
-                accounts::accounts(store.as_ref(), realm, &filter, sort, &page, bound)
-            })
-            .await
+        let read =
+            move |store: &dyn Index| accounts::accounts(store, realm, &filter, sort, &page, bound);
+        self.0.scan(realm, cost, read).await
     }
 }
 
@@ -351,12 +331,8 @@ fn movements(
             0 => Vec::new(),
             _ => reads::vouchers(store, realm, account, ends, page.order, page.limit)?,
         };
-        return Ok(Listing {
-            items: vouchers.into_iter().map(placed).collect(),
-            total: range.len(),
-            next,
-            looked: None,
-        });
+        let items = vouchers.into_iter().map(placed).collect();
+        return Ok(Listing::of(items, range.len(), next));
     }
     let read = |order| {
         move |rest: &mut Range, size, _: &mut ScanBudget| {
@@ -389,7 +365,8 @@ fn movements(
     let mark = mark.map(|voucher| (voucher.amount, voucher.sequence));
     let listing = sorted(by_amount, mark.as_ref(), page);
     Ok(listing.try_with(|sequences| {
-        let found: Result<Vec<_>, StoreError> = sequences.into_iter().map(find).collect();
-        Ok::<_, StoreError>(found?.into_iter().flatten().map(placed).collect())
+        let places = sequences.into_iter();
+        let places = places.map(|sequence| VoucherPlace { account, sequence });
+        all_placed(store, realm, places)
     })?)
 }

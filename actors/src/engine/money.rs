@@ -1,30 +1,25 @@
-//! The door for holds, transfers, batches and quotes.
+//! The door for holds and transfers.
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::fees::quotes::Quote;
-use caudal_ledger::holds::{Hold, HoldAmendment, HoldStatus, HoldStep, OpenHold};
+use caudal_ledger::holds::{Hold, HoldAmendment, HoldStatus, HoldStep};
 use caudal_ledger::ids::{AccountNo, HoldId, OriginId, RealmId, TransferId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
-use caudal_ledger::transfers::{Send, Transfer, TransferStatus};
-use caudal_ledger::voucher_types::TypeCode;
-use caudal_ledger::vouchers::Outcome;
+use caudal_ledger::transfers::{Transfer, TransferStatus};
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::lists::bounded_scan::{ACCOUNT, BoundedScan, SINGLE, VOUCHER};
 use super::lists::{CursorMark, ListCursor, ListPage, Listing, Range};
-use super::read_slots::{ReadAccess, ReadCost};
+use super::read_slots::ReadCost;
 use super::{Ledger, Queries, Requester};
-use crate::accounts::{
-    BatchMode, ChangeHold, FindHold, FindTransfer, MakeTransfer, PlaceHold, StepHold,
-};
+use crate::accounts::{ChangeHold, FindHold, FindTransfer, StepHold};
 use crate::failure::Failure;
-use crate::realms::{Adjustment, Batch, QuoteFees, Target};
+use crate::realms::Target;
 use crate::records::keys::TransferName;
 use crate::records::projection::VoucherPlace;
 use crate::records::{decode, keys, reads};
@@ -91,23 +86,6 @@ impl TransferFilter {
 }
 
 impl Ledger<'_> {
-    /// Opens a hold, or says what would happen.
-    pub async fn open_hold(
-        self,
-        realm: RealmId,
-        target: Target,
-        order: OpenHold,
-        dry_run: bool,
-        requester: Requester<Outcome<HoldView>>,
-    ) -> Answered<Outcome<HoldView>> {
-        let order = PlaceHold {
-            target,
-            order,
-            dry_run,
-        };
-        self.0.order(realm, order, requester).await
-    }
-
     /// Confirms or releases a part of a hold, or the rest of it when no amount is given.
     pub async fn step_hold(
         self,
@@ -144,35 +122,6 @@ impl Ledger<'_> {
         };
         let answered = self.0.order(realm, order, requester).await;
         answered.map_err(|why| not_found(why, Rejection::HoldNotFound))
-    }
-
-    /// Makes a transfer, inside the realm or through the bank, or says what would happen.
-    pub async fn transfer(
-        self,
-        realm: RealmId,
-        from: Target,
-        order: Send,
-        dry_run: bool,
-        requester: Requester<Outcome<TransferView>>,
-    ) -> Answered<Outcome<TransferView>> {
-        let order = MakeTransfer {
-            from,
-            order,
-            dry_run,
-        };
-        self.0.order(realm, order, requester).await
-    }
-
-    /// Posts many adjustments: each for itself, or all of them or nothing. The outcomes have the order of the items. If
-    /// an item of an atomic batch failed, nothing was posted; a dry run never posts anything.
-    pub async fn batch(
-        self,
-        realm: RealmId,
-        items: Vec<Adjustment>,
-        mode: BatchMode,
-        requester: Requester<Vec<ItemOutcome>>,
-    ) -> Answered<Vec<ItemOutcome>> {
-        self.0.order(realm, Batch { items, mode }, requester).await
     }
 }
 
@@ -214,16 +163,11 @@ impl Queries<'_> {
     ) -> Result<Listing<HoldView>, Failure> {
         let point = filter == HoldFilter::default() || filter.external_id.is_some();
         let (cost, bound) = (ReadCost::scan_if(!point), self.0.list_rows);
-        let read = move |books: &ReadAccess| {
-            let look = BoundedScan {
-                page: &page,
-                bound,
-                cost: (ACCOUNT, ACCOUNT),
-                rows: None,
-            };
-            realm_holds(books.store.as_ref(), realm, &filter, &look)
+        let read = move |store: &dyn Index| {
+            let look = BoundedScan::of(&page, bound, (ACCOUNT, ACCOUNT));
+            realm_holds(store, realm, &filter, &look)
         };
-        self.0.look(realm, cost, read).await
+        self.0.scan(realm, cost, read).await
     }
 
     /// The holds of an account, in the order of their opening.
@@ -237,19 +181,11 @@ impl Queries<'_> {
         // This releases expired holds, and waits for everything in flight.
         let now = self.balance(realm, target).await?;
         let bound = self.0.list_rows;
-        self.0
-            .look(realm, ReadCost::Scan, move |books| {
-                let store = &books.store;
-                let look = BoundedScan {
-                    page: &page,
-                    bound,
-                    cost: (ACCOUNT, ACCOUNT),
-                    rows: None,
-                };
-                let of = (now.account, now.sequence);
-                holds(store.as_ref(), realm, of, status, &look)
-            })
-            .await
+        let read = move |store: &dyn Index| {
+            let look = BoundedScan::of(&page, bound, (ACCOUNT, ACCOUNT));
+            holds(store, realm, (now.account, now.sequence), status, &look)
+        };
+        self.0.scan(realm, ReadCost::Scan, read).await
     }
 
     /// A transfer as it is, with its last calls to the bank, oldest first.
@@ -278,7 +214,7 @@ impl Queries<'_> {
                 reads::money::transfer(store, realm, place)?
             };
             let calls = reads::money::transfer_calls(store, realm, place, CALLS_MAX)?;
-            Ok((kept, calls))
+            Ok::<_, StoreError>((kept, calls))
         };
         let (kept, calls) = self.0.scan(realm, ReadCost::Point, read).await?;
         let transfer = open.or(kept).filter(|found| found.tag == id.0.tag);
@@ -314,36 +250,12 @@ impl Queries<'_> {
             None => None,
         };
         let point = filter == TransferFilter::default() || filter.names_one();
-        let cost = ReadCost::scan_if(!point);
-        let bound = self.0.list_rows;
-        self.0
-            .look(realm, cost, move |books| {
-                let store = &books.store;
-                let look = BoundedScan {
-                    page: &page,
-                    bound,
-                    cost: (SINGLE, SINGLE),
-                    rows: None,
-                };
-                transfers(store.as_ref(), realm, &filter, from, &look)
-            })
-            .await
-    }
-
-    /// The fees of a movement of a type.
-    pub async fn quote(
-        self,
-        realm: RealmId,
-        target: Target,
-        code: TypeCode,
-        amount: Amount,
-    ) -> Result<Quote, Failure> {
-        let question = QuoteFees {
-            target,
-            code,
-            amount,
+        let (cost, bound) = (ReadCost::scan_if(!point), self.0.list_rows);
+        let read = move |store: &dyn Index| {
+            let look = BoundedScan::of(&page, bound, (SINGLE, SINGLE));
+            transfers(store, realm, &filter, from, &look)
         };
-        self.0.ask(realm, question).await
+        self.0.scan(realm, cost, read).await
     }
 }
 
@@ -366,12 +278,8 @@ fn holds(
     let open = status == Some(HoldStatus::Open);
     let place = if open { keys::open_hold } else { keys::hold };
     let find = |sequence| reads::money::hold(store, realm, account, sequence);
-    let all = Range {
-        first: 1,
-        last: movements,
-    };
     look.over(
-        all,
+        Range::to(movements),
         |rest, size, _| {
             let from = place(realm, account, rest.first);
             let to = keys::after_prefix(&place(realm, account, rest.last));
@@ -478,18 +386,10 @@ fn transfers(
     }
     let count = keys::count_in(store.get(&keys::transfer_count(realm))?.as_deref())?;
     if *filter == TransferFilter::default() {
-        let all = Range {
-            first: 1,
-            last: count,
-        };
-        let (shown, next) = all.page(page);
+        let (shown, next) = Range::to(count).page(page);
         let rows = transfer_range(store, realm, shown, page.order, page.limit)?;
-        return Ok(Listing {
-            items: rows.into_iter().map(|(_, view)| view).collect(),
-            total: count,
-            next,
-            looked: None,
-        });
+        let items = rows.into_iter().map(|(_, view)| view).collect();
+        return Ok(Listing::of(items, count, next));
     }
     let time = |ordinal| Ok(transfer_at(store, realm, ordinal)?.map(|it| it.transfer.created_at));
     let range = Range::within(count, (filter.since, filter.until), time)?;
@@ -518,13 +418,9 @@ fn of_account(
         cost: (VOUCHER, VOUCHER),
         ..*look
     };
-    let all = Range {
-        first: 1,
-        last: movements,
-    };
     let find = |sequence| reads::money::transfer(store, realm, VoucherPlace { account, sequence });
     let mut listing = look.over(
-        all,
+        Range::to(movements),
         |rest, size, _| {
             let from = keys::transfer(realm, account, rest.first);
             let to = keys::after_prefix(&keys::transfer(realm, account, rest.last));

@@ -10,11 +10,12 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::orders::{PlatformOrder, TenantChange};
 use caudal_ledger::tenants::{Mode, Platform, Serving, Tenant};
-use caudal_storage::{Checks, Index, Stats, StoreError};
+use caudal_storage::{Checks, Index, Stats};
 
 use super::read_slots::{ReadAccess, ReadCost};
+use super::vouchers::all_placed;
 use super::{ANSWERS_MAX, Lifecycle, Operators};
-use crate::accounts::{AccountVoucher, Observe, Observed};
+use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
 use crate::realms::{FindVouchersOf, PassivateAccount, RealmReport, ReportActors, Target};
 use crate::records::projection::VoucherPlace;
@@ -129,20 +130,10 @@ impl Operators<'_> {
         if places.is_empty() {
             return Ok(Vec::new());
         }
-        self.0
-            .scan(realm, ReadCost::Page, move |store| {
-                wrote(store, realm, places)
-            })
-            .await
-    }
-
-    /// The live state of an account's actor, if it is resident.
-    pub async fn observe(
-        self,
-        realm: RealmId,
-        target: Target,
-    ) -> Result<Option<Observed>, Failure> {
-        self.0.ask(realm, Observe(target)).await
+        let places = places.into_iter();
+        let places = places.map(|(account, sequence)| VoucherPlace { account, sequence });
+        let read = move |store: &dyn Index| all_placed(store, realm, places);
+        self.0.scan(realm, ReadCost::Page, read).await
     }
 
     /// Sends an account's actor away if it is idle. Returns whether it is gone.
@@ -156,11 +147,8 @@ impl Operators<'_> {
         realm: RealmId,
         account: AccountNo,
     ) -> Result<(Account, Vec<BankCall>), Failure> {
-        self.0
-            .look(realm, ReadCost::Scan, move |books| {
-                on_disk(books.store.as_ref(), realm, account)
-            })
-            .await
+        let read = move |store: &dyn Index| on_disk(store, realm, account);
+        self.0.scan(realm, ReadCost::Scan, read).await
     }
 
     /// The realm and account of a CVU, in whichever tenant: for operators.
@@ -203,23 +191,6 @@ impl ReadAccess {
         let found = reads::account_of_cvu(store, *realm, cvu)?;
         Ok((*realm, found.ok_or(Rejection::AccountNotFound)?))
     }
-}
-
-/// The vouchers at some places. A voucher that never became durable is missing.
-fn wrote(
-    store: &dyn Index,
-    realm: RealmId,
-    places: Vec<(AccountNo, u64)>,
-) -> Result<Vec<AccountVoucher>, StoreError> {
-    let mut found = Vec::with_capacity(places.len());
-    for (account, sequence) in places {
-        let voucher = reads::voucher(store, realm, VoucherPlace { account, sequence })?;
-        found.extend(voucher.map(|voucher| AccountVoucher {
-            account,
-            voucher: Arc::new(voucher),
-        }));
-    }
-    Ok(found)
 }
 
 /// An account as it is on disk, with its last calls to the bank.

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use actix::{Actor as _, ArbiterHandle};
+use actix::Actor as _;
 
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
@@ -15,7 +15,7 @@ use caudal_ledger::people::approvals::ApprovalOrder;
 use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditFilter};
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, SortOrder, Store, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::read_slots::ReadCost;
 use super::{Core, DEADLINE, Operators, Realms, wait};
@@ -25,7 +25,6 @@ use crate::people::{
     MAILBOX, PublishedStaff, Staff, StaffActor, StaffMessage, StaffOrder, StaffOutcome,
 };
 use crate::platform::realms;
-use crate::ports::Clock;
 use crate::records::{AUDIT_STREAM, decode, reads};
 use crate::reply::Reply;
 
@@ -92,26 +91,18 @@ pub(super) struct PeopleHandle {
 impl Realms {
     /// Loads the people and starts their actor.
     pub(super) fn people_handle(&self) -> Result<PeopleHandle, StoreError> {
-        PeopleHandle::open(&self.store, &self.clock, self.arbiters.first())
-    }
-}
-
-impl PeopleHandle {
-    fn open(
-        store: &Arc<dyn Store>,
-        clock: &Arc<dyn Clock>,
-        arbiter: Option<&ArbiterHandle>,
-    ) -> Result<Self, StoreError> {
-        let actor = StaffActor::load(Arc::clone(store), Arc::clone(clock))?;
+        let actor = StaffActor::load(Arc::clone(&self.store), Arc::clone(&self.clock))?;
         let known = actor.published();
-        let addr = match arbiter {
+        let addr = match self.arbiters.first() {
             Some(arbiter) => StaffActor::start_in_arbiter(arbiter, move |_| actor),
             None => actor.start(),
         };
         let mailbox = Mailbox::new(addr, QueueDepth::default(), MAILBOX);
-        Ok(Self { mailbox, known })
+        Ok(PeopleHandle { mailbox, known })
     }
+}
 
+impl PeopleHandle {
     fn now(&self) -> Staff {
         let known = self.known.read();
         known.unwrap_or_else(PoisonError::into_inner).clone()

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
-use caudal_storage::{Index, Store, StoreError};
+use caudal_storage::{Index, Store};
 use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -107,14 +107,16 @@ pub(super) struct ReadAccess {
 
 impl Core {
     /// Reads rows off the serving threads, when its turn comes.
-    pub(super) async fn scan<T: Send + 'static>(
+    pub(super) async fn scan<T: Send + 'static, E: Into<Failure>>(
         &self,
         realm: RealmId,
         cost: ReadCost,
-        work: impl FnOnce(&dyn Index) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&dyn Index) -> Result<T, E> + Send + 'static,
     ) -> Result<T, Failure> {
-        self.look(realm, cost, move |books| Ok(work(books.store.as_ref())?))
-            .await
+        self.look(realm, cost, move |books| {
+            work(books.store.as_ref()).map_err(Into::into)
+        })
+        .await
     }
 
     /// Reads off the serving threads, when its turn comes.

@@ -25,9 +25,10 @@ use caudal_ledger::vouchers::ReferenceType;
 
 use super::money::TransferView;
 use super::read_slots::{ReadAccess, ReadCost};
+use super::vouchers::placed;
 use super::{Ledger, Queries};
 use crate::accounts::AccountVoucher;
-use crate::banks::NoticeAuthority;
+use crate::banks::{NoticeAuthority, RealmBank};
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, DayList, MovementWay};
 use crate::records::keys::Rail;
@@ -205,39 +206,26 @@ impl Queries<'_> {
         day: BusinessDay,
         request_id: &str,
     ) -> Result<Arc<DayList>, Failure> {
+        let ask = async |bank: Arc<RealmBank>| {
+            let reply = bank.movements(day, request_id).await;
+            self.0.realms.journal(realm, reply.calls);
+            let listed = reply.result.map_err(Failure::of_question)?;
+            if !listed.unreadable.is_empty() {
+                let collectors = self.collectors();
+                let mut sharing = collectors.values().filter(|on| on.realms.contains(&realm));
+                let sharing = sharing.next().map(|on| on.realms_of(realm.mode()));
+                let realms = sharing.unwrap_or_else(|| BTreeSet::from([realm]));
+                let first = realms.first().copied().unwrap_or(realm);
+                let authority = NoticeAuthority::from(realms);
+                Ledger(self.0)
+                    .unreadable(&authority, first, &listed.unreadable, request_id)
+                    .await;
+            }
+            let size = listed.movements.len();
+            Ok((Arc::new(listed), size))
+        };
         let kept = &self.0.bank_reads.lists;
-        let known = || Ok::<_, Failure>(kept.get(&(realm, day), self.0.bank(realm)?.changes()));
-        if let Some(listed) = known()? {
-            return Ok(listed);
-        }
-        let _slot = self.0.bank_reads.take(realm).await?;
-        if let Some(listed) = known()? {
-            return Ok(listed);
-        }
-        let bank = self.0.bank(realm)?;
-        let changes = bank.changes();
-        let reply = bank.movements(day, request_id).await;
-        self.0.journal(realm, reply.calls);
-        let listed = reply.result.map_err(Failure::of_question)?;
-        if !listed.unreadable.is_empty() {
-            let collectors = self.collectors();
-            let mut sharing = collectors.values().filter(|on| on.realms.contains(&realm));
-            let sharing = sharing.next().map(|on| on.realms_of(realm.mode()));
-            let realms = sharing.unwrap_or_else(|| BTreeSet::from([realm]));
-            let first = realms.first().copied().unwrap_or(realm);
-            let authority = NoticeAuthority::from(realms);
-            Ledger(self.0)
-                .unreadable(&authority, first, &listed.unreadable, request_id)
-                .await;
-        }
-        let listed = Arc::new(listed);
-        kept.put(
-            (realm, day),
-            changes,
-            listed.movements.len(),
-            Arc::clone(&listed),
-        );
-        Ok(listed)
+        self.0.kept_or_asked(realm, kept, (realm, day), ask).await
     }
 }
 
@@ -256,7 +244,7 @@ impl ReadAccess {
     /// Whether a movement belongs to a realm: a return by its reference, any other by its CVU, or by its collector account
     /// if nobody here has the CVU.
     fn is_of(&self, realm: RealmId, movement: &BankMovement) -> Result<bool, Failure> {
-        if let Some((of, _)) = self.return_of(movement.origin)? {
+        if let Some((of, _)) = reads::cases::return_of(self.store.as_ref(), movement.origin)? {
             return Ok(of == realm);
         }
         let Ok(cvu) = Cvu::parse(&movement.cvu) else {
@@ -274,7 +262,7 @@ impl ReadAccess {
         realm: RealmId,
         movement: BankMovement,
     ) -> Result<Option<Reconciled>, Failure> {
-        let returned = self.return_of(movement.origin)?;
+        let returned = reads::cases::return_of(self.store.as_ref(), movement.origin)?;
         if let (MovementWay::Out, Some((_, number))) = (movement.way, returned) {
             return self.return_against(realm, movement, number);
         }
@@ -422,11 +410,7 @@ impl ReadAccess {
         sequence: u64,
     ) -> Result<Option<AccountVoucher>, Failure> {
         let place = VoucherPlace { account, sequence };
-        let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
-        Ok(voucher.map(|voucher| AccountVoucher {
-            account,
-            voucher: Arc::new(voucher),
-        }))
+        Ok(placed(self.store.as_ref(), realm, place)?)
     }
 
     fn transfer_from(

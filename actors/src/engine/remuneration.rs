@@ -1,19 +1,18 @@
-//! The door for remuneration: enrols an account, and shows the state and the value of its enrolment.
+//! The door for remuneration: shows the state and the value of an account's enrolment.
 //!
 //! **Failure.** If the bank cannot be reached, the state of the enrolment is answered without the
 //! part that only the fund knows. A position is never cached, because an old price next to today's
 //! state would look current.
 
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::remuneration::{Enrol, FundPosition};
+use caudal_ledger::remuneration::FundPosition;
 
-use super::{Ledger, Queries, Requester};
+use super::Queries;
 use crate::accounts::attempts::{OrderAnswer, OrderAttempt};
-use crate::accounts::{EnrolAccount, EnrolmentView, FundAnswered, ReadEnrolment};
+use crate::accounts::{EnrolmentView, FundAnswered, ReadEnrolment};
 use crate::failure::Failure;
 use crate::ports::BankGateway as _;
 use crate::realms::Target;
-use crate::reply::Answered;
 
 /// The last enrolment of an account, and its position in the fund.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,22 +21,6 @@ pub struct RemunerationView {
     pub view: EnrolmentView,
     /// The position; `None` while the enrolment is not active or the fund cannot be asked.
     pub position: Option<FundPosition>,
-}
-
-impl Ledger<'_> {
-    /// Enrols an account in remuneration, and waits for the fund's first answer. Without one the enrolment is pending,
-    /// and the fund is asked again.
-    pub async fn enrol(
-        self,
-        realm: RealmId,
-        target: Target,
-        order: Enrol,
-        requester: Requester<EnrolmentView>,
-    ) -> Answered<EnrolmentView> {
-        self.0
-            .order(realm, EnrolAccount { target, order }, requester)
-            .await
-    }
 }
 
 impl Queries<'_> {
@@ -56,7 +39,7 @@ impl Queries<'_> {
             return Ok(RemunerationView { view, position });
         };
         let _slot = self.0.bank_reads.take(realm).await?;
-        let bank = self.0.bank(realm)?;
+        let bank = self.0.realms.bank(realm)?;
         let reply = bank.fund_position(&view.reference, request_id).await;
         let (answer, position) = match reply.result {
             Ok(Some(answered)) => (OrderAnswer::State(answered.word), answered.position),

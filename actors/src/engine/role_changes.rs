@@ -42,32 +42,23 @@ pub(super) fn publisher(
 ) -> OnPlatformChange {
     let (keys, realms, state) = (Arc::clone(keys), Arc::clone(realms), Arc::clone(state));
     Arc::new(move |platform: &Arc<Platform>| {
-        if let Err(why) = take_up(&keys, &realms, &state, platform) {
+        let turn = realms.publishes();
+        let parts = (&keys, &realms, &state);
+        if let Err(why) = taken_up(parts, platform, LoadedAhead::new(), &turn) {
             tracing::error!(%why, "new realm could not be started");
         }
     })
 }
 
-/// Takes up a state of the platform. An error tells that some of it could not be started.
-fn take_up(
-    keys: &Keys,
-    realms: &Arc<Realms>,
-    state: &PlatformState,
-    platform: &Arc<Platform>,
-) -> Result<(), Failure> {
-    let turn = realms.publishes();
-    taken_up((keys, realms, state), platform, LoadedAhead::new(), &turn)
-}
-
 /// Takes up a state of the platform. The turn is the one in which it was read, or the state is newer than those taken
-/// up before.
+/// up before. An error tells that some of it could not be started.
 fn taken_up(
     (keys, realms, state): (&Keys, &Arc<Realms>, &PlatformState),
     platform: &Arc<Platform>,
     ahead: LoadedAhead,
     _turn: &MutexGuard<'_, ()>,
 ) -> Result<(), Failure> {
-    let followed = realms.follow_with(platform, ahead);
+    let followed = realms.follow(platform, ahead);
     publish_keys(keys, platform);
     *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
     followed
@@ -187,7 +178,8 @@ impl Lifecycle<'_> {
         }
         let turn = self.0.realms.publishes();
         let (platform, _) = PlatformActor::load(store.as_ref())?;
-        if let Err(why) = self.0.taken_up(&Arc::new(platform), &turn) {
+        let parts = (&self.0.keys, &self.0.realms, &self.0.state);
+        if let Err(why) = taken_up(parts, &Arc::new(platform), LoadedAhead::new(), &turn) {
             tracing::error!(%why, "what another node has changed could not be taken up");
         }
         drop(turn);
@@ -222,10 +214,5 @@ impl Core {
         *self.realms.resting() = false;
         let state = (&self.keys, &self.realms, &self.state);
         taken_up(state, &now, ahead, &turn)
-    }
-
-    fn taken_up(&self, platform: &Arc<Platform>, turn: &MutexGuard<'_, ()>) -> Result<(), Failure> {
-        let state = (&self.keys, &self.realms, &self.state);
-        taken_up(state, platform, LoadedAhead::new(), turn)
     }
 }

@@ -71,7 +71,7 @@ impl Queries<'_> {
                 };
                 let before = period.before().map_or(Ok(0), up_to)?;
                 let last = up_to(period.end())?.max(before);
-                Ok(Pin {
+                Ok::<_, StoreError>(Pin {
                     account,
                     period,
                     is_final,
@@ -88,17 +88,14 @@ impl Queries<'_> {
     /// Those of every door; [`Failure::Damaged`] when the vouchers do not add up.
     pub async fn statement(self, realm: RealmId, pin: Pin) -> Result<Statement, Failure> {
         let tenant = self.tenant_of(realm).ok_or(Rejection::TenantNotFound)?;
-        self.0
-            .look(realm, ReadCost::Scan, move |books| {
-                let until = pin.period.end();
-                let store = books.store.as_ref();
-                let provider = reads::statements::tenant_at(store, &tenant.id, until)?;
-                let provider = provider.unwrap_or((tenant.name, tenant.provider));
-                let store = &books.store;
-                let of = named(store.as_ref(), realm, pin, provider)?;
-                Ok(recounted(store.as_ref(), realm, pin, of)?)
-            })
-            .await
+        let read = move |store: &dyn Index| {
+            let until = pin.period.end();
+            let provider = reads::statements::tenant_at(store, &tenant.id, until)?;
+            let provider = provider.unwrap_or((tenant.name, tenant.provider));
+            let of = named(store, realm, pin, provider)?;
+            Ok::<_, Failure>(recounted(store, realm, pin, of)?)
+        };
+        self.0.scan(realm, ReadCost::Scan, read).await
     }
 
     /// Lines of a statement from a sequence on, at most `limit`.

@@ -11,7 +11,6 @@
 mod past;
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use actix::Actor as _;
 use caudal_ledger::accounts::{Account, Status};
@@ -24,7 +23,7 @@ use caudal_storage::{Index, StoreError};
 
 use super::lists::bounded_scan::{ACCOUNT, BALANCE, BoundedScan, ScanBudget};
 use super::lists::{AccountFilter, ListPage, Listing, Range, directory, listed, rows};
-use super::read_slots::{ReadAccess, ReadCost};
+use super::read_slots::ReadCost;
 use super::{BANK_DEADLINE, DEADLINE, Queries, Realms, wait};
 use crate::banks::OnCollector;
 use crate::failure::Failure;
@@ -38,9 +37,6 @@ use crate::treasury::{MAILBOX, RealmCollector, TakeSnapshot, Treasury, TreasuryO
 
 pub use crate::treasury::{NoBalance, Snapshot};
 pub use past::{Cut, PastTreasury};
-
-/// How many rows a scan reads at once.
-const SCAN_PAGE: usize = 1000;
 
 /// Which positions are wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -124,7 +120,7 @@ impl Queries<'_> {
     /// The present treasury of a realm.
     pub async fn treasury(self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
         let whose = TreasuryOwner::Realm(realm);
-        let mut taken = self.take((whose, request_id), false, DEADLINE).await?;
+        let mut taken = self.take(whose, false, request_id).await?;
         taken.as_of = self.0.platform().realm_time(realm, taken.as_of);
         Ok(taken)
     }
@@ -136,7 +132,7 @@ impl Queries<'_> {
         request_id: &str,
     ) -> Result<Snapshot, Failure> {
         let whose = TreasuryOwner::Collector(on);
-        self.take((whose, request_id), false, DEADLINE).await
+        self.take(whose, false, request_id).await
     }
 
     /// The same for a check, which waits for the bank.
@@ -146,14 +142,14 @@ impl Queries<'_> {
         request_id: &str,
     ) -> Result<Snapshot, Failure> {
         let whose = TreasuryOwner::Collector(on);
-        self.take((whose, request_id), true, BANK_DEADLINE).await
+        self.take(whose, true, request_id).await
     }
 
     async fn take(
         self,
-        (whose, request_id): (TreasuryOwner, &str),
+        whose: TreasuryOwner,
         waits: bool,
-        deadline: Duration,
+        request_id: &str,
     ) -> Result<Snapshot, Failure> {
         let (reply, answer) = Reply::new();
         let message = TakeSnapshot {
@@ -163,25 +159,18 @@ impl Queries<'_> {
             reply,
         };
         self.treasurer().tell(message)?;
-        wait(answer, deadline).await
+        wait(answer, if waits { BANK_DEADLINE } else { DEADLINE }).await
     }
 
     /// The treasury's actor; a new one if the last has died.
     fn treasurer(self) -> Mailbox<Treasury> {
-        let known = self
-            .0
-            .treasury
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let treasury = &self.0.treasury;
+        let known = treasury.read().unwrap_or_else(PoisonError::into_inner);
         if known.connected() {
             return known.clone();
         }
         drop(known);
-        let mut known = self
-            .0
-            .treasury
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = treasury.write().unwrap_or_else(PoisonError::into_inner);
         if !known.connected() && self.0.store.ready().is_ok() {
             *known = self.0.realms.treasury();
         }
@@ -197,18 +186,14 @@ impl Queries<'_> {
     ) -> Result<Listing<Position>, Failure> {
         let cost = ReadCost::scan_if(!filter.is_everyone());
         let bound = self.0.list_rows;
-        self.0
-            .look(realm, cost, move |books| {
-                let store = &books.store;
-                positions(store.as_ref(), realm, &filter, &page, bound)
-            })
-            .await
+        let read = move |store: &dyn Index| positions(store, realm, &filter, &page, bound);
+        self.0.scan(realm, cost, read).await
     }
 
     /// The position of a client.
     pub async fn position(self, realm: RealmId, target: Target) -> Result<Position, Failure> {
-        let read = move |books: &ReadAccess| position(books.store.as_ref(), realm, target);
-        self.0.look(realm, ReadCost::Point, read).await
+        let read = move |store: &dyn Index| position(store, realm, target);
+        self.0.scan(realm, ReadCost::Point, read).await
     }
 }
 
@@ -296,10 +281,7 @@ fn filtered(
         ..AccountFilter::default()
     }
     .folded();
-    let all = Range {
-        first: 1,
-        last: reads::last_account(store, realm)?,
-    };
+    let all = Range::to(reads::last_account(store, realm)?);
     let closed = reads::totals(store, realm)?.census.closed > 0 && filter.at.is_none();
     let most = if closed || filter.min.is_some() || filter.max.is_some() {
         ACCOUNT + BALANCE

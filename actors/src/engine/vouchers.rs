@@ -8,65 +8,16 @@ use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::money::Money;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
-use caudal_ledger::voucher_types::{
-    CreateVoucherType, TypeCode, VoucherType, VoucherTypeChange, VoucherTypes,
-};
-use caudal_ledger::vouchers::Outcome;
+use caudal_ledger::voucher_types::VoucherTypes;
 use caudal_storage::{Index, StoreError};
 
+use super::Queries;
 use super::read_slots::ReadCost;
-use super::{Ledger, Queries, Requester};
 use crate::accounts::AccountVoucher;
 use crate::failure::Failure;
-use crate::realms::{Adjustment, ChangeType, CreateType, ListTypes, RemoveType};
+use crate::realms::ListTypes;
 use crate::records::projection::VoucherPlace;
 use crate::records::{REALM, reads, realm_stream};
-use crate::reply::Answered;
-
-impl Ledger<'_> {
-    /// Posts an adjustment, or says what would happen; a repeat gets the outcome of the first.
-    pub async fn post(
-        self,
-        realm: RealmId,
-        order: Adjustment,
-        requester: Requester<Outcome<AccountVoucher>>,
-    ) -> Answered<Outcome<AccountVoucher>> {
-        self.0.order(realm, order, requester).await
-    }
-
-    /// Creates a voucher type.
-    pub async fn create_type(
-        self,
-        realm: RealmId,
-        order: CreateVoucherType,
-        requester: Requester<VoucherType>,
-    ) -> Answered<VoucherType> {
-        self.0.order(realm, CreateType(order), requester).await
-    }
-
-    /// Changes a voucher type.
-    pub async fn change_type(
-        self,
-        realm: RealmId,
-        code: TypeCode,
-        change: VoucherTypeChange,
-        requester: Requester<VoucherType>,
-    ) -> Answered<VoucherType> {
-        self.0
-            .order(realm, ChangeType(code, change), requester)
-            .await
-    }
-
-    /// Removes a voucher type. Returns the type as it was.
-    pub async fn remove_type(
-        self,
-        realm: RealmId,
-        code: TypeCode,
-        requester: Requester<VoucherType>,
-    ) -> Answered<VoucherType> {
-        self.0.order(realm, RemoveType(code), requester).await
-    }
-}
 
 impl Queries<'_> {
     /// All present and former voucher types of a realm; for a realm that another node serves, those known here.
@@ -75,10 +26,8 @@ impl Queries<'_> {
     /// Those of every door.
     pub async fn voucher_types(self, realm: RealmId) -> Result<VoucherTypes, Failure> {
         if self.0.is_at_rest() {
-            return self
-                .0
-                .scan(realm, ReadCost::Page, move |store| types(store, realm))
-                .await;
+            let read = move |store: &dyn Index| types(store, realm);
+            return self.0.scan(realm, ReadCost::Page, read).await;
         }
         self.0.ask(realm, ListTypes).await
     }
@@ -92,14 +41,10 @@ impl Queries<'_> {
             account: id.account,
             sequence: id.sequence,
         };
-        let read = move |store: &dyn Index| reads::voucher(store, realm, place);
-        let voucher = self.0.scan(realm, ReadCost::Point, read).await?;
-        let voucher = voucher.filter(|found| found.tag == id.tag);
-        let voucher = voucher.ok_or(Rejection::VoucherNotFound)?;
-        Ok(AccountVoucher {
-            account: id.account,
-            voucher: Arc::new(voucher),
-        })
+        let read = move |store: &dyn Index| placed(store, realm, place);
+        let found = self.0.scan(realm, ReadCost::Point, read).await?;
+        let found = found.filter(|found| found.voucher.tag == id.tag);
+        Ok(found.ok_or(Rejection::VoucherNotFound)?)
     }
 
     /// What of a voucher is reversed, and what can still be, in centavos; `None` if nothing of it is.
@@ -137,6 +82,29 @@ impl Queries<'_> {
         let found = self.0.scan(realm, ReadCost::Point, read).await?;
         Ok(found.ok_or(Rejection::VoucherNotFound)?)
     }
+}
+
+/// The voucher at a place.
+pub(super) fn placed(
+    store: &dyn Index,
+    realm: RealmId,
+    place: VoucherPlace,
+) -> Result<Option<AccountVoucher>, StoreError> {
+    let voucher = reads::voucher(store, realm, place)?;
+    Ok(voucher.map(|voucher| AccountVoucher {
+        account: place.account,
+        voucher: Arc::new(voucher),
+    }))
+}
+
+/// The vouchers at some places. A voucher that never became durable is missing.
+pub(super) fn all_placed(
+    store: &dyn Index,
+    realm: RealmId,
+    places: impl Iterator<Item = VoucherPlace>,
+) -> Result<Vec<AccountVoucher>, StoreError> {
+    let found = places.map(|place| placed(store, realm, place));
+    found.filter_map(Result::transpose).collect()
 }
 
 fn types(store: &dyn Index, realm: RealmId) -> Result<VoucherTypes, StoreError> {

@@ -4,18 +4,15 @@ use caudal_ledger::deliveries::{Delivery, Ending, Progress};
 use caudal_ledger::events::{EventId, EventKind};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
+use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId};
 use caudal_storage::{Index, SortOrder, StoreError};
 
+use super::Queries;
 use super::events::id;
 use super::lists::{ListCursor, ListPage, Listing};
 use super::read_slots::ReadCost;
-use super::{Operators, Queries, Requester};
 use crate::failure::Failure;
-use crate::ports::webhooks::AttemptResult;
-use crate::realms::{OrderWebhook, TryWebhook};
 use crate::records::{decode, keys, reads};
-use crate::reply::Answered;
 
 /// The most deliveries that one page scans for those with the wanted ending.
 const LOOKS_MAX: usize = 10_000;
@@ -49,13 +46,12 @@ pub struct DeliveryView {
 impl Queries<'_> {
     /// The webhooks of a realm.
     pub async fn webhooks(self, realm: RealmId) -> Result<Vec<WebhookView>, Failure> {
-        self.0
-            .scan(realm, ReadCost::Page, move |store| {
-                let found = reads::webhooks::webhooks(store, realm)?;
-                let views = found.into_iter();
-                views.map(|webhook| shown(store, realm, webhook)).collect()
-            })
-            .await
+        let read = move |store: &dyn Index| {
+            let views = reads::webhooks::webhooks(store, realm)?.into_iter();
+            let views = views.map(|webhook| shown(store, realm, webhook));
+            views.collect::<Result<_, StoreError>>()
+        };
+        self.0.scan(realm, ReadCost::Page, read).await
     }
 
     /// A webhook by its number in the realm, with its progress.
@@ -84,11 +80,8 @@ impl Queries<'_> {
     ) -> Result<Listing<DeliveryView>, Failure> {
         self.webhook(realm, number).await?;
         let cost = ReadCost::scan_if(ending.is_some());
-        self.0
-            .scan(realm, cost, move |store| {
-                deliveries(store, realm, number, ending, &page)
-            })
-            .await
+        let read = move |store: &dyn Index| deliveries(store, realm, number, ending, &page);
+        self.0.scan(realm, cost, read).await
     }
 
     /// The delivery of one event to a webhook.
@@ -112,34 +105,6 @@ impl Queries<'_> {
         });
         let found = found.await?.filter(|found| found.event.tag == tag);
         Ok(found.ok_or(Rejection::DeliveryNotFound)?)
-    }
-}
-
-impl Operators<'_> {
-    /// Decides an order about a webhook; `number` is ignored for a new one.
-    pub async fn order_webhook(
-        self,
-        realm: RealmId,
-        number: u64,
-        order: WebhookOrder,
-        requester: Requester<Webhook>,
-    ) -> Answered<Webhook> {
-        self.0
-            .order(realm, OrderWebhook { number, order }, requester)
-            .await
-    }
-
-    /// Sends a webhook a test message, which is no event, under an id of its own, and answers how that went.
-    pub async fn try_webhook(
-        self,
-        realm: RealmId,
-        number: u64,
-        id: String,
-        requester: Requester<AttemptResult>,
-    ) -> Answered<AttemptResult> {
-        self.0
-            .order(realm, TryWebhook { number, id }, requester)
-            .await
     }
 }
 
@@ -210,10 +175,6 @@ fn deliveries(
 }
 
 fn listing(items: Vec<DeliveryView>, next: Option<u64>) -> Listing<DeliveryView> {
-    Listing {
-        total: u64::try_from(items.len()).unwrap_or(u64::MAX),
-        next: next.map(ListCursor::from),
-        items,
-        looked: None,
-    }
+    let total = u64::try_from(items.len()).unwrap_or(u64::MAX);
+    Listing::of(items, total, next.map(ListCursor::from))
 }

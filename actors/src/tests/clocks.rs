@@ -3,6 +3,8 @@
 use caudal_ledger::voucher_types::VoucherTypeChange;
 
 use super::*;
+use crate::accounts::ChangeProfile;
+use crate::realms::ChangeType;
 
 #[actix::test]
 async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
@@ -23,7 +25,15 @@ async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
         world
             .engine
             .ledger()
-            .change(REALM, target, order, None, plain())
+            .order(
+                REALM,
+                ChangeProfile {
+                    target,
+                    order,
+                    if_match: None,
+                },
+                plain(),
+            )
             .await,
     );
     let code = TypeCode::parse("IN").unwrap();
@@ -35,7 +45,7 @@ async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
         world
             .engine
             .ledger()
-            .change_type(REALM, code, change, plain())
+            .order(REALM, ChangeType(code, change), plain())
             .await,
     );
     let change = TenantChange::default();

@@ -4,6 +4,7 @@
 use caudal_storage::{DurableStore, Stats, Store as _, StoreOptions};
 
 use super::*;
+use crate::realms::Register;
 
 /// Runs of the index.
 const RUNS: u64 = 12;
@@ -12,7 +13,7 @@ const RESIDENT: usize = 8;
 
 async fn post(engine: &Engine, account: u64, id: String) {
     let order = adjustment(account, "IN", 1, &id);
-    value(engine.ledger().post(REALM, order, plain()).await);
+    value(engine.ledger().order(REALM, order, plain()).await);
 }
 
 #[actix::test]
@@ -41,9 +42,15 @@ async fn a_voucher_of_a_cold_account_reads_one_block_however_many_runs_there_are
     let mut accounts = 0;
     while store.stats().index_runs < RUNS {
         accounts += 1;
-        let opened = engine
-            .ledger()
-            .register(REALM, registration(), true, None, plain());
+        let opened = engine.ledger().order(
+            REALM,
+            Register {
+                registration: registration(),
+                open: true,
+                alias: None,
+            },
+            plain(),
+        );
         value(opened.await);
         post(&engine, accounts, format!("first-{accounts}")).await;
     }

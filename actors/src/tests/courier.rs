@@ -14,9 +14,10 @@ use caudal_ledger::webhooks::{DeliveryId, WebhookFormat, WebhookId, WebhookOrder
 
 use super::harness::{Dice, Harness, HarnessClock, later};
 use super::*;
+use crate::accounts::ChangeProfile;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{AttemptResult, NoResponse, Parcel, ParcelContents, WebhookSink};
-use crate::realms::TRIES_AT_ONCE;
+use crate::realms::{OrderWebhook, TRIES_AT_ONCE, TryWebhook};
 use crate::records::reads;
 
 const ACCOUNTS: u64 = 5;
@@ -198,8 +199,8 @@ impl Town {
         let made = self
             .harness
             .engine
-            .operators()
-            .order_webhook(REALM, 0, order, plain())
+            .ledger()
+            .order(REALM, OrderWebhook { number: 0, order }, plain())
             .await;
         value(made).number
     }
@@ -225,11 +226,15 @@ impl Town {
                         }
                     };
                     let target = Target::Account(AccountNo(account));
-                    let changing =
-                        self.harness
-                            .engine
-                            .ledger()
-                            .change(REALM, target, order, None, plain());
+                    let changing = self.harness.engine.ledger().order(
+                        REALM,
+                        ChangeProfile {
+                            target,
+                            order,
+                            if_match: None,
+                        },
+                        plain(),
+                    );
                     drop(changing.await);
                 }
                 _ => drop(self.harness.post(account, "IN", 10, &id).await),
@@ -380,11 +385,11 @@ async fn a_receiver_that_says_gone_is_left_alone_until_its_tenant_says_otherwise
         format: None,
         active: Some(true),
     };
-    let changed = town
-        .harness
-        .engine
-        .operators()
-        .order_webhook(REALM, number, order, plain());
+    let changed =
+        town.harness
+            .engine
+            .ledger()
+            .order(REALM, OrderWebhook { number, order }, plain());
     value(changed.await);
     town.caught_up(number).await;
     assert_eq!(
@@ -455,11 +460,11 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
         to: from + 20,
         every_kind: false,
     };
-    let ordered = town
-        .harness
-        .engine
-        .operators()
-        .order_webhook(REALM, number, order, plain());
+    let ordered =
+        town.harness
+            .engine
+            .ledger()
+            .order(REALM, OrderWebhook { number, order }, plain());
     value(ordered.await);
     // The order is on disk: a crash does not lose it.
     town = town.crash();
@@ -524,8 +529,8 @@ async fn concurrent_attempts_of_a_realm_are_bounded() {
         actix::spawn(async move {
             harness
                 .engine
-                .operators()
-                .try_webhook(REALM, number, id, plain())
+                .ledger()
+                .order(REALM, TryWebhook { number, id }, plain())
                 .await
         })
     };

@@ -10,6 +10,7 @@ use super::storms::all;
 use super::*;
 use crate::engine::money::NoticeOutcome;
 use crate::ports::Notice;
+use crate::realms::Batch;
 
 fn bank() -> Arc<TestBank> {
     Arc::default()
@@ -44,10 +45,12 @@ async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
     harness.store.set_automatic(false);
     let mut first = Box::pin(harness.post(2, "IN", 5, "a"));
     goes_on(&mut first, || harness.store.pending() == 1).await;
-    let mut repeat = Box::pin(harness.engine.ledger().batch(
+    let mut repeat = Box::pin(harness.engine.ledger().order(
         REALM,
-        both(),
-        harness::mode(true),
+        Batch {
+            items: both(),
+            mode: harness::mode(true),
+        },
         plain(),
     ));
     let soon = Duration::from_millis(20);
@@ -77,10 +80,12 @@ async fn work(harness: Rc<Harness>, name: String) {
                     2 => harness.give((2, 3), 1, &id).await.err(),
                     _ => {
                         let items = (1..=3).map(|a| adjustment(a, "IN", 1, &format!("{id}-{a}")));
-                        let posted = harness.engine.ledger().batch(
+                        let posted = harness.engine.ledger().order(
                             REALM,
-                            items.collect(),
-                            harness::mode(true),
+                            Batch {
+                                items: items.collect(),
+                                mode: harness::mode(true),
+                            },
                             plain(),
                         );
                         posted

@@ -62,7 +62,7 @@ impl World {
 
     async fn credit(&self, account: u64, centavos: i64, id: &str) {
         let order = adjustment(account, "IN", centavos, id);
-        value(self.engine.ledger().post(REALM, order, plain()).await);
+        value(self.engine.ledger().order(REALM, order, plain()).await);
     }
 }
 

@@ -8,6 +8,7 @@ use super::harness::Harness;
 use super::*;
 use crate::engine::money::ItemOutcome;
 use crate::in_flight::{BATCH_ITEMS_MAX, LIMIT, room};
+use crate::realms::{Batch, Register};
 
 pub(super) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -87,7 +88,7 @@ async fn the_in_flight_limit_fits_into_one_account_mailbox() {
             let order = adjustment(1, "IN", 1, &format!("flood-{n}"));
             engine
                 .ledger()
-                .post(REALM, order, responder)
+                .order(REALM, order, responder)
                 .await
                 .map(drop)
         })
@@ -130,9 +131,11 @@ async fn the_largest_batches_fit_into_the_queue_of_a_stalled_disk() {
             ..plain()
         };
         let mode = harness::mode(false);
-        batches.push(Box::pin(
-            engine.ledger().batch(REALM, items, mode, responder),
-        ));
+        batches.push(Box::pin(engine.ledger().order(
+            REALM,
+            Batch { items, mode },
+            responder,
+        )));
     }
     assert_eq!(engine.in_flight().of(REALM).now, LIMIT.get());
     assert!(batches.iter_mut().all(|batch| ask(batch).is_none()));
@@ -199,10 +202,12 @@ async fn a_waiting_order_is_not_executed_when_its_caller_leaves() {
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
     // An atomic batch has the account's account state for many turns of the thread.
-    let mut batch: Asking<'_, _> = Box::pin(harness.engine.ledger().batch(
+    let mut batch: Asking<'_, _> = Box::pin(harness.engine.ledger().order(
         REALM,
-        items(9000),
-        harness::mode(true),
+        Batch {
+            items: items(9000),
+            mode: harness::mode(true),
+        },
         plain(),
     ));
     assert!(ask(&mut batch).is_none());
@@ -254,10 +259,12 @@ async fn a_batch_stops_when_its_caller_disconnects_and_can_be_retried() {
     // Time passes only when nothing is left to do: no answer comes too late.
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
-    let mut batch: Asking<'_, _> = Box::pin(harness.engine.ledger().batch(
+    let mut batch: Asking<'_, _> = Box::pin(harness.engine.ledger().order(
         REALM,
-        items(5000),
-        harness::mode(false),
+        Batch {
+            items: items(5000),
+            mode: harness::mode(false),
+        },
         plain(),
     ));
     assert!(ask(&mut batch).is_none());
@@ -278,7 +285,14 @@ async fn a_batch_stops_when_its_caller_disconnects_and_can_be_retried() {
         harness
             .engine
             .ledger()
-            .batch(REALM, items(5000), harness::mode(false), plain())
+            .order(
+                REALM,
+                Batch {
+                    items: items(5000),
+                    mode: harness::mode(false),
+                },
+                plain(),
+            )
             .await,
     );
     assert_eq!(recorded(&again), 5000 - done);
@@ -298,7 +312,15 @@ impl Harness {
         let registration = registration();
         self.engine
             .ledger()
-            .register(REALM, registration, true, None, responder)
+            .order(
+                REALM,
+                Register {
+                    registration,
+                    open: true,
+                    alias: None,
+                },
+                responder,
+            )
             .await
     }
 }

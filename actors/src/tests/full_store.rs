@@ -14,7 +14,9 @@ use caudal_storage::{
 
 use super::harness::{Harness, cvu, outside, sending};
 use super::*;
+use crate::accounts::MakeTransfer;
 use crate::engine::lists::{AccountFilter, ListPage};
+use crate::realms::Batch;
 
 pub(super) struct FullStore {
     inner: Arc<FaultyStore>,
@@ -248,9 +250,15 @@ async fn a_full_queue_behind_a_transfer_does_not_make_it_forgotten() {
     store.refuse.store(1, Ordering::Release);
     let order = sending(outside(), 100, "t");
     let target = Target::Account(AccountNo(1));
-    let sending = engine
-        .ledger()
-        .transfer(REALM, target, order, false, plain());
+    let sending = engine.ledger().order(
+        REALM,
+        MakeTransfer {
+            from: target,
+            order,
+            dry_run: false,
+        },
+        plain(),
+    );
     let flush = async {
         wait_until(|| store.inner.pending() >= 1).await;
         store.inner.set_automatic(true);
@@ -273,7 +281,7 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
     let mut lost = Box::pin(
         engine
             .ledger()
-            .post(REALM, adjustment(2, "IN", 5, "lost"), plain()),
+            .order(REALM, adjustment(2, "IN", 5, "lost"), plain()),
     );
     goes_on(&mut lost, || store.kept.lock().unwrap().is_some()).await;
     // All or nothing: a voucher of one account, and one that the other account is just writing.
@@ -282,9 +290,14 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
         adjustment(1, "IN", 7, "new"),
         adjustment(2, "IN", 5, "lost"),
     ];
-    let both = engine
-        .ledger()
-        .batch(REALM, items, harness::mode(true), plain());
+    let both = engine.ledger().order(
+        REALM,
+        Batch {
+            items,
+            mode: harness::mode(true),
+        },
+        plain(),
+    );
     let flush = async {
         wait_until(|| store.inner.pending() == 1).await;
         let kept = store.kept.lock().unwrap().take();

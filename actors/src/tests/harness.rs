@@ -12,9 +12,10 @@ use caudal_ledger::ids::{OriginId, Tag, VoucherId};
 use caudal_ledger::transfers::{Concept, Destination, Send};
 
 use super::*;
-use crate::accounts::BatchMode;
+use crate::accounts::{BatchMode, MakeTransfer, PlaceHold};
 use crate::engine::money::{HoldView, TransferView};
 use crate::ports::webhooks::WebhookSink;
+use crate::realms::Register;
 
 /// The id of the voucher at a place of the realm; an id without a tag if there is none.
 pub(super) fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> VoucherId {
@@ -138,11 +139,15 @@ impl Harness {
         let harness = Self::over(store, Arc::default(), bank);
         furnish(&harness.engine).await;
         for number in 1..=accounts {
-            let opened =
-                harness
-                    .engine
-                    .ledger()
-                    .register(REALM, registration(), true, None, plain());
+            let opened = harness.engine.ledger().order(
+                REALM,
+                Register {
+                    registration: registration(),
+                    open: true,
+                    alias: None,
+                },
+                plain(),
+            );
             value(opened.await);
             if each > 0 {
                 let id = format!("first-{number}");
@@ -214,7 +219,7 @@ impl Harness {
         id: &str,
     ) -> Answered<Outcome<AccountVoucher>> {
         let order = adjustment(account, code, centavos, id);
-        self.engine.ledger().post(REALM, order, plain()).await
+        self.engine.ledger().order(REALM, order, plain()).await
     }
 
     pub(super) async fn send(
@@ -228,7 +233,15 @@ impl Harness {
         let order = sending(to, centavos, id);
         self.engine
             .ledger()
-            .transfer(REALM, target, order, false, plain())
+            .order(
+                REALM,
+                MakeTransfer {
+                    from: target,
+                    order,
+                    dry_run: false,
+                },
+                plain(),
+            )
             .await
     }
 
@@ -253,7 +266,15 @@ impl Harness {
         let order = holding(centavos, id, end);
         self.engine
             .ledger()
-            .open_hold(REALM, target, order, false, plain())
+            .order(
+                REALM,
+                PlaceHold {
+                    target,
+                    order,
+                    dry_run: false,
+                },
+                plain(),
+            )
             .await
     }
 

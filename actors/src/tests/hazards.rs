@@ -9,6 +9,7 @@ use caudal_ledger::limits::Quantity;
 
 use super::harness::{Dice, Harness, again, mode, nap};
 use super::*;
+use crate::realms::Batch;
 
 /// Accounts of a storm.
 const ACCOUNTS: u64 = 6;
@@ -99,7 +100,14 @@ async fn order(harness: Rc<Harness>, n: u64, mut dice: Dice, since: Instant) -> 
                 let given = harness
                     .engine
                     .ledger()
-                    .batch(REALM, items, as_one, plain())
+                    .order(
+                        REALM,
+                        Batch {
+                            items,
+                            mode: as_one,
+                        },
+                        plain(),
+                    )
                     .await;
                 let all = given
                     .and_then(|given| value(Ok(given)).into_iter().try_for_each(|it| it.map(drop)));

@@ -14,6 +14,7 @@ use crate::banks::NoticeAuthority;
 use crate::engine::cases::Case;
 use crate::engine::money::NoticeOutcome;
 use crate::ports::Notice;
+use crate::realms::Register;
 
 /// Two tenants of a shard, on one collector account.
 async fn two() -> (Engine, [RealmId; 2]) {
@@ -46,9 +47,15 @@ async fn two() -> (Engine, [RealmId; 2]) {
 }
 
 async fn opened(engine: &Engine, realm: RealmId) -> Cvu {
-    let opening = engine
-        .ledger()
-        .register(realm, registration(), true, None, plain());
+    let opening = engine.ledger().order(
+        realm,
+        Register {
+            registration: registration(),
+            open: true,
+            alias: None,
+        },
+        plain(),
+    );
     let view = value(opening.await);
     view.account.cvu.unwrap()
 }

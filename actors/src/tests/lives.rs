@@ -12,6 +12,7 @@ use super::harness::{Harness, cvu, later, nap, outside};
 use super::*;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents, WebhookSink};
+use crate::realms::OrderWebhook;
 
 const ACCOUNTS: u64 = 6;
 const EACH: i64 = 1_000;
@@ -75,8 +76,15 @@ impl House {
         };
         let engine = &self.harness.engine;
         engine
-            .operators()
-            .order_webhook(REALM, 0, create, plain())
+            .ledger()
+            .order(
+                REALM,
+                OrderWebhook {
+                    number: 0,
+                    order: create,
+                },
+                plain(),
+            )
             .await
     }
 

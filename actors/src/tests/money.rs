@@ -15,9 +15,11 @@ use caudal_ledger::transfers::{
 use super::harness::{Harness, cvu, origin, outside, sending, within};
 use super::storms::all;
 use super::*;
+use crate::accounts::{ChangeProfile, MakeTransfer};
 use crate::engine::lists::{ListPage, SortOrder as Way};
 use crate::engine::money::{HoldView, ItemOutcome, NoticeOutcome, TransferFilter};
 use crate::ports::Notice;
+use crate::realms::Batch;
 
 pub(super) const EVERYTHING: ListPage = ListPage {
     order: Way::Ascending,
@@ -189,18 +191,28 @@ async fn money_goes_to_another_account_once() {
     let alias = Destination::Alias(Alias::parse("otra.prueba").unwrap());
     let target = Target::Account(AccountNo(3));
     let order = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
-    let changed = harness
-        .engine
-        .ledger()
-        .change(REALM, target, order, None, plain());
+    let changed = harness.engine.ledger().order(
+        REALM,
+        ChangeProfile {
+            target,
+            order,
+            if_match: None,
+        },
+        plain(),
+    );
     value(changed.await);
     value(harness.send(1, alias.clone(), 10, "by-alias").await);
     let itself = harness.send(3, alias, 10, "itself").await;
     assert_eq!(itself, Err(Failure::Rejected(Rejection::SameAccount)));
-    let closing = harness
-        .engine
-        .ledger()
-        .change(REALM, target, ProfileOrder::Close, None, plain());
+    let closing = harness.engine.ledger().order(
+        REALM,
+        ChangeProfile {
+            target,
+            order: ProfileOrder::Close,
+            if_match: None,
+        },
+        plain(),
+    );
     value(closing.await);
     let closed = harness.give((1, 3), 10, "closed").await;
     assert_eq!(closed, Err(Failure::Rejected(Rejection::DestinationClosed)));
@@ -267,10 +279,14 @@ async fn a_batch_is_posted_whole_or_each_for_itself() {
         items
     };
     let batch = |last, atomic| {
-        harness
-            .engine
-            .ledger()
-            .batch(REALM, items(last), harness::mode(atomic), plain())
+        harness.engine.ledger().order(
+            REALM,
+            Batch {
+                items: items(last),
+                mode: harness::mode(atomic),
+            },
+            plain(),
+        )
     };
     let sum = || async {
         both(&harness, 1).await.0 + both(&harness, 2).await.0 + both(&harness, 3).await.0
@@ -386,10 +402,15 @@ async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
     let harness = Harness::new(1, 2, 1000, bank()).await;
     let order = sending(within(2), 100, "t");
     let target = Target::Account(AccountNo(1));
-    let sent = harness
-        .engine
-        .ledger()
-        .transfer(REALM, target, order, false, plain());
+    let sent = harness.engine.ledger().order(
+        REALM,
+        MakeTransfer {
+            from: target,
+            order,
+            dry_run: false,
+        },
+        plain(),
+    );
     value(sent.await);
     let back = Notice::Reversed {
         origin: OriginId::of_place(place(&harness, 1, 2)),
@@ -433,10 +454,14 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
         let harness = Harness::new(1, 2, 100, bank()).await;
         let items = || vec![adjustment(1, "IN", 1, "a"), adjustment(2, "IN", 1, "b")];
         let batch = || {
-            harness
-                .engine
-                .ledger()
-                .batch(REALM, items(), harness::mode(atomic), counted("k"))
+            harness.engine.ledger().order(
+                REALM,
+                Batch {
+                    items: items(),
+                    mode: harness::mode(atomic),
+                },
+                counted("k"),
+            )
         };
         harness.store.refuse_next(StoreError::Overloaded);
         let first = batch().await;

@@ -1,6 +1,7 @@
 //! Openings and aliases: the bank is asked, and whatever it does, there is one account or none.
 
 use super::*;
+use crate::accounts::ChangeProfile;
 use caudal_ledger::rejection::Owner;
 
 #[actix::test]
@@ -178,7 +179,15 @@ async fn a_refused_change_of_alias_changes_nothing() {
     let refused = world
         .engine
         .ledger()
-        .change(REALM, target, order, None, plain())
+        .order(
+            REALM,
+            ChangeProfile {
+                target,
+                order,
+                if_match: None,
+            },
+            plain(),
+        )
         .await;
     assert_eq!(refused, Err(Failure::Bank(BankError::Refused(refusal))));
     let view = world.engine.queries().view(REALM, target).await.unwrap();

@@ -14,10 +14,12 @@ use tokio::sync::Semaphore;
 
 use super::harness::{Blown, Harness, HarnessClock, cvu, later, outside};
 use super::*;
+use crate::accounts::EnrolAccount;
 use crate::engine::cases::Case;
 use crate::engine::money::{TransferFilter, TransferView};
 use crate::ports::fake_bank::{FakeBank, FakeCall, done};
 use crate::ports::{BankMovement, BankReply, LocalFuture, MovementWay, Notice, TransferOrder};
+use crate::realms::Register;
 
 const EACH: i64 = 1_000;
 /// The money that arrives, in centavos.
@@ -169,9 +171,15 @@ async fn a_panic_while_the_bank_is_asked_costs_a_pause_and_nothing_else() {
         let harness = service(&bank).await;
         *bank.panics.lock().unwrap() = Some(operation);
         let engine = &harness.engine;
-        let opened = engine
-            .ledger()
-            .register(REALM, registration(), true, None, plain());
+        let opened = engine.ledger().order(
+            REALM,
+            Register {
+                registration: registration(),
+                open: true,
+                alias: None,
+            },
+            plain(),
+        );
         let opened = value(opened.await);
         assert!(opened.account.cvu.is_some(), "{operation}: {opened:?}");
         value(harness.send(1, outside(), 100, "away").await);
@@ -180,7 +188,12 @@ async fn a_panic_while_the_bank_is_asked_costs_a_pause_and_nothing_else() {
             fund: None,
         };
         let target = Target::Account(AccountNo(1));
-        value(engine.ledger().enrol(REALM, target, order, plain()).await);
+        value(
+            engine
+                .ledger()
+                .order(REALM, EnrolAccount { target, order }, plain())
+                .await,
+        );
         let id = returned(&harness).await;
         later(LONG).await;
         assert_eq!(*bank.panics.lock().unwrap(), None, "{operation} was asked");

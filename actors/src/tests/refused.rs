@@ -4,7 +4,9 @@ use caudal_ledger::accounts::Status;
 
 use super::harness::mode;
 use super::*;
+use crate::accounts::ChangeProfile;
 use crate::engine::money::ItemOutcome;
+use crate::realms::{Batch, CreateType};
 
 #[actix::test]
 async fn a_decision_on_a_pending_change_is_written_with_it_or_not_at_all() {
@@ -13,10 +15,15 @@ async fn a_decision_on_a_pending_change_is_written_with_it_or_not_at_all() {
     value(world.post("IN", 100, "first").await);
     let target = Target::Account(AccountNo(1));
     let change = |order| {
-        let change = world
-            .engine
-            .ledger()
-            .change(REALM, target, order, None, plain());
+        let change = world.engine.ledger().order(
+            REALM,
+            ChangeProfile {
+                target,
+                order,
+                if_match: None,
+            },
+            plain(),
+        );
         Box::pin(change)
     };
     for refuses in [true, false] {
@@ -67,9 +74,9 @@ async fn a_voucher_is_written_with_its_type_or_not_at_all() {
         for refuses in [true, false] {
             let code = format!("NEW{n}");
             world.store.set_automatic(false);
-            let mut created = Box::pin(world.engine.ledger().create_type(
+            let mut created = Box::pin(world.engine.ledger().order(
                 REALM,
-                credit(&code),
+                CreateType(credit(&code)),
                 plain(),
             ));
             goes_on(&mut created, || world.store.pending() == 1).await;
@@ -80,15 +87,19 @@ async fn a_voucher_is_written_with_its_type_or_not_at_all() {
                     return world
                         .engine
                         .ledger()
-                        .post(REALM, item, plain())
+                        .order(REALM, item, plain())
                         .await
                         .map(drop);
                 };
                 let items = vec![item];
-                let batch = world
-                    .engine
-                    .ledger()
-                    .batch(REALM, items, mode(atomic), plain());
+                let batch = world.engine.ledger().order(
+                    REALM,
+                    Batch {
+                        items,
+                        mode: mode(atomic),
+                    },
+                    plain(),
+                );
                 let outcomes = batch.await.map(|given| match given {
                     Given::Value(outcomes) => outcomes,
                     Given::Kept { .. } => panic!("kept"),
@@ -135,12 +146,14 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
                 request_id: "r".into(),
                 admitted: None,
             };
-            Box::pin(
-                world
-                    .engine
-                    .ledger()
-                    .batch(REALM, items, mode(true), responder),
-            )
+            Box::pin(world.engine.ledger().order(
+                REALM,
+                Batch {
+                    items,
+                    mode: mode(true),
+                },
+                responder,
+            ))
         };
         let answered = |again: bool, answer: Answered<Vec<ItemOutcome>>| match answer {
             Ok(Given::Kept {
@@ -149,9 +162,9 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
             other => panic!("{other:?}"),
         };
         world.store.set_automatic(false);
-        let mut created = Box::pin(world.engine.ledger().create_type(
+        let mut created = Box::pin(world.engine.ledger().order(
             REALM,
-            credit("NEW"),
+            CreateType(credit("NEW")),
             plain(),
         ));
         goes_on(&mut created, || world.store.pending() == 1).await;

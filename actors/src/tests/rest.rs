@@ -11,6 +11,8 @@ use caudal_storage::Row;
 use super::full_store::FullStore;
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
+use crate::accounts::ChangeProfile;
+use crate::realms::Register;
 use crate::records::rest::{self, Profile, Stand, WrittenPart};
 use crate::records::{keys, reads};
 
@@ -102,7 +104,15 @@ async fn step(harness: &Harness, n: u64, dice: &mut Dice) {
                     code: SuspensionCode::Other,
                 }
             };
-            let changed = engine.ledger().change(REALM, target, order, None, plain());
+            let changed = engine.ledger().order(
+                REALM,
+                ChangeProfile {
+                    target,
+                    order,
+                    if_match: None,
+                },
+                plain(),
+            );
             changed.await.err()
         }
         _ => engine.operators().passivate(REALM, target).await.err(),
@@ -217,10 +227,15 @@ async fn an_account_leaves_a_row_when_it_has_moved_or_its_profile_has_changed() 
     assert_eq!((loaded.replayed, loaded.account.sequence), (0, 2));
     let order = ProfileOrder::SetEnabled(false);
     let target = Target::Account(AccountNo(1));
-    let changed = harness
-        .engine
-        .ledger()
-        .change(REALM, target, order, None, plain());
+    let changed = harness.engine.ledger().order(
+        REALM,
+        ChangeProfile {
+            target,
+            order,
+            if_match: None,
+        },
+        plain(),
+    );
     changed.await.unwrap();
     assert_ne!(away(1).await, second);
     assert_eq!(same(store, 1), 2);
@@ -265,10 +280,15 @@ async fn an_account_that_was_never_written_leaves_nothing_that_counts() {
     let harness = Harness::new(4, 1, 0, Arc::<TestBank>::default()).await;
     let refused = StoreError::Full("says the test".into());
     harness.store.refuse_next(refused);
-    let opened = harness
-        .engine
-        .ledger()
-        .register(REALM, registration(), true, None, plain());
+    let opened = harness.engine.ledger().order(
+        REALM,
+        Register {
+            registration: registration(),
+            open: true,
+            alias: None,
+        },
+        plain(),
+    );
     assert!(opened.await.is_err());
     nap().await;
     let store = harness.store.as_ref();
@@ -293,7 +313,7 @@ async fn accounts_are_read_side_by_side_and_what_is_sent_to_them_waits_in_order(
         let engine = Rc::clone(&engine);
         actix::spawn(async move {
             let order = adjustment(account, "IN", 1, &id);
-            value(engine.ledger().post(REALM, order, plain()).await)
+            value(engine.ledger().order(REALM, order, plain()).await)
         })
     };
     post(4, "resident".into()).await.unwrap();
@@ -355,10 +375,15 @@ async fn an_account_that_is_never_still_leaves_a_row_with_its_new_profile() {
             cleared: Cleared::default(),
         };
         let target = Target::Account(AccountNo(1));
-        let changed = own
-            .engine
-            .ledger()
-            .change(REALM, target, order, None, plain());
+        let changed = own.engine.ledger().order(
+            REALM,
+            ChangeProfile {
+                target,
+                order,
+                if_match: None,
+            },
+            plain(),
+        );
         changed.await.map(drop)
     }));
     for round in 0..20 {

@@ -14,6 +14,8 @@ use caudal_storage::{
 };
 
 use super::*;
+use crate::accounts::ChangeProfile;
+use crate::realms::{CreateType, Register};
 use crate::records::projection;
 use crate::records::{self, REALM as REALM_KIND};
 
@@ -202,7 +204,15 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     let alias = Alias::parse("una.primera").ok();
     let opened = engine
         .ledger()
-        .register(GOLDEN, cause, true, alias, plain())
+        .order(
+            GOLDEN,
+            Register {
+                registration: cause,
+                open: true,
+                alias,
+            },
+            plain(),
+        )
         .await;
     let Ok(Given::Value(opened)) = opened else {
         panic!("{opened:?}");
@@ -216,7 +226,15 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     for order in [suspend, ProfileOrder::Reactivate, other] {
         let done = engine
             .ledger()
-            .change(GOLDEN, account, order, None, plain())
+            .order(
+                GOLDEN,
+                ChangeProfile {
+                    target: account,
+                    order,
+                    if_match: None,
+                },
+                plain(),
+            )
             .await;
         done.unwrap();
     }
@@ -266,9 +284,15 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
         let store = rebuilt(&commits(JOURNAL), ServiceProjection).unwrap();
         let engine = over_from(&store, RuleSets::ALL.newest(), later);
         let alias = Alias::parse(&format!("historia.{history}")).ok();
-        let opened = engine
-            .ledger()
-            .register(GOLDEN, registration(), true, alias, plain());
+        let opened = engine.ledger().order(
+            GOLDEN,
+            Register {
+                registration: registration(),
+                open: true,
+                alias,
+            },
+            plain(),
+        );
         let Ok(Given::Value(opened)) = opened.await else {
             panic!("not opened");
         };
@@ -280,7 +304,15 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
         for order in [suspend, ProfileOrder::Reactivate] {
             let done = engine
                 .ledger()
-                .change(GOLDEN, account, order, None, plain())
+                .order(
+                    GOLDEN,
+                    ChangeProfile {
+                        target: account,
+                        order,
+                        if_match: None,
+                    },
+                    plain(),
+                )
                 .await;
             done.unwrap();
         }
@@ -295,7 +327,7 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
         };
         engine
             .ledger()
-            .create_type(GOLDEN, credit, plain())
+            .order(GOLDEN, CreateType(credit), plain())
             .await
             .unwrap();
         let all = described(&events(&engine, GOLDEN).await);

@@ -11,6 +11,7 @@ use super::harness::{Harness, later};
 use super::*;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents, WebhookSink};
+use crate::realms::OrderWebhook;
 
 /// How an event was sent: the address, and the secrets.
 type How = (String, Vec<Vec<u8>>);
@@ -73,8 +74,15 @@ impl Post {
         };
         let made = value(
             engine
-                .operators()
-                .order_webhook(REALM, 0, create, plain())
+                .ledger()
+                .order(
+                    REALM,
+                    OrderWebhook {
+                        number: 0,
+                        order: create,
+                    },
+                    plain(),
+                )
                 .await,
         );
         later(Duration::from_secs(1)).await;
@@ -91,7 +99,7 @@ impl Post {
     async fn post(&self, account: u64, id: &'static str) {
         let engine = Rc::clone(&self.engine);
         let order = adjustment(account, "IN", 1, id);
-        actix::spawn(async move { value(engine.ledger().post(REALM, order, plain()).await) });
+        actix::spawn(async move { value(engine.ledger().order(REALM, order, plain()).await) });
         later(Duration::from_millis(1)).await;
     }
 
@@ -101,8 +109,15 @@ impl Post {
         actix::spawn(async move {
             value(
                 engine
-                    .operators()
-                    .order_webhook(REALM, webhook, order, plain())
+                    .ledger()
+                    .order(
+                        REALM,
+                        OrderWebhook {
+                            number: webhook,
+                            order,
+                        },
+                        plain(),
+                    )
                     .await,
             );
         });

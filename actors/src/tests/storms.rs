@@ -6,6 +6,7 @@ use caudal_ledger::limits::LimitKind;
 
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
+use crate::realms::Batch;
 
 /// Runs all futures at once, and returns their results.
 pub(super) async fn all<T: 'static>(
@@ -63,10 +64,12 @@ async fn batches_over_fifty_accounts_and_transfers_between_them() {
                 loop {
                     let failed = if n % 10 == 1 {
                         let items = (1..=50).map(|a| adjustment(a, "IN", 1, &format!("b{n}-{a}")));
-                        let given = harness.engine.ledger().batch(
+                        let given = harness.engine.ledger().order(
                             REALM,
-                            items.collect(),
-                            harness::mode(atomic),
+                            Batch {
+                                items: items.collect(),
+                                mode: harness::mode(atomic),
+                            },
                             plain(),
                         );
                         let given = given.await.map(|given| value(Ok(given)));

@@ -8,6 +8,7 @@ use caudal_ledger::limits::{Quantity, TotalLimits, Window};
 use super::harness::{Harness, later, mode, outside};
 use super::*;
 use crate::engine::money::ItemOutcome;
+use crate::realms::Batch;
 
 const ACCOUNTS: u64 = 8;
 
@@ -144,10 +145,14 @@ async fn refusals_rollbacks_and_dry_runs_use_no_limit() {
     };
     let refused = |outcomes: Vec<ItemOutcome>| outcomes.iter().filter(|it| it.is_err()).count();
     // An atomic batch posts nothing if its last item does not fit.
-    let batch = harness
-        .engine
-        .ledger()
-        .batch(REALM, items(11, 100, "as-one"), mode(true), plain());
+    let batch = harness.engine.ledger().order(
+        REALM,
+        Batch {
+            items: items(11, 100, "as-one"),
+            mode: mode(true),
+        },
+        plain(),
+    );
     assert_eq!(refused(value(batch.await)), 1);
     assert_eq!(
         harness.left().await,
@@ -158,10 +163,14 @@ async fn refusals_rollbacks_and_dry_runs_use_no_limit() {
         dry_run: true,
         ..mode(false)
     };
-    let batch = harness
-        .engine
-        .ledger()
-        .batch(REALM, items(20, 100, "dry"), dry, plain());
+    let batch = harness.engine.ledger().order(
+        REALM,
+        Batch {
+            items: items(20, 100, "dry"),
+            mode: dry,
+        },
+        plain(),
+    );
     assert_eq!(refused(value(batch.await)), 10);
     assert_eq!(
         harness.left().await,
@@ -177,10 +186,14 @@ async fn refusals_rollbacks_and_dry_runs_use_no_limit() {
         harness.left().await,
         Quantity::Money(Money::from_centavos(1_000))
     );
-    let batch = harness
-        .engine
-        .ledger()
-        .batch(REALM, items(11, 100, "each"), mode(false), plain());
+    let batch = harness.engine.ledger().order(
+        REALM,
+        Batch {
+            items: items(11, 100, "each"),
+            mode: mode(false),
+        },
+        plain(),
+    );
     assert_eq!(refused(value(batch.await)), 1);
     assert_eq!(harness.left().await, Quantity::Money(Money::ZERO));
     harness.verified().await;

@@ -21,6 +21,7 @@ use caudal_storage::{
 };
 
 use super::*;
+use crate::accounts::{MakeTransfer, PlaceHold};
 use crate::engine::lists::ListPage;
 use crate::engine::treasury::PositionFilter;
 use crate::records::{LEDGER, PROFILE, TRANSFERS, decode, entry, reads};
@@ -112,15 +113,39 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
         match n % 6 {
             0 => {
                 let order = adjustment(account, "OUT", amount.centavos(), id.as_str());
-                drop(ledger.post(REALM, order, plain()).await);
+                drop(ledger.order(REALM, order, plain()).await);
             }
             1 | 2 => {
                 let order = to(cvu(other).as_str());
-                drop(ledger.transfer(REALM, target, order, false, plain()).await);
+                drop(
+                    ledger
+                        .order(
+                            REALM,
+                            MakeTransfer {
+                                from: target,
+                                order,
+                                dry_run: false,
+                            },
+                            plain(),
+                        )
+                        .await,
+                );
             }
             3 => {
                 let order = to("2850590940090418135201");
-                drop(ledger.transfer(REALM, target, order, false, plain()).await);
+                drop(
+                    ledger
+                        .order(
+                            REALM,
+                            MakeTransfer {
+                                from: target,
+                                order,
+                                dry_run: false,
+                            },
+                            plain(),
+                        )
+                        .await,
+                );
             }
             4 => {
                 let order = OpenHold {
@@ -131,7 +156,15 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     capture_tolerance: None,
                     metadata: std::collections::BTreeMap::new(),
                 };
-                let held = ledger.open_hold(REALM, target, order, false, plain());
+                let held = ledger.order(
+                    REALM,
+                    PlaceHold {
+                        target,
+                        order,
+                        dry_run: false,
+                    },
+                    plain(),
+                );
                 let Ok(Given::Value(held)) = held.await else {
                     continue;
                 };
@@ -150,7 +183,7 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
             }
             _ => {
                 let order = adjustment(account, "IN", 1000, id.as_str());
-                drop(ledger.post(REALM, order, plain()).await);
+                drop(ledger.order(REALM, order, plain()).await);
             }
         }
     }
@@ -163,7 +196,7 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
     for n in 1..=ACCOUNTS {
         value(world.open(None, None).await);
         let credit = adjustment(n, "IN", 50_000, &format!("first-{n}"));
-        value(world.engine.ledger().post(REALM, credit, plain()).await);
+        value(world.engine.ledger().order(REALM, credit, plain()).await);
     }
     // From here on the disk has its own pace, on its own thread.
     world.store.set_automatic(false);
@@ -219,7 +252,7 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
     world.store.set_automatic(false);
     for n in 0..10 {
         let order = adjustment(1, "IN", 7, &format!("last-{n}"));
-        let mut posted = Box::pin(world.engine.ledger().post(REALM, order, plain()));
+        let mut posted = Box::pin(world.engine.ledger().order(REALM, order, plain()));
         goes_on(&mut posted, || world.store.pending() == n + 1).await;
     }
     let world = world.crash(5);

@@ -12,6 +12,7 @@ use super::*;
 use crate::courier::endpoint::Endpoint;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{AttemptResult, Parcel, ParcelContents, WebhookSink};
+use crate::realms::OrderWebhook;
 use crate::records::reads;
 
 const ACCOUNTS: u64 = 5;
@@ -51,8 +52,15 @@ async fn told() -> (Rc<Harness>, Webhook) {
     let harness = Harness::new(1, ACCOUNTS, 1000, bank).await;
     let made = harness
         .engine
-        .operators()
-        .order_webhook(REALM, 0, create(), plain())
+        .ledger()
+        .order(
+            REALM,
+            OrderWebhook {
+                number: 0,
+                order: create(),
+            },
+            plain(),
+        )
         .await;
     for n in 0..2 * ACCOUNTS {
         let id = format!("e{n}");

@@ -14,6 +14,7 @@ use caudal_storage::{
 use super::harness::nap;
 use super::*;
 use crate::engine::Outside;
+use crate::realms::CreateType;
 use crate::records::REALM as OF_REALM;
 use crate::times::Times;
 
@@ -201,7 +202,11 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
         counter_account: None,
         capture_tolerance: None,
     };
-    match engine.ledger().create_type(realm, order, plain()).await {
+    match engine
+        .ledger()
+        .order(realm, CreateType(order), plain())
+        .await
+    {
         Ok(_) | Err(Failure::Rejected(Rejection::VoucherTypeTaken { .. })) => true,
         Err(Failure::ShuttingDown) => false,
         Err(why) => panic!("{why}"),

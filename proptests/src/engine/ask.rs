@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use caudal_actors::accounts::BatchMode;
+use caudal_actors::accounts::{BatchMode, ChangeProfile, MakeTransfer, PlaceHold};
 use caudal_actors::engine::money::{HoldView, NoticeOutcome};
 use caudal_actors::engine::{Engine, Requester};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::{BankError, Notice};
-use caudal_actors::realms::{Adjustment, Target, TypeRef};
+use caudal_actors::realms::{Adjustment, Batch, Target, TypeRef};
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
 use caudal_ledger::accounts::{ProfileOrder, SuspensionCode};
 use caudal_ledger::cvu::{Cbu, Cvu};
@@ -153,7 +153,12 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
                 atomic: true,
                 dry_run: false,
             };
-            let outcomes = given(engine.ledger().batch(REALM, items, mode, requester()).await)?;
+            let outcomes = given(
+                engine
+                    .ledger()
+                    .order(REALM, Batch { items, mode }, requester())
+                    .await,
+            )?;
             let mut ids = Vec::new();
             for outcome in outcomes {
                 let posted = outcome?.into_inner();
@@ -199,7 +204,7 @@ pub(super) async fn hear(engine: &Engine, notice: Notice) -> Result<(), Failure>
 }
 
 async fn post(engine: &Engine, order: Adjustment) -> Result<Outcome, Failure> {
-    let posted = given(engine.ledger().post(REALM, order, requester()).await)?.into_inner();
+    let posted = given(engine.ledger().order(REALM, order, requester()).await)?.into_inner();
     let id = posted.voucher.id(REALM, posted.account);
     Ok(Outcome::Done(id.to_string()))
 }
@@ -219,18 +224,30 @@ async fn send(
         description: None,
         external_id,
     };
-    let sent = engine
-        .ledger()
-        .transfer(REALM, target(from), order, false, requester());
+    let sent = engine.ledger().order(
+        REALM,
+        MakeTransfer {
+            from: target(from),
+            order,
+            dry_run: false,
+        },
+        requester(),
+    );
     let sent = given(sent.await)?.into_inner();
     Ok(Outcome::Done(sent.transfer.sequence.to_string()))
 }
 
 /// Changes an account. A suspension has no id, so the book does not know it.
 async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome, Failure> {
-    let changed = engine
-        .ledger()
-        .change(REALM, target(of), order, None, requester());
+    let changed = engine.ledger().order(
+        REALM,
+        ChangeProfile {
+            target: target(of),
+            order,
+            if_match: None,
+        },
+        requester(),
+    );
     match given(changed.await) {
         Ok(_) | Err(Failure::Rejected(Rejection::AccountNotSuspended)) => Ok(Outcome::Untold),
         Err(why) => Err(why),
@@ -238,9 +255,15 @@ async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome
 }
 
 async fn hold(engine: &Engine, of: u64, order: OpenHold) -> Result<Outcome, Failure> {
-    let held = engine
-        .ledger()
-        .open_hold(REALM, target(of), order, false, requester());
+    let held = engine.ledger().order(
+        REALM,
+        PlaceHold {
+            target: target(of),
+            order,
+            dry_run: false,
+        },
+        requester(),
+    );
     let held = given(held.await)?.into_inner();
     let id = held.hold.id(REALM, held.account);
     Ok(Outcome::Done(id.to_string()))

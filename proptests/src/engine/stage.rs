@@ -14,6 +14,7 @@ use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::seals::NoSigner;
 use caudal_actors::ports::webhooks::NoSink;
 use caudal_actors::ports::{BankGateway, Clock as _, MovementWay as BankWay};
+use caudal_actors::realms::{CreateType, Register};
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_actors::times::Times;
 use caudal_actors::verify;
@@ -153,17 +154,29 @@ impl Stage {
                 counter_account: None,
                 capture_tolerance: None,
             };
-            given(engine.ledger().create_type(REALM, order, requester()).await).unwrap();
+            given(
+                engine
+                    .ledger()
+                    .order(REALM, CreateType(order), requester())
+                    .await,
+            )
+            .unwrap();
         }
         let mut cvus = Vec::new();
         for number in 1..=ACCOUNTS {
-            let opened = engine
-                .ledger()
-                .register(REALM, registration(), true, None, requester());
+            let opened = engine.ledger().order(
+                REALM,
+                Register {
+                    registration: registration(),
+                    open: true,
+                    alias: None,
+                },
+                requester(),
+            );
             cvus.push(given(opened.await).unwrap().account.cvu.unwrap());
             let id = ExternalId::parse(&format!("funds-{number}")).unwrap();
             let funds = adjustment(number, "IN", FUNDS, id);
-            given(engine.ledger().post(REALM, funds, requester()).await).unwrap();
+            given(engine.ledger().order(REALM, funds, requester()).await).unwrap();
         }
         Self {
             pace,

@@ -9,23 +9,23 @@ use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::ETAG;
-use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
-use caudal_actors::accounts::AccountView;
-use caudal_actors::engine::Engine;
+use actix_web::{HttpResponse, delete, get, post, put, web};
+use caudal_actors::accounts::{AccountView, ChangeProfile};
 use caudal_actors::engine::lists::{AccountFilter, AccountSort};
+use caudal_actors::engine::{Queries, Requester};
+use caudal_actors::realms::Register;
 use caudal_http::bodies::accounts::{AccountBody, AccountSummary};
 use caudal_http::bodies::words::{AccountSortWord, ListedStatusWord};
+use caudal_http::body::Fields;
 use caudal_http::body::read::{line, text};
-use caudal_http::body::{Body, Fields};
 use caudal_http::choice::{PersonTypeWord, SuspensionWord, one_of};
 use caudal_http::declared::{self, declared};
 use caudal_http::params::{PageParams, params};
 use caudal_http::persons::cuit;
 use caudal_http::problems::{BankProblems, Problems};
-use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, give, json, plain, requester};
-use caudal_http::rows;
+use caudal_http::respond::{self, ApiCall, give, json, plain};
+use caudal_http::rows::ListCall;
 use caudal_http::sheets::columns::ACCOUNTS;
 use caudal_http::text;
 use caudal_http::words::{Mistake, Refusal};
@@ -39,7 +39,7 @@ use caudal_ledger::kyc::{Kyc, email, phone};
 use caudal_ledger::particulars::Names;
 
 use super::metadata::MetadataBounds;
-use super::pages::page;
+use super::pages::{PageOf, page};
 use super::target;
 
 /// The longest name of a holder, in characters.
@@ -111,14 +111,14 @@ declared! {
     responses((status = 201, body = AccountBody), BankProblems)
 )]
 #[post("/v1/accounts")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
-    if respond::idempotency_key(&request)?.is_none() {
+pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
+    if respond::idempotency_key(&call.request)?.is_none() {
         return Err(Refusal::NoIdempotencyKey.into());
     }
-    let requester = requester(&request, &caller, &body, |view: &AccountView| {
+    let requester = call.requester(|view: &AccountView| {
         (StatusCode::CREATED, text::json(&AccountBody::from(view)))
     })?;
-    let sent = CreateAccount::read(body, &caller)?;
+    let sent = CreateAccount::read(call.take_body(), &call.caller)?;
     let registration = Registration {
         number: AccountNo(0),
         holder: Holder {
@@ -135,10 +135,13 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         names: Names::default(),
         asks_cvu: true,
     };
-    let answered = caller
-        .ledger()
-        .register(caller.realm(), registration, true, sent.alias, requester)
-        .await;
+    let order = Register {
+        registration,
+        open: true,
+        alias: sent.alias,
+    };
+    let (ledger, realm) = (call.caller.ledger(), call.caller.realm());
+    let answered = ledger.order(realm, order, requester).await;
     give(answered, |view| account(StatusCode::CREATED, &view))
 }
 
@@ -203,27 +206,20 @@ params! {
     responses((status = 200, content((AccountsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts")]
-pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let sent = AccountParams::take(&mut query);
+pub(crate) async fn list(mut call: ListCall) -> HandlerResult {
+    let sent = AccountParams::take(&mut call.query);
     let filter = AccountFilter {
         text: sent.q,
         status: sent.status,
         ..AccountFilter::default()
     };
-    let sort = sent.sort.unwrap_or_default();
-    let page = query.page();
-    query.done()?;
-    let realm = caller.realm();
-    let fetch = async move |engine: &Engine, page| {
-        let (filter, queries) = (filter.clone(), engine.queries());
-        queries.accounts(realm, filter, sort, page).await
+    let (realm, sort) = (call.caller.realm(), sent.sort.unwrap_or_default());
+    let fetch = async move |queries: Queries<'_>, page| {
+        queries.accounts(realm, filter.clone(), sort, page).await
     };
-    let show = |account: &Account| serde_json::json!(AccountSummary::from(account));
-    rows::list(&caller, whole, ACCOUNTS, page, fetch, show, |listing| {
-        AccountsPage::answer(listing, &page, |account| account.into())
-    })
-    .await
+    let show = |account: &Account| AccountSummary::from(account);
+    call.answer(ACCOUNTS, fetch, |_| None, show, PageOf::answer)
+        .await
 }
 
 /// Reads an account with its balance, effective limits and usage.
@@ -245,37 +241,38 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
     Ok(account(StatusCode::OK, &view))
 }
 
-async fn change(
-    request: &HttpRequest,
-    caller: &Caller,
+async fn change<B>(
+    call: &ApiCall<B>,
     path: &web::Path<String>,
     order: ProfileOrder,
 ) -> HandlerResult {
-    let if_match = respond::if_match(request);
-    let target = target(path)?;
-    let answered = caller
-        .ledger()
-        .change(caller.realm(), target, order, if_match, plain(caller))
-        .await;
-    give(answered, |view| account(StatusCode::OK, &view))
+    change_as(call, path, order, plain(&call.caller)).await
 }
 
 /// Like [`change`], for the POSTs, which take an idempotency key.
-async fn change_by_post(
-    request: &HttpRequest,
-    caller: &Caller,
+async fn change_by_post<B>(
+    call: &ApiCall<B>,
     path: &web::Path<String>,
-    body: &Body,
     order: ProfileOrder,
 ) -> HandlerResult {
-    let requester = requester(request, caller, body, |view: &AccountView| {
-        (StatusCode::OK, text::json(&AccountBody::from(view)))
-    })?;
-    let (target, if_match) = (target(path)?, respond::if_match(request));
-    let answered = caller
-        .ledger()
-        .change(caller.realm(), target, order, if_match, requester)
-        .await;
+    let requester = call
+        .requester(|view: &AccountView| (StatusCode::OK, text::json(&AccountBody::from(view))))?;
+    change_as(call, path, order, requester).await
+}
+
+async fn change_as<B>(
+    call: &ApiCall<B>,
+    path: &web::Path<String>,
+    order: ProfileOrder,
+    requester: Requester<AccountView>,
+) -> HandlerResult {
+    let order = ChangeProfile {
+        target: target(path)?,
+        order,
+        if_match: respond::if_match(&call.request),
+    };
+    let (ledger, realm) = (call.caller.ledger(), call.caller.realm());
+    let answered = ledger.order(realm, order, requester).await;
     give(answered, |view| account(StatusCode::OK, &view))
 }
 
@@ -290,12 +287,8 @@ async fn change_by_post(
     responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[delete("/v1/accounts/{cvu}")]
-pub(crate) async fn close(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-) -> HandlerResult {
-    change(&request, &caller, &path, ProfileOrder::Close).await
+pub(crate) async fn close(call: ApiCall<()>, path: web::Path<String>) -> HandlerResult {
+    change(&call, &path, ProfileOrder::Close).await
 }
 
 request! {
@@ -322,17 +315,10 @@ request! {
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/suspend")]
-pub(crate) async fn suspend(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
-    let kept = body.clone_fields();
-    let SuspendAccount { reason, code } = SuspendAccount::read(body)?;
+pub(crate) async fn suspend(call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let SuspendAccount { reason, code } = SuspendAccount::read(call.body.clone_fields())?;
     let code = code.unwrap_or(SuspensionCode::Other);
-    let order = ProfileOrder::Suspend { reason, code };
-    change_by_post(&request, &caller, &path, &kept, order).await
+    change_by_post(&call, &path, ProfileOrder::Suspend { reason, code }).await
 }
 
 /// Lets money out again.
@@ -345,19 +331,8 @@ pub(crate) async fn suspend(
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[post("/v1/accounts/{cvu}/reactivate")]
-pub(crate) async fn reactivate(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-) -> HandlerResult {
-    change_by_post(
-        &request,
-        &caller,
-        &path,
-        &Body::default(),
-        ProfileOrder::Reactivate,
-    )
-    .await
+pub(crate) async fn reactivate(call: ApiCall<()>, path: web::Path<String>) -> HandlerResult {
+    change_by_post(&call, &path, ProfileOrder::Reactivate).await
 }
 
 request! {
@@ -381,12 +356,7 @@ request! {
     responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[put("/v1/accounts/{cvu}/alias")]
-pub(crate) async fn set_alias(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
-    let SetAlias { alias } = SetAlias::read(body)?;
-    change(&request, &caller, &path, ProfileOrder::SetAlias(alias)).await
+pub(crate) async fn set_alias(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let SetAlias { alias } = SetAlias::read(call.take_body())?;
+    change(&call, &path, ProfileOrder::SetAlias(alias)).await
 }

@@ -16,6 +16,7 @@ use caudal_http::words::Mistake;
 use caudal_ledger::time::Timestamp;
 
 use super::target;
+use caudal_actors::accounts::ReadBalanceAt;
 
 body! {
     /// A balance of the past.
@@ -113,7 +114,7 @@ pub(super) async fn past(
     };
     let view = caller
         .queries()
-        .balance_at(caller.realm(), target, until)
+        .ask(caller.realm(), ReadBalanceAt(target, until))
         .await?;
     let body = HistoricalBalance {
         cvu: view.cvu.to_string(),

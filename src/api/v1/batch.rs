@@ -19,6 +19,7 @@ use caudal_actors::accounts::BatchMode;
 use caudal_actors::engine::money::ItemOutcome;
 use caudal_actors::failure::Failure;
 use caudal_actors::in_flight;
+use caudal_actors::realms::Batch;
 use caudal_actors::reply::{Answered, Given};
 use caudal_http::bodies::counterparty::CounterpartyBody;
 use caudal_http::bodies::vouchers::VoucherBody;
@@ -54,17 +55,18 @@ pub(crate) const ITEMS_MAX: usize = in_flight::BATCH_ITEMS_MAX;
 const ANSWER_BYTES: usize = 64 * 1024;
 
 /// The answer to a batch.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "what the document shows is never made")]
 pub(crate) struct BatchBody {
     /// One result for each item, in the order sent.
-    results: Vec<BatchResult>,
+    results: Vec<BatchResult<'static>>,
     /// How many of each.
     summary: BatchSummary,
 }
 
 /// What became of an item.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct BatchResult {
+#[derive(Serialize, ToSchema)]
+struct BatchResult<'a> {
     /// Its place in the batch, from 0.
     index: usize,
     /// `recorded`, `replayed`, `rejected`, or, in an atomic batch that is refused, `not_posted`.
@@ -72,12 +74,12 @@ pub(crate) struct BatchResult {
     status: &'static str,
     /// The voucher, if it was recorded or is replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    voucher: Option<VoucherBody>,
+    #[schema(value_type = Option<VoucherBody>, nullable = false)]
+    voucher: Option<WrittenVoucher<'a>>,
     /// Why it was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    error: Option<BatchError<'static>>,
+    error: Option<BatchError<'a>>,
 }
 
 /// Why an item was rejected: as in the body of an error.
@@ -206,17 +208,6 @@ impl Serialize for Report<'_> {
     }
 }
 
-/// One result, as the answer shows it.
-#[derive(Serialize)]
-struct ResultRow<'a> {
-    index: usize,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    voucher: Option<WrittenVoucher<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<BatchError<'a>>,
-}
-
 struct Results<'a>(&'a Report<'a>);
 
 impl Serialize for Results<'_> {
@@ -244,7 +235,7 @@ impl Serialize for Results<'_> {
                     }
                 },
             };
-            rows.serialize_element(&ResultRow {
+            rows.serialize_element(&BatchResult {
                 index,
                 status: "rejected",
                 voucher: None,
@@ -262,13 +253,13 @@ fn written<'a>(
     outcome: &'a Outcome<AccountVoucher>,
     at: &'a str,
     refused: bool,
-) -> ResultRow<'a> {
+) -> BatchResult<'a> {
     let (status, placed) = match outcome {
         Outcome::Recorded(_) if refused => return not_posted(index),
         Outcome::Recorded(placed) => ("recorded", placed),
         Outcome::Replayed(placed) => ("replayed", placed),
     };
-    ResultRow {
+    BatchResult {
         index,
         status,
         voucher: Some(WrittenVoucher { realm, placed, at }),
@@ -277,8 +268,8 @@ fn written<'a>(
 }
 
 /// The result of a good item in a batch that is refused because of other items.
-const fn not_posted<'a>(index: usize) -> ResultRow<'a> {
-    ResultRow {
+const fn not_posted<'a>(index: usize) -> BatchResult<'a> {
+    BatchResult {
         index,
         status: "not_posted",
         voucher: None,
@@ -428,7 +419,14 @@ pub(crate) async fn post(
     let mode = BatchMode { atomic, dry_run };
     let answered = engine
         .ledger()
-        .batch(plan.realm, orders, mode, requester)
+        .order(
+            plan.realm,
+            Batch {
+                items: orders,
+                mode,
+            },
+            requester,
+        )
         .await;
     show(&caller, plan, answered).await
 }

@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get};
-use caudal_actors::engine::Engine;
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::books::{BookEntry, EntryFilter};
 use caudal_http::bodies::books::{BookAccountBody, BookEntryBody, TrialBalanceBody};
 use caudal_http::caller::Caller;
@@ -12,6 +12,7 @@ use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::respond::json;
 use caudal_http::rows;
+use caudal_http::rows::ListCall;
 use caudal_http::sheets::columns::{BOOK_ENTRIES, TRIAL_BALANCE};
 use caudal_http::words::Mistake;
 use caudal_ledger::books::{BookAccount, BookRef};
@@ -19,7 +20,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::pages::page;
+use super::pages::{PageOf, page};
 
 /// The accounts of the books.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,10 +92,10 @@ pub(crate) async fn trial_balance(
     caller: Caller,
     query: Query,
 ) -> HandlerResult {
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let sent = TrialBalanceParams::read(query, caller.now())?;
     let at = sent.at.or(sent.date.map(BusinessDay::end));
-    let found = engine.queries().trial_balance(realm, at).await?;
+    let found = queries.trial_balance(realm, at).await?;
     let body = TrialBalanceBody::of(&found, sent.date);
     Ok(match rows::style(&request) {
         Some(style) => {
@@ -134,25 +135,15 @@ params! {
     responses((status = 200, content((BookEntriesPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/books/entries")]
-pub(crate) async fn entries(
-    request: HttpRequest,
-    caller: Caller,
-    mut query: Query,
-) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let EntryParams { account } = EntryParams::take(&mut query);
-    let PeriodParams { from, to } = PeriodParams::take(&mut query);
-    let page = query.page();
-    query.done()?;
-    let realm = caller.realm();
+pub(crate) async fn entries(mut call: ListCall) -> HandlerResult {
+    let EntryParams { account } = EntryParams::take(&mut call.query);
+    let PeriodParams { from, to } = PeriodParams::take(&mut call.query);
+    let realm = call.caller.realm();
     let filter = EntryFilter { account, from, to };
-    let fetch = async move |engine: &Engine, page| {
-        let queries = engine.queries();
+    let fetch = async move |queries: Queries<'_>, page| {
         queries.book_entries(realm, filter.clone(), page).await
     };
-    let show = |entry: &BookEntry| serde_json::json!(BookEntryBody::from(entry));
-    rows::list(&caller, whole, BOOK_ENTRIES, page, fetch, show, |listing| {
-        BookEntriesPage::answer(listing, &page, |entry| entry.into())
-    })
-    .await
+    let show = |entry: &BookEntry| BookEntryBody::from(entry);
+    call.answer(BOOK_ENTRIES, fetch, |_| None, show, PageOf::answer)
+        .await
 }

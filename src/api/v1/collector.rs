@@ -40,10 +40,9 @@ pub(crate) async fn of_day(
     caller: Caller,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let today = caller.now().business_day();
     let sent = CollectorDayParams::read(query, today)?;
-    let queries = engine.queries();
     let day = sent.date.unwrap_or(today);
     let report = queries
         .collector_day(realm, day, &caller.request_id)

@@ -1,24 +1,22 @@
 //! Closed days of the realm, and the proofs of what an account had at their end.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, web};
-use caudal_actors::engine::Engine;
+use actix_web::{get, web};
 use caudal_http::bodies::days::{ClosedDayBody, DayProofBody};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, id};
 use caudal_http::errors::HandlerResult;
 use caudal_http::params::{PageParams, params};
 use caudal_http::problems::Problems;
-use caudal_http::query::Query;
 use caudal_http::respond::json;
-use caudal_http::rows;
+use caudal_http::rows::ListCall;
 use caudal_http::sheets::columns::CLOSED_DAYS;
 use caudal_ledger::days::DayRecord;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::BusinessDay;
-use serde_json::json;
 
-use super::pages::page;
+use super::pages::{PageOf, page};
+use caudal_actors::engine::Queries;
 
 page! {
     /// A page of closed days.
@@ -49,20 +47,14 @@ params! {
     responses((status = 200, content((ClosedDaysPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/days")]
-pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let ClosedDayParams { from, to } = ClosedDayParams::take(&mut query);
-    let page = query.page();
-    query.done()?;
-    let realm = caller.realm();
-    let fetch = async move |engine: &Engine, page| {
-        engine.queries().closed_days(realm, (from, to), page).await
-    };
-    let show = |record: &DayRecord| json!(ClosedDayBody::from(record));
-    rows::list(&caller, whole, CLOSED_DAYS, page, fetch, show, |listing| {
-        ClosedDaysPage::answer(listing, &page, |record| record.into())
-    })
-    .await
+pub(crate) async fn list(mut call: ListCall) -> HandlerResult {
+    let ClosedDayParams { from, to } = ClosedDayParams::take(&mut call.query);
+    let realm = call.caller.realm();
+    let fetch =
+        async move |queries: Queries<'_>, page| queries.closed_days(realm, (from, to), page).await;
+    let show = |record: &DayRecord| ClosedDayBody::from(record);
+    call.answer(CLOSED_DAYS, fetch, |_| None, show, PageOf::answer)
+        .await
 }
 
 declared! {

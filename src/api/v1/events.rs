@@ -4,7 +4,7 @@ pub(crate) mod stream;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get};
-use caudal_actors::engine::Engine;
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::lists::{ListCursor, ListPage, Listing};
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::events::{EventBody, event};
@@ -85,13 +85,10 @@ fn walk(
     realm: RealmId,
     after: u64,
     wanted: EventKinds,
-) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
-    async move |engine: &Engine, page: ListPage| {
+) -> impl AsyncFn(Queries<'_>, ListPage) -> Result<Listing<Event>, Failure> {
+    async move |queries: Queries<'_>, page: ListPage| {
         let after = page.cursor.map_or(after, |cursor| cursor.number);
-        let found = engine
-            .queries()
-            .events(realm, after, wanted, page.limit)
-            .await?;
+        let found = queries.events(realm, after, wanted, page.limit).await?;
         let next = found.seen.filter(|_| found.more);
         Ok(Listing {
             items: found.items,
@@ -135,18 +132,10 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
         (None, None) => 0,
     };
     if let Some(style) = whole {
-        return rows::stream(
-            &caller,
-            style,
-            EVENTS,
-            rows::FIRST,
-            walk(realm, after, wanted),
-            {
-                let tenant = caller.identity.tenant.clone();
-                move |found: &Event| serde_json::json!(event(&tenant, found))
-            },
-        )
-        .await;
+        let tenant = caller.identity.tenant.clone();
+        let show = move |found: &Event| serde_json::json!(event(&tenant, found));
+        let events = walk(realm, after, wanted);
+        return rows::stream(&caller, style, EVENTS, rows::FIRST, events, show).await;
     }
     let found = caller.queries().events(realm, after, wanted, limit).await?;
     let next = found.seen.filter(|_| found.more);

@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
-use caudal_actors::realms::Target;
+use caudal_actors::realms::{QuoteFees, Target};
 use caudal_http::bodies::body;
 use caudal_http::bodies::texts::Pesos;
 use caudal_http::bodies::words::{CurrencyWord, LedgerTypeWord, LevelWord};
@@ -137,7 +137,14 @@ params! {
 pub(crate) async fn preview(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
     let PreviewParams { cvu, amount, code } = PreviewParams::read(query)?;
     let target = Target::Cvu(cvu);
-    let quote = caller.queries().quote(caller.realm(), target, code, amount);
+    let quote = caller.queries().ask(
+        caller.realm(),
+        QuoteFees {
+            target,
+            code,
+            amount,
+        },
+    );
     let body = FeePreview::of(&quote.await?).ok_or(Rejection::AmountOverflow)?;
     Ok(json(StatusCode::OK, &body))
 }

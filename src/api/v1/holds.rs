@@ -3,39 +3,37 @@
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, patch, post, web};
-use caudal_actors::engine::Engine;
+use actix_web::{get, patch, post, web};
+use caudal_actors::accounts::PlaceHold;
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::money::{HoldFilter, HoldView};
 use caudal_actors::failure::Failure;
 use caudal_http::bodies::holds::{HoldBody, hold};
 use caudal_http::bodies::metadata::Metadata;
 use caudal_http::bodies::words::HoldStatusWord;
+use caudal_http::body::OptionalBody;
 use caudal_http::body::read::{amount, instant, line, text};
-use caudal_http::body::{Body, OptionalBody};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, HoldInPath};
 use caudal_http::errors::HandlerResult;
 use caudal_http::params::{DryRun, PageParams, params};
 use caudal_http::problems::Problems;
-use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, json as whole_json};
-use caudal_http::rows;
+use caudal_http::respond::{self, ApiCall, json as whole_json};
+use caudal_http::rows::ListCall;
 use caudal_http::shapes::{AmountDto, DayOrInstant};
 use caudal_http::sheets::columns::HOLDS;
 use caudal_http::words::Mistake;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::holds::{HoldAmendment, HoldStatus, HoldStep, OpenHold};
-use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
-use serde_json::Value;
 
 use super::metadata::METADATA;
-use super::pages::page;
+use super::pages::{PageOf, page};
 use super::target;
 use super::vouchers::DESCRIPTION_MAX;
 
@@ -109,24 +107,13 @@ request! {
     responses((status = 201, body = HoldBody), (status = 200, body = HoldBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/accounts/{cvu}/holds")]
-pub(crate) async fn open(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
-    let target = target(&path)?;
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let (requester, answer) =
-        respond::making(&request, &caller, &body, dry_run, move |view: &HoldView| {
-            hold(realm, view)
-        })?;
-    let sent = OpenHoldBody::read(body)?;
+pub(crate) async fn open(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let (realm, target) = (call.caller.realm(), target(&path)?);
+    let (dry_run, requester, answer) = call.making(move |view: &HoldView| hold(realm, view))?;
+    let sent = OpenHoldBody::read(call.take_body())?;
     let capture_tolerance = match &sent.voucher_type_code {
         Some(code) => {
-            let types = caller.queries().voucher_types(realm).await?;
+            let types = call.caller.queries().voucher_types(realm).await?;
             let unknown = |_| Rejection::VoucherTypeUnknown {
                 code: code.to_string(),
             };
@@ -143,13 +130,12 @@ pub(crate) async fn open(
         capture_tolerance,
         metadata: sent.metadata.into_iter().flatten().collect(),
     };
-    let engine = caller.engine();
-    answer.give_made(
-        engine
-            .ledger()
-            .open_hold(realm, target, order, dry_run, requester)
-            .await,
-    )
+    let order = PlaceHold {
+        target,
+        order,
+        dry_run,
+    };
+    answer.give_made(call.caller.ledger().order(realm, order, requester).await)
 }
 
 params! {
@@ -176,26 +162,15 @@ params! {
     responses((status = 200, content((Vec<HoldBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/holds")]
-pub(crate) async fn list(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    mut query: Query,
-) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let realm = caller.realm();
-    let HoldParams { status } = HoldParams::take(&mut query);
-    let page = query.page();
-    let target = target(&path)?;
-    query.done()?;
-    let fetch = async move |engine: &Engine, page| {
-        engine.queries().holds(realm, target, status, page).await
-    };
-    let show = move |view: &HoldView| row(realm, view);
-    rows::list(&caller, whole, HOLDS, page, fetch, show, |listing| {
-        respond::array(listing, |view| hold(realm, view))
-    })
-    .await
+pub(crate) async fn list(mut call: ListCall, path: web::Path<String>) -> HandlerResult {
+    let (realm, target) = (call.caller.realm(), target(&path)?);
+    let HoldParams { status } = HoldParams::take(&mut call.query);
+    let fetch =
+        async move |queries: Queries<'_>, page| queries.holds(realm, target, status, page).await;
+    let show = move |view: &HoldView| hold(realm, view);
+    let paged = |listing: &_, _: &_, show: &_| respond::array(listing, show);
+    call.answer(HOLDS, fetch, |view| Some(view.account), show, paged)
+        .await
 }
 
 params! {
@@ -228,17 +203,10 @@ params! {
     responses((status = 200, content((HoldsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/holds")]
-pub(crate) async fn of_realm(
-    request: HttpRequest,
-    caller: Caller,
-    mut query: Query,
-) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let realm = caller.realm();
-    let HoldParams { status } = HoldParams::take(&mut query);
-    let sent = RealmHoldParams::take(&mut query);
-    let page = query.page();
-    query.done()?;
+pub(crate) async fn of_realm(mut call: ListCall) -> HandlerResult {
+    let realm = call.caller.realm();
+    let HoldParams { status } = HoldParams::take(&mut call.query);
+    let sent = RealmHoldParams::take(&mut call.query);
     let filter = HoldFilter {
         status,
         cvu: sent.cvu,
@@ -246,20 +214,13 @@ pub(crate) async fn of_realm(
         since: sent.from,
         until: sent.to,
     };
-    let fetch = async move |engine: &Engine, page| {
-        let filter = filter.clone();
-        engine.queries().realm_holds(realm, filter, page).await
+    let fetch = async move |queries: Queries<'_>, page| {
+        queries.realm_holds(realm, filter.clone(), page).await
     };
-    let show = move |view: &HoldView| row(realm, view);
-    rows::list(&caller, whole, HOLDS, page, fetch, show, |listing| {
-        HoldsPage::answer(listing, &page, |view| hold(realm, view))
-    })
-    .await
-}
-
-/// A hold as a row, with the number of its account.
-fn row(realm: RealmId, view: &HoldView) -> Value {
-    rows::with_account(&hold(realm, view), view.account)
+    let show = move |view: &HoldView| hold(realm, view);
+    let account = |view: &HoldView| Some(view.account);
+    call.answer(HOLDS, fetch, account, show, PageOf::answer)
+        .await
 }
 
 /// Reads a hold.
@@ -278,24 +239,15 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
     Ok(whole_json(StatusCode::OK, &hold(caller.realm(), &view)))
 }
 
-async fn step(
-    request: &HttpRequest,
-    caller: &Caller,
-    path: &web::Path<String>,
-    query: Query,
-    body: Body,
-    step: HoldStep,
-) -> HandlerResult {
-    let realm = caller.realm();
+async fn step<B>(mut call: ApiCall<B>, path: &web::Path<String>, step: HoldStep) -> HandlerResult {
+    let realm = call.caller.realm();
     let id = HoldInPath::read(path)?;
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let render = move |view: &HoldView| hold(realm, view);
-    let (requester, answer) = respond::order(request, caller, &body, StatusCode::OK, render)?;
-    let HoldStepBody { amount } = HoldStepBody::read(body)?;
-    let engine = caller.engine();
-    let stepped = engine
-        .ledger()
-        .step_hold(realm, id, step, amount, dry_run, requester);
+    let dry_run = call.dry_run()?;
+    let (requester, answer) =
+        call.order(StatusCode::OK, move |view: &HoldView| hold(realm, view))?;
+    let HoldStepBody { amount } = HoldStepBody::read(call.take_body())?;
+    let ledger = call.caller.ledger();
+    let stepped = ledger.step_hold(realm, id, step, amount, dry_run, requester);
     answer.give(stepped.await)
 }
 
@@ -316,26 +268,17 @@ async fn step(
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[patch("/v1/holds/{id}")]
-pub(crate) async fn change(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
+pub(crate) async fn change(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let realm = call.caller.realm();
     let id = HoldInPath::read(&path)?;
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let render = move |view: &HoldView| hold(realm, view);
-    let (requester, answer) = respond::order(&request, &caller, &body, StatusCode::OK, render)?;
-    let ChangeHoldBody { amount, expires_at } = ChangeHoldBody::read(body)?;
+    let dry_run = call.dry_run()?;
+    let (requester, answer) =
+        call.order(StatusCode::OK, move |view: &HoldView| hold(realm, view))?;
+    let ChangeHoldBody { amount, expires_at } = ChangeHoldBody::read(call.take_body())?;
     let change = HoldAmendment { amount, expires_at };
-    let ledger = caller.ledger();
-    answer.give(
-        ledger
-            .change_hold(realm, id, change, dry_run, requester)
-            .await,
-    )
+    let ledger = call.caller.ledger();
+    let changed = ledger.change_hold(realm, id, change, dry_run, requester);
+    answer.give(changed.await)
 }
 
 /// Lets money of a hold leave: part of what is left, or all of it.
@@ -355,14 +298,8 @@ pub(crate) async fn change(
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[post("/v1/holds/{id}/confirm")]
-pub(crate) async fn confirm(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-    OptionalBody(body): OptionalBody,
-) -> HandlerResult {
-    step(&request, &caller, &path, query, body, HoldStep::Confirm).await
+pub(crate) async fn confirm(call: ApiCall<OptionalBody>, path: web::Path<String>) -> HandlerResult {
+    step(call, &path, HoldStep::Confirm).await
 }
 
 /// Gives money of a hold back: part of what is left, or all of it.
@@ -380,12 +317,6 @@ pub(crate) async fn confirm(
     responses((status = 200, body = HoldBody), Problems)
 )]
 #[post("/v1/holds/{id}/release")]
-pub(crate) async fn release(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-    OptionalBody(body): OptionalBody,
-) -> HandlerResult {
-    step(&request, &caller, &path, query, body, HoldStep::Release).await
+pub(crate) async fn release(call: ApiCall<OptionalBody>, path: web::Path<String>) -> HandlerResult {
+    step(call, &path, HoldStep::Release).await
 }

@@ -53,7 +53,7 @@ impl<T: Serialize> PageOf<T> {
     pub(crate) fn answer<V>(
         found: &Listing<V>,
         page: &ListPage,
-        render: impl Fn(&V) -> T,
+        render: &impl Fn(&V) -> T,
     ) -> HttpResponse {
         let body = Self::of(found, page, render);
         paged(found, json(StatusCode::OK, &body))

@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get};
-use caudal_actors::engine::Engine;
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::lists::{ListCursor, ListPage, Listing};
 use caudal_actors::engine::reconciliation::{
     Comparison, RANGE_DAYS_MAX, RangeQuery, RangeTotals, Reconciled, RowKey,
@@ -176,8 +176,8 @@ fn by_days(
     realm: RealmId,
     wanted: RangeQuery,
     request_id: String,
-) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<(BusinessDay, Reconciled)>, Failure> {
-    async move |engine: &Engine, page: ListPage| {
+) -> impl AsyncFn(Queries<'_>, ListPage) -> Result<Listing<(BusinessDay, Reconciled)>, Failure> {
+    async move |queries: Queries<'_>, page: ListPage| {
         let day = page.cursor.map_or(wanted.from, |cursor| {
             Timestamp::from_millis(cursor.number).business_day()
         });
@@ -186,10 +186,7 @@ fn by_days(
             to: day,
             ..wanted.clone()
         };
-        let found = engine
-            .queries()
-            .reconcile_days(realm, &of_day, &request_id)
-            .await?;
+        let found = queries.reconcile_days(realm, &of_day, &request_id).await?;
         let next = Some(day.next()).filter(|next| *next <= wanted.to);
         Ok(Listing {
             items: found.items,
@@ -216,7 +213,7 @@ pub(crate) async fn of_days(
     caller: Caller,
     mut query: Query,
 ) -> Result<HttpResponse, ApiError> {
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let today = caller.now().business_day();
     let style = rows::whole(&request, &mut query);
     let sent = ReconciliationParams::read(query, today)?;
@@ -243,10 +240,7 @@ pub(crate) async fn of_days(
         let show = move |(day, it): &_| serde_json::json!(item(realm, *day, it));
         return rows::stream(&caller, style, RECONCILED, rows::FIRST, days, show).await;
     }
-    let found = engine
-        .queries()
-        .reconcile_days(realm, &wanted, request_id)
-        .await?;
+    let found = queries.reconcile_days(realm, &wanted, request_id).await?;
     let body = render(realm, &wanted, &found);
     let answer = match style {
         Some(style) => {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, post, web};
-use caudal_actors::engine::Engine;
+use actix_web::{get, post, web};
+use caudal_actors::accounts::MakeTransfer;
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::lists::Listing;
 use caudal_actors::engine::money::{TransferFilter, TransferIds, TransferView};
 use caudal_actors::failure::Failure;
@@ -12,17 +13,15 @@ use caudal_actors::realms::Target;
 use caudal_http::bodies::metadata::Metadata;
 use caudal_http::bodies::transfers::{BankCallBody, TransferBody, transfer};
 use caudal_http::bodies::words::{ConceptWord, TransferStatusWord};
-use caudal_http::body::Body;
 use caudal_http::body::read::{amount, line, text};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, id};
 use caudal_http::errors::HandlerResult;
 use caudal_http::params::{DryRun, PageParams, params};
 use caudal_http::problems::Problems;
-use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, json};
-use caudal_http::rows;
+use caudal_http::respond::{ApiCall, json};
+use caudal_http::rows::ListCall;
 use caudal_http::shapes::AmountDto;
 use caudal_http::shapes::DayOrInstant;
 use caudal_http::sheets::columns::TRANSFERS;
@@ -40,7 +39,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::metadata::METADATA;
-use super::pages::page;
+use super::pages::{PageOf, page};
 
 /// The longest description, in characters: the bank takes no more.
 pub(crate) const DESCRIPTION_MAX: usize = 100;
@@ -157,23 +156,11 @@ request! {
     responses((status = 201, body = TransferBody), (status = 200, body = TransferBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/transfers")]
-pub(crate) async fn send(
-    request: HttpRequest,
-    caller: Caller,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let (requester, answer) = respond::making(
-        &request,
-        &caller,
-        &body,
-        dry_run,
-        move |view: &TransferView| transfer(realm, view),
-    )?;
-    let sent = SendTransfer::read(body)?;
-    let from = Target::Cvu(sent.from_cvu);
+pub(crate) async fn send(mut call: ApiCall) -> HandlerResult {
+    let realm = call.caller.realm();
+    let (dry_run, requester, answer) =
+        call.making(move |view: &TransferView| transfer(realm, view))?;
+    let sent = SendTransfer::read(call.take_body())?;
     let order = Send {
         to: sent.to,
         amount: sent.amount,
@@ -182,13 +169,12 @@ pub(crate) async fn send(
         external_id: sent.id_externo,
         metadata: sent.metadata.into_iter().flatten().collect(),
     };
-    let engine = caller.engine();
-    answer.give_made(
-        engine
-            .ledger()
-            .transfer(realm, from, order, dry_run, requester)
-            .await,
-    )
+    let order = MakeTransfer {
+        from: Target::Cvu(sent.from_cvu),
+        order,
+        dry_run,
+    };
+    answer.give_made(call.caller.ledger().order(realm, order, requester).await)
 }
 
 params! {
@@ -237,10 +223,9 @@ params! {
     responses((status = 200, content((TransfersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/transfers")]
-pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let realm = caller.realm();
-    let sent = TransferParams::take(&mut query);
+pub(crate) async fn list(mut call: ListCall) -> HandlerResult {
+    let realm = call.caller.realm();
+    let sent = TransferParams::take(&mut call.query);
     let filter = TransferFilter {
         status: sent.status,
         from: sent.from_cvu.map(Target::Cvu),
@@ -255,27 +240,17 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
             coelsa: sent.coelsa_id,
         },
     };
-    let page = query.page();
-    query.done()?;
-    let fetch = async move |engine: &Engine, page| {
-        match engine
-            .queries()
-            .transfers(realm, filter.clone(), page)
-            .await
-        {
+    let fetch = async move |queries: Queries<'_>, page| {
+        match queries.transfers(realm, filter.clone(), page).await {
             // The CVU of another realm sent nothing here, like one that does not exist.
             Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
             found => found,
         }
     };
-    let show = move |view: &TransferView| {
-        let body = transfer(realm, view);
-        rows::with_account(&body, view.account)
-    };
-    rows::list(&caller, whole, TRANSFERS, page, fetch, show, |listing| {
-        TransfersPage::answer(listing, &page, |view| transfer(realm, view))
-    })
-    .await
+    let show = move |view: &TransferView| transfer(realm, view);
+    let account = |view: &TransferView| Some(view.account);
+    call.answer(TRANSFERS, fetch, account, show, PageOf::answer)
+        .await
 }
 
 declared! {

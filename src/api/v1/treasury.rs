@@ -5,7 +5,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, web};
-use caudal_actors::engine::Engine;
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::treasury::{Cut, Position, PositionFilter};
 use caudal_http::bodies::body;
@@ -21,6 +21,7 @@ use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::respond::{json as whole_json, paged};
 use caudal_http::rows;
+use caudal_http::rows::ListCall;
 use caudal_http::sheets::columns::{POSITIONS, TREASURY};
 use caudal_http::words::Mistake;
 use caudal_ledger::time::{BusinessDay, Timestamp};
@@ -145,14 +146,14 @@ params! {
 )]
 #[get("/v1/treasury")]
 pub(crate) async fn take(request: HttpRequest, caller: Caller, query: Query) -> HandlerResult {
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let sent = TreasuryParams::read(query, caller.now().business_day())?;
     if let Some(day) = sent.date {
-        let past = engine.queries().past_treasury(realm, day).await?;
-        let past = Treasury::past(&past, day, engine.queries().collector(realm));
+        let past = queries.past_treasury(realm, day).await?;
+        let past = Treasury::past(&past, day, queries.collector(realm));
         return Ok(formed(&request, &past));
     }
-    let snapshot = engine.queries().treasury(realm, &caller.request_id).await?;
+    let snapshot = queries.treasury(realm, &caller.request_id).await?;
     Ok(formed(&request, &Treasury::from(&snapshot)))
 }
 
@@ -191,26 +192,23 @@ pub(crate) async fn list(request: HttpRequest, caller: Caller, mut query: Query)
     let PositionParams { min, max } = PositionParams::take(&mut query);
     let text = ClientText::take(&mut query).q;
     let page = query.page();
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let at = instant(&mut query, caller.now());
     query.done()?;
     let filter = PositionFilter { text, min, max, at };
     if let Some(style) = whole {
-        let fetch = async move |engine: &Engine, page| {
-            engine
-                .queries()
-                .positions(realm, filter.clone(), page)
-                .await
+        let fetch = async move |queries: Queries<'_>, page| {
+            queries.positions(realm, filter.clone(), page).await
         };
         let show = |position: &Position| json!(PositionBody::from(position));
         return rows::stream(&caller, style, POSITIONS, page, fetch, show).await;
     }
-    let listing = engine.queries().positions(realm, filter, page).await?;
+    let listing = queries.positions(realm, filter, page).await?;
     let cut = cut_of(&caller, at, &page).await?;
     let body = Positions {
         page: PositionsPage::of(&listing, &page, |position| position.into()),
         as_of: at.map(Into::into),
-        is_final: at.map(|at| engine.queries().is_settled(realm, at)),
+        is_final: at.map(|at| queries.is_settled(realm, at)),
         sequence: cut.map(|cut| cut.sequence),
         client_funds: cut.as_ref().map(ClientFunds::from),
     };
@@ -248,13 +246,8 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
     responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}/movements")]
-pub(crate) async fn movements(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-) -> HandlerResult {
-    vouchers::history(&request, &caller, &path, query).await
+pub(crate) async fn movements(call: ListCall, path: web::Path<String>) -> HandlerResult {
+    vouchers::history(call, &path).await
 }
 
 /// Reads what a client had at the end of a day, or at an instant.

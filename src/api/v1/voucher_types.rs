@@ -1,7 +1,8 @@
 //! Voucher types of the native family.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use actix_web::{HttpResponse, delete, get, patch, post, web};
+use caudal_actors::realms::{ChangeType, CreateType, RemoveType};
 use caudal_http::bodies::update_limits::UpdateTypeLimits;
 use caudal_http::bodies::voucher_types::{VoucherTypeBody, voucher_type};
 use caudal_http::body::{Body, read as read_body};
@@ -12,7 +13,7 @@ use caudal_http::errors::HandlerResult;
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, array, give, json, plain};
+use caudal_http::respond::{ApiCall, array, give, json, plain};
 use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::books::BookName;
@@ -117,13 +118,12 @@ fn percent(sent: Option<u8>) -> Option<u8> {
     responses((status = 201, body = VoucherTypeBody), Problems)
 )]
 #[post("/v1/voucher-types")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
-    let tenant = caller.identity.tenant.clone();
+pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
+    let tenant = call.caller.identity.tenant.clone();
     let render = move |made: &VoucherType| voucher_type(&tenant, made);
-    let (requester, answer) =
-        respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
-    let sent = NewVoucherType::read(body)?;
-    let order = CreateVoucherType {
+    let (requester, answer) = call.order(StatusCode::CREATED, render)?;
+    let sent = NewVoucherType::read(call.take_body())?;
+    let order = CreateType(CreateVoucherType {
         code: sent.code,
         name: sent.name,
         sense: sent.sense,
@@ -131,13 +131,9 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         category: sent.movement_kind,
         counter_account: sent.counter_account,
         capture_tolerance: percent(sent.capture_tolerance),
-    };
-    answer.give(
-        caller
-            .ledger()
-            .create_type(caller.realm(), order, requester)
-            .await,
-    )
+    });
+    let (ledger, realm) = (call.caller.ledger(), call.caller.realm());
+    answer.give(ledger.order(realm, order, requester).await)
 }
 
 /// Switches a custom type on or off, or sets the account of the books for its vouchers, the tolerance of its holds or its
@@ -167,7 +163,7 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
     };
     let answered = caller
         .ledger()
-        .change_type(caller.realm(), code, change, plain(&caller))
+        .order(caller.realm(), ChangeType(code, change), plain(&caller))
         .await;
     give(answered, |found| {
         json(
@@ -191,9 +187,9 @@ pub(crate) async fn toggle(caller: Caller, path: web::Path<String>, body: Body) 
 pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let answered = caller
         .ledger()
-        .remove_type(
+        .order(
             caller.realm(),
-            declared::TypeInPath::read(&path)?,
+            RemoveType(declared::TypeInPath::read(&path)?),
             plain(&caller),
         )
         .await;

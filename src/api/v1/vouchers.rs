@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, post, web};
+use actix_web::{get, post, web};
 use caudal_actors::accounts::AccountVoucher;
-use caudal_actors::engine::Engine;
+use caudal_actors::engine::Queries;
 use caudal_actors::engine::find::VoucherIds;
 use caudal_actors::engine::lists::{ListPage, Listing, VoucherFilter, VoucherSort};
 use caudal_actors::failure::Failure;
@@ -13,7 +13,6 @@ use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::metadata::Metadata;
 use caudal_http::bodies::vouchers::{Movement, VoucherBody, voucher, whole};
 use caudal_http::bodies::words::{ReferenceTypeWord, SenseWord, VoucherSortWord};
-use caudal_http::body::Body;
 use caudal_http::body::read::{amount, boolean, line, text};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
@@ -22,15 +21,15 @@ use caudal_http::params::{DryRun, PageParams, PeriodParams, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, json as whole_json};
-use caudal_http::rows::{self, RowStyle};
+use caudal_http::respond::{self, ApiCall, json as whole_json};
+use caudal_http::rows::ListCall;
 use caudal_http::shapes::{AmountDto, DayOrInstant};
 use caudal_http::sheets::columns::VOUCHERS;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::{RealmId, VoucherId};
+use caudal_ledger::ids::VoucherId;
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -38,10 +37,8 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::{ReferenceType, VoucherDetails};
 
-use serde_json::Value;
-
 use super::metadata::METADATA;
-use super::pages::page;
+use super::pages::{PageOf, page};
 use super::target;
 
 /// The longest description, in characters.
@@ -94,24 +91,11 @@ params! {
     }
 }
 
-/// A voucher as a row, with the number of its account.
-fn shown(realm: RealmId, placed: &AccountVoucher) -> Value {
-    rows::with_account(&voucher(realm, placed), placed.account)
-}
-
 /// Answers with the movements of an account that a query asks for.
-pub(super) async fn history(
-    request: &HttpRequest,
-    caller: &Caller,
-    path: &web::Path<String>,
-    mut query: Query,
-) -> HandlerResult {
-    let whole = rows::whole(request, &mut query);
-    let sent = MovementParams::take(&mut query);
-    let period = PeriodParams::take(&mut query);
-    let page = query.page();
-    let target = target(path)?;
-    query.done()?;
+pub(super) async fn history(mut call: ListCall, path: &web::Path<String>) -> HandlerResult {
+    let (realm, target) = (call.caller.realm(), target(path)?);
+    let sent = MovementParams::take(&mut call.query);
+    let period = PeriodParams::take(&mut call.query);
     let (direction, type_code) = sent.kind.unwrap_or_default();
     let filter = VoucherFilter {
         direction,
@@ -124,16 +108,14 @@ pub(super) async fn history(
         ..VoucherFilter::default()
     };
     let sort = sent.sort.unwrap_or_default();
-    let realm = caller.realm();
-    let fetch = async move |engine: &Engine, page| {
-        let (filter, queries) = (filter.clone(), engine.queries());
+    let fetch = async move |queries: Queries<'_>, page| {
+        let filter = filter.clone();
         queries.movements(realm, target, filter, sort, page).await
     };
-    let show = move |placed: &AccountVoucher| shown(realm, placed);
-    rows::list(caller, whole, VOUCHERS, page, fetch, show, |listing| {
-        respond::array(listing, |placed| voucher(realm, placed))
-    })
-    .await
+    let show = move |placed: &AccountVoucher| voucher(realm, placed);
+    let paged = |listing: &_, _: &_, show: &_| respond::array(listing, show);
+    call.answer(VOUCHERS, fetch, |it| Some(it.account), show, paged)
+        .await
 }
 
 /// Lists the vouchers of an account, newest first.
@@ -148,13 +130,8 @@ pub(super) async fn history(
     responses((status = 200, content((Vec<VoucherBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/comprobantes")]
-pub(crate) async fn list(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-) -> HandlerResult {
-    history(&request, &caller, &path, query).await
+pub(crate) async fn list(call: ListCall, path: web::Path<String>) -> HandlerResult {
+    history(call, &path).await
 }
 
 /// Lists the ledger movements of an account, newest first.
@@ -167,13 +144,8 @@ pub(crate) async fn list(
     responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
-pub(crate) async fn movements(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-) -> HandlerResult {
-    history(&request, &caller, &path, query).await
+pub(crate) async fn movements(call: ListCall, path: web::Path<String>) -> HandlerResult {
+    history(call, &path).await
 }
 
 request! {
@@ -234,24 +206,12 @@ pub(super) fn details(
     responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/accounts/{cvu}/comprobantes")]
-pub(crate) async fn post(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
+pub(crate) async fn post(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let realm = call.caller.realm();
     let target = target(&path)?;
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let (requester, answer) = respond::making(
-        &request,
-        &caller,
-        &body,
-        dry_run,
-        move |placed: &AccountVoucher| voucher(realm, placed),
-    )?;
-    let sent = CreateComprobante::read(body)?;
+    let render = move |placed: &AccountVoucher| voucher(realm, placed);
+    let (dry_run, requester, answer) = call.making(render)?;
+    let sent = CreateComprobante::read(call.take_body())?;
     let order = Adjustment {
         target,
         voucher_type: TypeRef::Code(sent.voucher_type_code),
@@ -262,7 +222,7 @@ pub(crate) async fn post(
         details: details(sent.relates_to, sent.metadata),
         dry_run,
     };
-    answer.give_made(caller.ledger().post(realm, order, requester).await)
+    answer.give_made(call.caller.ledger().order(realm, order, requester).await)
 }
 
 request! {
@@ -303,24 +263,12 @@ request! {
     responses((status = 201, body = VoucherBody), (status = 200, body = VoucherBody, description = "a dry run"), Problems)
 )]
 #[post("/v1/comprobantes/{id}/reverse")]
-pub(crate) async fn reverse(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
+pub(crate) async fn reverse(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let realm = call.caller.realm();
     let id = declared::VoucherInPath::read(&path)?;
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let (requester, answer) = respond::making(
-        &request,
-        &caller,
-        &body,
-        dry_run,
-        move |placed: &AccountVoucher| voucher(realm, placed),
-    )?;
-    let sent = ReverseComprobante::read(body)?;
+    let render = move |placed: &AccountVoucher| voucher(realm, placed);
+    let (dry_run, requester, answer) = call.making(render)?;
+    let sent = ReverseComprobante::read(call.take_body())?;
     let order = Adjustment {
         target: Target::Account(id.account),
         voucher_type: TypeRef::Reverses {
@@ -334,7 +282,7 @@ pub(crate) async fn reverse(
         details: details(None, sent.metadata),
         dry_run,
     };
-    answer.give_made(caller.ledger().post(realm, order, requester).await)
+    answer.give_made(call.caller.ledger().order(realm, order, requester).await)
 }
 
 params! {
@@ -377,13 +325,8 @@ params! {
     responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/comprobantes/internal")]
-pub(crate) async fn internal(
-    request: HttpRequest,
-    caller: Caller,
-    mut query: Query,
-) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let sent = InternalParams::take(&mut query);
+pub(crate) async fn internal(mut call: ListCall) -> HandlerResult {
+    let sent = InternalParams::take(&mut call.query);
     let (direction, type_code) = sent.tipo.unwrap_or_default();
     let filter = VoucherFilter {
         direction,
@@ -397,26 +340,20 @@ pub(crate) async fn internal(
         ..VoucherFilter::default()
     };
     let (cvu, sort) = (sent.cvu, sent.sort.unwrap_or_default());
-    let page = query.page();
-    query.done()?;
-    let realm = caller.realm();
-    let fetch = async move |engine: &Engine, page| {
+    let realm = call.caller.realm();
+    let fetch = async move |queries: Queries<'_>, page| {
         let filter = filter.clone();
         let Some(cvu) = cvu else {
-            return engine.queries().internal(realm, filter, sort, page).await;
+            return queries.internal(realm, filter, sort, page).await;
         };
         let target = Target::Cvu(cvu);
-        match engine
-            .queries()
-            .movements(realm, target, filter, sort, page)
-            .await
-        {
+        match queries.movements(realm, target, filter, sort, page).await {
             // The CVU of another realm has no vouchers here, like one that does not exist.
             Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
             found => found,
         }
     };
-    given(&caller, whole, page, fetch).await
+    given(call, fetch).await
 }
 
 params! {
@@ -448,16 +385,9 @@ params! {
     responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"))), Problems)
 )]
 #[get("/v1/comprobantes")]
-pub(crate) async fn of_realm(
-    request: HttpRequest,
-    caller: Caller,
-    mut query: Query,
-) -> HandlerResult {
-    let whole = rows::whole(&request, &mut query);
-    let sent = RealmVoucherParams::take(&mut query);
-    let period = PeriodParams::take(&mut query);
-    let page = query.page();
-    query.done()?;
+pub(crate) async fn of_realm(mut call: ListCall) -> HandlerResult {
+    let sent = RealmVoucherParams::take(&mut call.query);
+    let period = PeriodParams::take(&mut call.query);
     let (direction, type_code) = sent.kind.unwrap_or((None, None));
     let filter = VoucherFilter {
         direction,
@@ -471,32 +401,27 @@ pub(crate) async fn of_realm(
         external: sent.id_externo,
         coelsa: sent.coelsa_id,
     };
-    let realm = caller.realm();
-    let fetch = async move |engine: &Engine, page| {
-        let (filter, queries) = (filter.clone(), engine.queries());
+    let realm = call.caller.realm();
+    let fetch = async move |queries: Queries<'_>, page| {
+        let (filter, ids) = (filter.clone(), ids.clone());
         if ids == VoucherIds::default() {
             return queries.vouchers(realm, filter, page).await;
         }
-        queries
-            .vouchers_named(realm, ids.clone(), filter, page)
-            .await
+        queries.vouchers_named(realm, ids, filter, page).await
     };
-    given(&caller, whole, page, fetch).await
+    given(call, fetch).await
 }
 
 /// Answers with vouchers of the realm.
 async fn given(
-    caller: &Caller,
-    whole: Option<RowStyle>,
-    page: ListPage,
-    fetch: impl AsyncFn(&Engine, ListPage) -> Result<Listing<AccountVoucher>, Failure> + 'static,
+    call: ListCall,
+    fetch: impl AsyncFn(Queries<'_>, ListPage) -> Result<Listing<AccountVoucher>, Failure> + 'static,
 ) -> HandlerResult {
-    let realm = caller.realm();
-    let show = move |placed: &AccountVoucher| shown(realm, placed);
-    rows::list(caller, whole, VOUCHERS, page, fetch, show, |listing| {
-        VouchersPage::answer(listing, &page, |placed| voucher(realm, placed))
-    })
-    .await
+    let realm = call.caller.realm();
+    let show = move |placed: &AccountVoucher| voucher(realm, placed);
+    let account = |placed: &AccountVoucher| Some(placed.account);
+    call.answer(VOUCHERS, fetch, account, show, PageOf::answer)
+        .await
 }
 
 /// Shows one voucher, with what of it is reversed.

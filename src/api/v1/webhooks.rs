@@ -6,10 +6,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use actix_web::{HttpResponse, delete, get, patch, post, web};
+use caudal_actors::engine::Requester;
 use caudal_actors::engine::lists::{ListCursor, ListPage, SortOrder};
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
 use caudal_actors::failure::Failure;
+use caudal_actors::realms::{OrderWebhook, TryWebhook};
+use caudal_actors::reply::Answered;
 use caudal_http::bodies::webhooks::{
     DeliveriesPage, RedeliveryBody, TestBody, WebhookBody, WithSecret, delivery, tested, webhook,
 };
@@ -27,7 +30,7 @@ use caudal_http::query::{LIMIT_MAX, ORDERS};
 use caudal_http::query::{Query, place};
 use caudal_http::rate::seconds;
 use caudal_http::request::request;
-use caudal_http::respond::{self, array, give, json, plain};
+use caudal_http::respond::{self, ApiCall, array, give, json, plain};
 use caudal_http::webhooks::guard::{self, UrlError};
 use caudal_http::whole_list::WholeParams;
 use caudal_http::words::{Mistake, Refusal};
@@ -105,6 +108,20 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
         let checked = guard::parse(text, &reach);
         checked.map(|url| url.to_string())
     }
+}
+
+/// Has the realm decide an order about a webhook; the number counts for nothing for a new one.
+async fn ordered_of(
+    caller: &Caller,
+    number: u64,
+    order: WebhookOrder,
+    requester: Requester<Webhook>,
+) -> Answered<Webhook> {
+    let order = OrderWebhook { number, order };
+    caller
+        .ledger()
+        .order(caller.realm(), order, requester)
+        .await
 }
 
 /// Lists the webhooks of the realm.
@@ -185,11 +202,11 @@ request! {
     responses((status = 201, body = WithSecret), Problems)
 )]
 #[post("/v1/webhooks")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
-    let secret = NewSecret::make(&caller)?;
-    let requester = secret.requester(StatusCode::CREATED, &request, &caller, &body, None)?;
-    let sent = CreateWebhook::read(body, &caller)?;
-    caller.may_read_events(sent.types.as_deref())?;
+pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
+    let secret = NewSecret::make(&call.caller)?;
+    let requester = secret.requester(StatusCode::CREATED, &call, None)?;
+    let sent = CreateWebhook::read(call.take_body(), &call.caller)?;
+    call.caller.may_read_events(sent.types.as_deref())?;
     let order = WebhookOrder::Create {
         url: sent.url,
         types: sent.types,
@@ -197,11 +214,8 @@ pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> 
         format: sent.format.unwrap_or(WebhookFormat::Standard),
         secret: secret.sealed.clone(),
     };
-    let made = caller
-        .operators()
-        .order_webhook(caller.realm(), 0, order, requester)
-        .await;
-    secret.give(StatusCode::CREATED, &caller, made, None)
+    let made = ordered_of(&call.caller, 0, order, requester).await;
+    secret.give(StatusCode::CREATED, &call.caller, made, None)
 }
 
 /// Reads a webhook.
@@ -254,10 +268,7 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
         active: sent.active,
     };
     let realm = caller.realm();
-    let changed = caller
-        .operators()
-        .order_webhook(realm, number, order, plain(&caller))
-        .await;
+    let changed = ordered_of(&caller, number, order, plain(&caller)).await;
     let known = caller.queries().webhook(realm, number).await.ok();
     give(changed, |changed| {
         json(StatusCode::OK, &ordered(&caller, &changed, known))
@@ -277,11 +288,7 @@ pub(crate) async fn change(caller: Caller, path: web::Path<String>, body: Body) 
 pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let number = number(&caller, &path)?;
     let order = WebhookOrder::Remove;
-    let requester = plain(&caller);
-    let removed = caller
-        .operators()
-        .order_webhook(caller.realm(), number, order, requester)
-        .await;
+    let removed = ordered_of(&caller, number, order, plain(&caller)).await;
     give(removed, |_| HttpResponse::NoContent().finish())
 }
 
@@ -310,27 +317,23 @@ request! {
 )]
 #[post("/v1/webhooks/{id}/rotate-secret")]
 pub(crate) async fn rotate(
-    request: HttpRequest,
-    caller: Caller,
+    mut call: ApiCall<OptionalBody>,
     path: web::Path<String>,
-    OptionalBody(body): OptionalBody,
 ) -> HandlerResult {
-    let number = number(&caller, &path)?;
-    let secret = NewSecret::make(&caller)?;
+    let number = number(&call.caller, &path)?;
+    let secret = NewSecret::make(&call.caller)?;
     // A new secret does not change how far the webhook has come.
-    let known = caller.queries().webhook(caller.realm(), number).await.ok();
-    let requester = secret.requester(StatusCode::OK, &request, &caller, &body, known.clone())?;
-    let sent = RotateSecret::read(body)?;
+    let (queries, realm) = (call.caller.queries(), call.caller.realm());
+    let known = queries.webhook(realm, number).await.ok();
+    let requester = secret.requester(StatusCode::OK, &call, known.clone())?;
+    let sent = RotateSecret::read(call.take_body())?;
     let overlap = sent.overlap_seconds.unwrap_or(OVERLAP);
     let order = WebhookOrder::Rotate {
         secret: secret.sealed.clone(),
         overlap,
     };
-    let rotated = caller
-        .operators()
-        .order_webhook(caller.realm(), number, order, requester)
-        .await;
-    secret.give(StatusCode::OK, &caller, rotated, known)
+    let rotated = ordered_of(&call.caller, number, order, requester).await;
+    secret.give(StatusCode::OK, &call.caller, rotated, known)
 }
 
 /// Sends a webhook an event of type `webhook.test` now, and says how that went.
@@ -348,15 +351,14 @@ pub(crate) async fn rotate(
 )]
 #[post("/v1/webhooks/{id}/test")]
 pub(crate) async fn test(
-    request: HttpRequest,
-    caller: Caller,
+    mut call: ApiCall<OptionalBody>,
     path: web::Path<String>,
-    OptionalBody(body): OptionalBody,
 ) -> HandlerResult {
-    let number = number(&caller, &path)?;
-    let (requester, answer) = respond::order(&request, &caller, &body, StatusCode::OK, tested)?;
-    body.fields().done()?;
-    let allowed = caller.app.hooks.tests.take(&caller.realm());
+    let number = number(&call.caller, &path)?;
+    let (requester, answer) = call.order(StatusCode::OK, tested)?;
+    call.take_body().fields().done()?;
+    let (caller, realm) = (&call.caller, call.caller.realm());
+    let allowed = caller.app.hooks.tests.take(&realm);
     allowed.map_err(|wait| {
         let (burst, every) = (TEST_BURST.get(), TEST_EVERY.as_secs());
         ApiError::from(Refusal::TestRate {
@@ -366,10 +368,8 @@ pub(crate) async fn test(
         .later(seconds(wait))
     })?;
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
-    let tried = caller
-        .operators()
-        .try_webhook(caller.realm(), number, id, requester);
-    answer.give(tried.await)
+    let order = TryWebhook { number, id };
+    answer.give(caller.ledger().order(realm, order, requester).await)
 }
 
 const ENDINGS: [(&str, Ending); 3] = [
@@ -456,22 +456,19 @@ declared! {
 )]
 #[post("/v1/webhooks/deliveries/{id}/redeliver")]
 pub(crate) async fn redeliver(
-    request: HttpRequest,
-    caller: Caller,
+    call: ApiCall<OptionalBody>,
     path: web::Path<String>,
-    OptionalBody(body): OptionalBody,
 ) -> HandlerResult {
-    let realm = caller.realm();
     let id = DeliveryInPath::read(&path)?;
-    if id.webhook.realm != realm {
+    if id.webhook.realm != call.caller.realm() {
         return Err(Rejection::DeliveryNotFound.into());
     }
-    body.clone_fields().fields().done()?;
-    let engine = caller.engine();
+    call.body.clone_fields().fields().done()?;
     let number = id.webhook.number;
-    let DeliveryView { event, kind, .. } = engine.queries().delivery(id).await?;
-    caller.may_read_events(Some(&[kind.as_str().to_owned()]))?;
-    again(&request, &caller, body, number, (event, event), true).await
+    let DeliveryView { event, kind, .. } = call.caller.queries().delivery(id).await?;
+    let types = [kind.as_str().to_owned()];
+    call.caller.may_read_events(Some(&types))?;
+    again(&call, number, (event, event), true).await
 }
 
 request! {
@@ -507,20 +504,15 @@ fn event(realm: RealmId, last: u64, id: &str) -> Result<EventId, Mistake> {
     responses((status = 202, body = RedeliveryBody), Problems)
 )]
 #[post("/v1/webhooks/{id}/redeliver")]
-pub(crate) async fn redeliver_range(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
-    let number = number(&caller, &path)?;
-    let realm = caller.realm();
+pub(crate) async fn redeliver_range(call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let caller = &call.caller;
+    let (number, realm) = (number(caller, &path)?, caller.realm());
     let last = caller.queries().last_event(realm)?;
-    let Redeliver { from, to } = Redeliver::read(body.clone_fields(), realm, last)?;
-    placed(&caller, "from", from).await?;
+    let Redeliver { from, to } = Redeliver::read(call.body.clone_fields(), realm, last)?;
+    placed(caller, "from", from).await?;
     let to = match to {
         Some(to) => {
-            placed(&caller, "to", to).await?;
+            placed(caller, "to", to).await?;
             to
         }
         None => caller
@@ -528,31 +520,25 @@ pub(crate) async fn redeliver_range(
             .event_id(realm, last)?
             .ok_or(Failure::Bug)?,
     };
-    again(&request, &caller, body, number, (from, to), false).await
+    again(&call, number, (from, to), false).await
 }
 
-async fn again(
-    request: &HttpRequest,
-    caller: &Caller,
-    body: Body,
+async fn again<B>(
+    call: &ApiCall<B>,
     number: u64,
     (from, to): (EventId, EventId),
     every_kind: bool,
 ) -> HandlerResult {
-    let realm = caller.realm();
     let shown = RedeliveryBody {
         from: from.to_string(),
         to: to.to_string(),
     };
     let render = move |_: &Webhook| shown.clone();
-    let (requester, answer) = respond::order(request, caller, &body, StatusCode::ACCEPTED, render)?;
+    let (requester, answer) = call.order(StatusCode::ACCEPTED, render)?;
     let order = WebhookOrder::Replay {
         from: from.number,
         to: to.number,
         every_kind,
     };
-    let ordered = caller
-        .operators()
-        .order_webhook(realm, number, order, requester);
-    answer.give(ordered.await)
+    answer.give(ordered_of(&call.caller, number, order, requester).await)
 }

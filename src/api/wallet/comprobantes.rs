@@ -3,7 +3,7 @@
 pub(crate) mod filtros;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, post, web};
+use actix_web::{get, post, web};
 use caudal_actors::accounts::AccountVoucher;
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_http::bodies::body;
@@ -11,7 +11,7 @@ use caudal_http::bodies::counterparty::Contraparte;
 use caudal_http::bodies::nombres;
 use caudal_http::bodies::texts::{Instant, Pesos};
 use caudal_http::bodies::words::{SentidoWord, SignoWord};
-use caudal_http::body::{Body, Fields, read as read_body};
+use caudal_http::body::{Fields, read as read_body};
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::{ApiError, HandlerResult};
@@ -19,7 +19,7 @@ use caudal_http::params::{DryRun, params};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, json};
+use caudal_http::respond::{ApiCall, json};
 use caudal_http::shapes::AmountDto;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
@@ -130,26 +130,14 @@ pub(crate) const fn signo(direction: Direction) -> i8 {
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]
 #[post("/wallet/v1/Comprobante")]
-pub(crate) async fn post(
-    request: HttpRequest,
-    caller: Caller,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let (requester, answer) = respond::making(
-        &request,
-        &caller,
-        &body,
-        dry_run,
-        move |placed: &AccountVoucher| posted(realm, placed),
-    )?;
-    let sent = CreateWalletComprobante::read(body)?;
-    let order = adjustment(sent, &caller, dry_run).await?;
-    answer.give_made(campos::as_sent(
-        caller.ledger().post(realm, order, requester).await,
-    ))
+pub(crate) async fn post(mut call: ApiCall) -> HandlerResult {
+    let realm = call.caller.realm();
+    let render = move |placed: &AccountVoucher| posted(realm, placed);
+    let (dry_run, requester, answer) = call.making(render)?;
+    let sent = CreateWalletComprobante::read(call.take_body())?;
+    let order = adjustment(sent, &call.caller, dry_run).await?;
+    let answered = call.caller.ledger().order(realm, order, requester).await;
+    answer.give_made(campos::as_sent(answered))
 }
 
 request! {
@@ -255,22 +243,11 @@ request! {
     responses((status = 201, body = ComprobanteCreado), (status = 200, body = ComprobanteCreado, description = "a dry run"), Problems)
 )]
 #[post("/wallet/v1/ReversaComprobante")]
-pub(crate) async fn reverse(
-    request: HttpRequest,
-    caller: Caller,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
-    let DryRun { dry_run } = DryRun::read(query)?;
-    let (requester, answer) = respond::making(
-        &request,
-        &caller,
-        &body,
-        dry_run,
-        move |placed: &AccountVoucher| posted(realm, placed),
-    )?;
-    let sent = ReverseWalletComprobante::read(body)?;
+pub(crate) async fn reverse(mut call: ApiCall) -> HandlerResult {
+    let realm = call.caller.realm();
+    let render = move |placed: &AccountVoucher| posted(realm, placed);
+    let (dry_run, requester, answer) = call.making(render)?;
+    let sent = ReverseWalletComprobante::read(call.take_body())?;
     let id = sent.id_comprobante;
     let order = Adjustment {
         target: Target::Account(id.account),
@@ -285,9 +262,8 @@ pub(crate) async fn reverse(
         details: None,
         dry_run,
     };
-    answer.give_made(campos::as_sent(
-        caller.ledger().post(realm, order, requester).await,
-    ))
+    let answered = call.caller.ledger().order(realm, order, requester).await;
+    answer.give_made(campos::as_sent(answered))
 }
 
 /// Reads a voucher.
@@ -302,9 +278,9 @@ pub(crate) async fn reverse(
 #[get("/wallet/v1/Comprobante/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = declared::VoucherInPath::read(&path)?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let placed = engine.queries().voucher(realm, id).await?;
-    let types = engine.queries().voucher_types(realm).await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let placed = queries.voucher(realm, id).await?;
+    let types = queries.voucher_types(realm).await?;
     Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
 }
 
@@ -338,11 +314,8 @@ pub(crate) async fn by_external(
 ) -> HandlerResult {
     let SentidoParams { sentido } = SentidoParams::read(query)?;
     let id = declared::IdExternoInPath::read(&path)?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let placed = engine
-        .queries()
-        .voucher_by_external(realm, &id, sentido)
-        .await?;
-    let types = engine.queries().voucher_types(realm).await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let placed = queries.voucher_by_external(realm, &id, sentido).await?;
+    let types = queries.voucher_types(realm).await?;
     Ok(json(StatusCode::OK, &comprobante(realm, &placed, &types)))
 }

@@ -108,10 +108,7 @@ pub(crate) async fn by_key_or_alias(caller: Caller, query: Query) -> HandlerResu
     let whom = whom.or(alias.map(Destination::Alias));
     let other = "alias";
     let whom = whom.ok_or_else(|| ApiError::field("cbuOrCvu", Mistake::RequiredOr { other }))?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let found = engine
-        .queries()
-        .lookup(realm, whom, &caller.request_id)
-        .await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let found = queries.lookup(realm, whom, &caller.request_id).await?;
     Ok(json(StatusCode::OK, &CuentaExterna::from(found)))
 }

@@ -6,13 +6,13 @@ use super::declared::CuentaInPath;
 use super::{Pagina, campos};
 use actix_web::http::StatusCode;
 use actix_web::http::header::ETAG;
-use actix_web::{HttpRequest, HttpResponse, get, patch, post, put, web};
-use caudal_actors::accounts::AccountView;
+use actix_web::{HttpResponse, get, patch, post, put, web};
+use caudal_actors::accounts::{AccountView, ChangeProfile};
 use caudal_actors::engine::lists::{AccountFilter, AccountScope, AccountSort};
-use caudal_actors::realms::Target;
+use caudal_actors::realms::{Register, Target};
+use caudal_actors::reply::Answered;
 use caudal_http::bodies::body;
 use caudal_http::bodies::words::among;
-use caudal_http::body::Body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::{ApiError, HandlerResult};
@@ -20,7 +20,7 @@ use caudal_http::params::{PaginaParams, params};
 use caudal_http::problems::{BankProblems, Problems};
 use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, give, json, plain};
+use caudal_http::respond::{self, ApiCall, give, json, plain};
 use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::accounts::{Holder, ProfileOrder};
@@ -55,16 +55,17 @@ body! {
     responses((status = 201, body = CuentaCreada), Problems)
 )]
 #[post("/wallet/v1/Cuenta")]
-pub(crate) async fn create(request: HttpRequest, caller: Caller, body: Body) -> HandlerResult {
+pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
     let render = |view: &AccountView| CuentaCreada::from(view);
-    let (requester, answer) =
-        respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
-    let registration = registration(CreateWalletAccount::read(body, &caller)?)?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let made = engine
-        .ledger()
-        .register(realm, registration, false, None, requester);
-    answer.give(made.await)
+    let (requester, answer) = call.order(StatusCode::CREATED, render)?;
+    let sent = CreateWalletAccount::read(call.take_body(), &call.caller)?;
+    let order = Register {
+        registration: registration(sent)?,
+        open: false,
+        alias: None,
+    };
+    let (ledger, realm) = (call.caller.ledger(), call.caller.realm());
+    answer.give(ledger.order(realm, order, requester).await)
 }
 
 /// The registration that a request describes.
@@ -105,30 +106,26 @@ fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
     responses((status = 204, description = "changed"), BankProblems)
 )]
 #[put("/wallet/v1/Cuenta/{id}")]
-pub(crate) async fn change(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
+pub(crate) async fn change(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
     let number = CuentaInPath::read(&path)?;
-    let sent = UpdateWalletAccount::read(body, &caller)?;
-    let order = ProfileOrder::ChangeParticulars(sent.into());
-    changed(&request, &caller, number, order).await
+    let sent = UpdateWalletAccount::read(call.take_body(), &call.caller)?;
+    let changed = changed(&call, number, ProfileOrder::ChangeParticulars(sent.into()));
+    give(changed.await, |_| HttpResponse::NoContent().finish())
 }
 
-async fn changed(
-    request: &HttpRequest,
-    caller: &Caller,
+/// Changes the profile of an account.
+pub(super) async fn changed<B>(
+    call: &ApiCall<B>,
     number: AccountNo,
     order: ProfileOrder,
-) -> HandlerResult {
-    let (target, if_match) = (Target::Account(number), respond::if_match(request));
-    let answered = caller
-        .ledger()
-        .change(caller.realm(), target, order, if_match, plain(caller))
-        .await;
-    give(answered, |_| HttpResponse::NoContent().finish())
+) -> Answered<AccountView> {
+    let order = ChangeProfile {
+        target: Target::Account(number),
+        order,
+        if_match: respond::if_match(&call.request),
+    };
+    let (ledger, realm) = (call.caller.ledger(), call.caller.realm());
+    ledger.order(realm, order, plain(&call.caller)).await
 }
 
 request! {
@@ -150,16 +147,11 @@ request! {
     responses((status = 204, description = "done"), Problems)
 )]
 #[patch("/wallet/v1/Habilitado/Cuenta/{id}")]
-pub(crate) async fn enable(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
+pub(crate) async fn enable(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
     let number = CuentaInPath::read(&path)?;
-    let Habilitado { habilitado } = Habilitado::read(body)?;
-    let order = ProfileOrder::SetEnabled(habilitado);
-    changed(&request, &caller, number, order).await
+    let Habilitado { habilitado } = Habilitado::read(call.take_body())?;
+    let changed = changed(&call, number, ProfileOrder::SetEnabled(habilitado));
+    give(changed.await, |_| HttpResponse::NoContent().finish())
 }
 
 /// Reads a wallet account.

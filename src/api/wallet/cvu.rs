@@ -1,18 +1,17 @@
 //! The CVU of a wallet account: made, given an alias, closed. Its record has an id of its own, which clients use.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
-use caudal_actors::accounts::AccountView;
+use actix_web::{HttpResponse, delete, patch, post, web};
+use caudal_actors::accounts::{AccountView, ChangeProfile};
 use caudal_actors::realms::Target;
 use caudal_http::bodies::body;
-use caudal_http::body::Body;
 use caudal_http::body::read::{line, text as read_text};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, field};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::problems::BankProblems;
 use caudal_http::request::request;
-use caudal_http::respond::{give, if_match, json, plain, requester};
+use caudal_http::respond::{ApiCall, give, json};
 use caudal_http::text;
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
@@ -20,6 +19,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 
 use super::cuenta_body::{cvu_id, cvu_name};
+use super::cuentas::changed;
 use super::{campos, number};
 
 /// The longest name of a CVU, in characters.
@@ -81,25 +81,23 @@ request! {
     responses((status = 201, body = CvuBody), (status = 200, body = CvuBody, description = "the CVU that the account has already, or has again"), BankProblems)
 )]
 #[post("/wallet/v1/CVU")]
-pub(crate) async fn create(
-    request: HttpRequest,
-    caller: Caller,
-    request_body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
-    let requester = requester(
-        &request,
-        &caller,
-        &request_body,
-        move |view: &AccountView| (status(view), text::json(&body(realm, view))),
-    )?;
-    let sent = CreateWalletCvu::read(request_body)?;
-    let (number, name) = (AccountNo(sent.id_cuenta), sent.nombre_cvu.or(sent.nombre));
-    let automatic_alias = sent.alias_automatico.unwrap_or(true);
-    let answered = caller
-        .ledger()
-        .get_cvu(realm, number, name, automatic_alias, requester)
-        .await;
+pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
+    let realm = call.caller.realm();
+    let requester =
+        call.requester(move |view: &AccountView| (status(view), text::json(&body(realm, view))))?;
+    let sent = CreateWalletCvu::read(call.take_body())?;
+    let order = ProfileOrder::GetCvu {
+        // The account draws the client id.
+        client_id: 0,
+        name: sent.nombre_cvu.or(sent.nombre),
+        automatic_alias: sent.alias_automatico.unwrap_or(true),
+    };
+    let order = ChangeProfile {
+        target: Target::Account(AccountNo(sent.id_cuenta)),
+        order,
+        if_match: None,
+    };
+    let answered = call.caller.ledger().order(realm, order, requester).await;
     give(answered, |view| json(status(&view), &body(realm, &view)))
 }
 
@@ -142,31 +140,18 @@ declared! {
     responses((status = 200, body = CvuBody), BankProblems)
 )]
 #[patch("/wallet/v1/AsignarAlias/CVU/{id}")]
-pub(crate) async fn assign_alias(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    request_body: Body,
-) -> HandlerResult {
+pub(crate) async fn assign_alias(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
     let id = RecordOrCuentaInPath::read(&path)?;
-    let sent = AsignarAlias::read(request_body)?;
+    let sent = AsignarAlias::read(call.take_body())?;
     let named = match sent.id_es_cuenta {
         Some(true) => AccountNo(id),
-        Some(false) | None => account(&caller, id)?,
+        Some(false) | None => account(&call.caller, id)?,
     };
-    let realm = caller.realm();
-    let order = ProfileOrder::SetAlias(sent.alias);
-    let answered = caller
-        .ledger()
-        .change(
-            realm,
-            Target::Account(named),
-            order,
-            if_match(&request),
-            plain(&caller),
-        )
-        .await;
-    give(answered, |view| json(StatusCode::OK, &body(realm, &view)))
+    let realm = call.caller.realm();
+    let changed = changed(&call, named, ProfileOrder::SetAlias(sent.alias));
+    give(changed.await, |view| {
+        json(StatusCode::OK, &body(realm, &view))
+    })
 }
 
 /// Closes a CVU, in any state and at any balance; what is left stays on the ledger.
@@ -182,21 +167,8 @@ pub(crate) async fn assign_alias(
     responses((status = 204, description = "closed"), BankProblems)
 )]
 #[delete("/wallet/v1/CVU/{id}")]
-pub(crate) async fn close(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-) -> HandlerResult {
-    let named = account(&caller, RecordInPath::read(&path)?)?;
-    let answered = caller
-        .ledger()
-        .change(
-            caller.realm(),
-            Target::Account(named),
-            ProfileOrder::Close,
-            if_match(&request),
-            plain(&caller),
-        )
-        .await;
-    give(answered, |_| HttpResponse::NoContent().finish())
+pub(crate) async fn close(call: ApiCall<()>, path: web::Path<String>) -> HandlerResult {
+    let named = account(&call.caller, RecordInPath::read(&path)?)?;
+    let changed = changed(&call, named, ProfileOrder::Close);
+    give(changed.await, |_| HttpResponse::NoContent().finish())
 }

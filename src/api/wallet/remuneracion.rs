@@ -2,20 +2,20 @@
 //! the balance.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, post, web};
-use caudal_actors::accounts::EnrolmentView;
+use actix_web::{get, post, web};
+use caudal_actors::accounts::{EnrolAccount, EnrolmentView};
 use caudal_actors::engine::remuneration::RemunerationView;
 use caudal_actors::realms::Target;
 use caudal_http::bodies::body;
 use caudal_http::bodies::texts::{Day, Instant};
 use caudal_http::bodies::words::EstadoWord;
-use caudal_http::body::{Body, read as read_body};
+use caudal_http::body::read as read_body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::problems::{BankProblems, Problems};
 use caudal_http::request::request;
-use caudal_http::respond::{give, json, mark_replayed, requester_of};
+use caudal_http::respond::{ApiCall, give, json, mark_replayed};
 use caudal_http::text;
 use caudal_http::words::Mistake;
 use caudal_ledger::cvu::Cvu;
@@ -134,31 +134,21 @@ request! {
     responses((status = 201, body = RemuneracionAlta), BankProblems)
 )]
 #[post("/wallet/v1/Remuneracion/Alta")]
-pub(crate) async fn enrol(
-    request: HttpRequest,
-    caller: Caller,
-    request_body: Body,
-) -> HandlerResult {
-    let requester = requester_of(
-        &request,
-        &caller,
-        &request_body,
-        |view: &EnrolmentView| view.again,
-        |view| {
-            (
-                StatusCode::CREATED,
-                text::json(&RemuneracionAlta::from(view)),
-            )
-        },
-    )?;
-    let sent = EnrollRemuneracion::read(request_body)?;
-    let target = target(&caller, &sent).await?;
+pub(crate) async fn enrol(mut call: ApiCall) -> HandlerResult {
+    let again = |view: &EnrolmentView| view.again;
+    let requester = call.requester_of(again, |view| {
+        let body = text::json(&RemuneracionAlta::from(view));
+        (StatusCode::CREATED, body)
+    })?;
+    let sent = EnrollRemuneracion::read(call.take_body())?;
+    let target = target(&call.caller, &sent).await?;
     let order = Enrol {
         brokerage_account: sent.cuenta_comitente,
         fund: sent.fondo,
     };
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let answered = engine.ledger().enrol(realm, target, order, requester).await;
+    let (ledger, realm) = (call.caller.ledger(), call.caller.realm());
+    let order = EnrolAccount { target, order };
+    let answered = ledger.order(realm, order, requester).await;
     give(answered, |view| {
         let mut answer = json(StatusCode::CREATED, &RemuneracionAlta::from(&view));
         if view.again {
@@ -200,10 +190,9 @@ async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, Ap
 #[get("/wallet/v1/Remuneracion/Estado/{cvu}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let cvu = declared::CvuInPath::read(&path)?;
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let target = Target::Cvu(cvu);
-    let found = engine
-        .queries()
+    let found = queries
         .remuneration(realm, target, &caller.request_id)
         .await?;
     Ok(json(StatusCode::OK, &RemuneracionEstado::from(&found)))

@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{get, web};
-use caudal_actors::accounts::BalanceView;
+use caudal_actors::accounts::{BalanceView, ReadBalanceAt};
 use caudal_actors::engine::lists::{AccountFilter, ListPage, Listing};
 use caudal_actors::engine::treasury::{Position, PositionFilter};
 use caudal_actors::realms::Target;
@@ -89,17 +89,17 @@ async fn balances(
     at: Option<Timestamp>,
     page: ListPage,
 ) -> Result<Listing<Saldo>, ApiError> {
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     if at.is_none() {
         let all = AccountFilter::default();
-        let found = engine.queries().balances(realm, all, page).await?;
+        let found = queries.balances(realm, all, page).await?;
         return Ok(found.with(|items| items.iter().map(Saldo::from).collect()));
     }
     let filter = PositionFilter {
         at,
         ..PositionFilter::default()
     };
-    let found = engine.queries().positions(realm, filter, page).await?;
+    let found = queries.positions(realm, filter, page).await?;
     Ok(found.with(|items| items.iter().map(Saldo::from).collect()))
 }
 
@@ -252,11 +252,8 @@ fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
 async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> HandlerResult {
     let other = "date";
     let day = day.ok_or_else(|| ApiError::field("fecha", Mistake::RequiredOr { other }))?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let view = engine
-        .queries()
-        .balance_at(realm, target, day.end())
-        .await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let view = queries.ask(realm, ReadBalanceAt(target, day.end())).await?;
     let body = SaldoHistorico {
         balance: Saldo::from(&view),
         date: day.into(),

@@ -10,6 +10,7 @@ use actix_web::{get, web};
 use bodies::{
     Movimiento, MovimientosPage, SaldoCliente, SaldoClienteHistorico, SaldosPage, Tesoreria,
 };
+use caudal_actors::accounts::ReadBalanceAt;
 use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
 use caudal_actors::engine::treasury::PositionFilter;
 use caudal_actors::realms::Target;
@@ -50,8 +51,8 @@ fn by_its_cvu(path: &web::Path<String>) -> Result<Target, ApiError> {
 )]
 #[get("/wallet/v1/Tesoreria")]
 pub(crate) async fn snapshot(caller: Caller) -> HandlerResult {
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let taken = engine.queries().treasury(realm, &caller.request_id).await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let taken = queries.treasury(realm, &caller.request_id).await?;
     Ok(json(StatusCode::OK, &Tesoreria::from(&taken)))
 }
 
@@ -74,7 +75,7 @@ pub(crate) async fn snapshot(caller: Caller) -> HandlerResult {
 pub(crate) async fn balances(caller: Caller, mut query: Query) -> HandlerResult {
     let text = ClientText::take(&mut query).q;
     let page = query.wallet_page();
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let at = corte::instant(&mut query, caller.now());
     query.done()?;
     let filter = PositionFilter {
@@ -82,7 +83,7 @@ pub(crate) async fn balances(caller: Caller, mut query: Query) -> HandlerResult 
         at,
         ..PositionFilter::default()
     };
-    let listing = engine.queries().positions(realm, filter, page).await?;
+    let listing = queries.positions(realm, filter, page).await?;
     let body = SaldosPage {
         total_pages: pages(&listing, &page),
         total_records: listing.total,
@@ -169,7 +170,7 @@ pub(crate) async fn movements(caller: Caller, mut query: Query) -> HandlerResult
     let PeriodParams { from, to } = PeriodParams::take(&mut query);
     let page = query.page();
     query.done()?;
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let target = client.cvu.map(Target::Cvu);
     let target = target.or(client.number.map(Target::Account));
     let Some(target) = target else {
@@ -184,11 +185,8 @@ pub(crate) async fn movements(caller: Caller, mut query: Query) -> HandlerResult
         ..VoucherFilter::default()
     };
     let sort = VoucherSort::default();
-    let listing = engine
-        .queries()
-        .movements(realm, target, filter, sort, page)
-        .await?;
-    let types = engine.queries().voucher_types(realm).await?;
+    let listing = queries.movements(realm, target, filter, sort, page).await?;
+    let types = queries.voucher_types(realm).await?;
     let item = |placed| Movimiento::of(realm, placed, &types, &caller.app.calendar);
     let body = MovimientosPage {
         total_records: listing.total,
@@ -221,11 +219,8 @@ pub(crate) async fn historical(
     query.done()?;
     let day =
         asked.ok_or_else(|| ApiError::field("date", Mistake::RequiredOr { other: "fecha" }))?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let view = engine
-        .queries()
-        .balance_at(realm, target, day.end())
-        .await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let view = queries.ask(realm, ReadBalanceAt(target, day.end())).await?;
     Ok(json(StatusCode::OK, &SaldoClienteHistorico::of(day, &view)))
 }
 

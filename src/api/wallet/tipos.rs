@@ -1,18 +1,18 @@
 //! Voucher types of the wallet family: the same as the native ones, under a number.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
+use actix_web::{HttpResponse, delete, get, post, web};
 use caudal_http::bodies::body;
 use caudal_http::bodies::nombres;
 use caudal_http::bodies::words::{SenseWord, SentidoWord, SignoWord};
-use caudal_http::body::{Body, Fields, read as read_body};
+use caudal_http::body::{Fields, read as read_body};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, field};
-use caudal_http::errors::ApiError;
+use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::problems::Problems;
 use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, give, plain};
+use caudal_http::respond::{self, ApiCall, give, plain};
 use caudal_http::whole_list::WholeParams;
 use caudal_http::words::Mistake;
 use caudal_ledger::balance::Direction;
@@ -24,6 +24,7 @@ use utoipa::ToSchema;
 use super::comprobantes::{sentido as sign_of, signo};
 use super::{campos, number};
 use crate::v1::voucher_types::type_number;
+use caudal_actors::realms::{CreateType, RemoveType};
 
 /// The longest name of a type, in characters.
 const NOMBRE_MAX: usize = 80;
@@ -78,7 +79,7 @@ body! {
     responses((status = 200, body = Vec<Tipo>), Problems)
 )]
 #[get("/wallet/v1/TiposComprobantes")]
-pub(crate) async fn list(caller: Caller, query: Query) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(caller: Caller, query: Query) -> HandlerResult {
     let page = WholeParams::alone(query)?;
     let types = caller.queries().voucher_types(caller.realm()).await?;
     let listing = page.page(types.all(), type_number)?;
@@ -100,10 +101,7 @@ declared! {
     responses((status = 204, description = "removed"), Problems)
 )]
 #[delete("/wallet/v1/TipoComprobante/{id}")]
-pub(crate) async fn remove(
-    caller: Caller,
-    path: web::Path<String>,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = TipoInPath::read(&path)?;
     let (engine, realm) = (caller.engine(), caller.realm());
     let types = engine.queries().voucher_types(realm).await?;
@@ -118,7 +116,7 @@ pub(crate) async fn remove(
     };
     let removed = engine
         .ledger()
-        .remove_type(realm, code, plain(&caller))
+        .order(realm, RemoveType(code), plain(&caller))
         .await;
     give(removed, |_| HttpResponse::NoContent().finish())
 }
@@ -135,21 +133,12 @@ pub(crate) async fn remove(
     responses((status = 201, body = TipoCreado), Problems)
 )]
 #[post("/wallet/v1/TipoComprobante")]
-pub(crate) async fn create(
-    request: HttpRequest,
-    caller: Caller,
-    body: Body,
-) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
     let render = |made: &VoucherType| TipoCreado::from(made);
-    let (requester, answer) =
-        respond::order(&request, &caller, &body, StatusCode::CREATED, render)?;
-    let order = order(CreateTipoComprobante::read(body)?)?;
-    answer.give(
-        caller
-            .ledger()
-            .create_type(caller.realm(), order, requester)
-            .await,
-    )
+    let (requester, answer) = call.order(StatusCode::CREATED, render)?;
+    let order = CreateType(order(CreateTipoComprobante::read(call.take_body())?)?);
+    let (ledger, realm) = (call.caller.ledger(), call.caller.realm());
+    answer.give(ledger.order(realm, order, requester).await)
 }
 
 request! {

@@ -6,20 +6,19 @@ pub(crate) mod bodies;
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
-use caudal_actors::accounts::TransferView;
+use actix_web::{HttpResponse, get, post, web};
+use caudal_actors::accounts::{MakeTransfer, TransferView};
 use caudal_actors::realms::Target;
 use caudal_http::bodies::words::ConceptWord;
+use caudal_http::body::Fields;
 use caudal_http::body::read as read_body;
-use caudal_http::body::{Body, Fields};
 use caudal_http::caller::Caller;
 use caudal_http::declared::{self, declared, field, id};
 use caudal_http::errors::{ApiError, HandlerResult};
 use caudal_http::params::DryRun;
 use caudal_http::problems::Problems;
-use caudal_http::query::Query;
 use caudal_http::request::request;
-use caudal_http::respond::{self, json};
+use caudal_http::respond::{ApiCall, json};
 use caudal_http::shapes::AmountDto;
 use caudal_http::walletentidad::Operation;
 use caudal_http::words::Mistake;
@@ -133,23 +132,17 @@ fn unnamed() -> Result<ExternalId, ApiError> {
     responses((status = 200, body = Transferencia), Problems)
 )]
 #[post("/wallet/v1/transferir")]
-pub(crate) async fn send(
-    request: HttpRequest,
-    caller: Caller,
-    query: Query,
-    body: Body,
-) -> HandlerResult {
-    let realm = caller.realm();
-    let DryRun { dry_run } = DryRun::read(query)?;
+pub(crate) async fn send(mut call: ApiCall) -> HandlerResult {
+    let realm = call.caller.realm();
     let render = move |view: &TransferView| Transferencia::of(realm, view);
-    let ok = StatusCode::OK;
-    let (requester, answer) = respond::making_as(ok, &request, &caller, &body, dry_run, render)?;
-    let (from, order) = Transferir::read(body)?.order()?;
-    let (engine, from) = (caller.engine(), Target::Cvu(from));
-    let answered = engine
-        .ledger()
-        .transfer(realm, from, order, dry_run, requester)
-        .await;
+    let (dry_run, requester, answer) = call.making_as(StatusCode::OK, render)?;
+    let (from, order) = Transferir::read(call.take_body())?.order()?;
+    let order = MakeTransfer {
+        from: Target::Cvu(from),
+        order,
+        dry_run,
+    };
+    let answered = call.caller.ledger().order(realm, order, requester).await;
     answer.give_made(campos::as_sent(answered))
 }
 
@@ -188,16 +181,14 @@ declared! {
 )]
 #[get("/wallet/v1/Operacion/{id}")]
 pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResult {
-    let (engine, realm) = (caller.engine(), caller.realm());
+    let (queries, realm) = (caller.queries(), caller.realm());
     let operation = match OperacionInPath::read(&path)? {
         OperacionId::Received(id) => {
-            let found = engine.queries().voucher(realm, id).await.ok();
+            let found = queries.voucher(realm, id).await.ok();
             let found = found.and_then(Operation::received);
             found.ok_or(Rejection::TransferNotFound)?
         }
-        OperacionId::Sent(id) => {
-            Operation::Sent(Box::new(engine.queries().transfer_of(realm, id).await?.0))
-        }
+        OperacionId::Sent(id) => Operation::Sent(Box::new(queries.transfer_of(realm, id).await?.0)),
     };
     Ok(shown(&caller, &operation))
 }
@@ -214,9 +205,9 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
 #[get("/wallet/v1/OperacionByIdExterno/{idExterno}")]
 pub(crate) async fn by_external(caller: Caller, path: web::Path<String>) -> HandlerResult {
     let id = ExternoInPath::read(&path)?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let id = engine.queries().transfer_by_external(realm, id).await?;
-    let (view, _) = engine.queries().transfer_of(realm, id).await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let id = queries.transfer_by_external(realm, id).await?;
+    let (view, _) = queries.transfer_of(realm, id).await?;
     Ok(shown(&caller, &Operation::Sent(Box::new(view))))
 }
 

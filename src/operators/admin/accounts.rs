@@ -1,6 +1,6 @@
 //! Operators' actions on one account of any tenant: suspend it, reactivate it, verify it.
 
-use caudal_actors::accounts::AccountView;
+use caudal_actors::accounts::{AccountView, ChangeProfile};
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
@@ -88,9 +88,14 @@ pub(crate) async fn change(
     target: Target,
     order: ProfileOrder,
 ) -> Result<AccountView, Failure> {
+    let order = ChangeProfile {
+        target,
+        order,
+        if_match: None,
+    };
     let ledger = engine.ledger();
     match ledger
-        .change(realm, target, order, None, requester())
+        .order(realm, order, requester())
         .await?
     {
         Given::Value(view) => Ok(view),

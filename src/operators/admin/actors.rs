@@ -1,6 +1,6 @@
 //! Actors: how many live per realm, and one account's actor compared with its state on disk.
 
-use caudal_actors::accounts::Observed;
+use caudal_actors::accounts::{Observe, Observed};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::{RealmReport, Target};
@@ -160,10 +160,11 @@ async fn locate(
 )]
 pub(super) async fn read(admin_state: State, path: PathPart) -> HandlerResult {
     let (cvu, realm, number) = locate(&admin_state, &path).await?;
-    let (operators, target) = (admin_state.operators(), Target::Account(number));
-    let observed = operators.observe(realm, target).await?;
-    let (disk, calls) = operators.on_disk(realm, number).await?;
-    let platform = admin_state.app.engine.platform();
+    let engine = &admin_state.app.engine;
+    let observe = Observe(Target::Account(number));
+    let observed = engine.queries().ask(realm, observe).await?;
+    let (disk, calls) = engine.operators().on_disk(realm, number).await?;
+    let platform = engine.platform();
     let tenant = owner(&platform, realm).map(|(tenant, _)| tenant);
     let observed = observed.as_ref();
     let body = ActorBody::of(cvu, realm, tenant, observed, &disk, calls);

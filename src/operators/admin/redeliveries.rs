@@ -1,6 +1,7 @@
 //! Redeliveries to a tenant's webhook that an operator orders: one event, or a range of them.
 
 use caudal_actors::failure::Failure;
+use caudal_actors::realms::OrderWebhook;
 use caudal_http::bodies::webhooks::RedeliveryBody;
 use caudal_http::body::Body;
 use caudal_http::body::read::line;
@@ -32,9 +33,9 @@ async fn again(
         to: to.number,
         every_kind,
     };
-    let operators = admin_state.operators();
-    operators
-        .order_webhook(realm, number, order, requester())
+    let ledger = admin_state.app.engine.ledger();
+    ledger
+        .order(realm, OrderWebhook { number, order }, requester())
         .await?;
     let body = RedeliveryBody {
         from: from.to_string(),

@@ -5,6 +5,7 @@
 use actix_web::HttpResponse;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
+use caudal_actors::realms::OrderWebhook;
 use caudal_http::bodies::body;
 use caudal_http::bodies::webhooks::{ProgressBody, WebhookBody, webhook};
 use caudal_http::declared::{declared, id};
@@ -129,10 +130,12 @@ pub(super) async fn resume(admin_state: State, path: PathPart) -> HandlerResult 
         format: None,
         active: Some(true),
     };
-    let operators = admin_state.operators();
-    operators
-        .order_webhook(id.realm, id.number, order, requester())
-        .await?;
+    let order = OrderWebhook {
+        number: id.number,
+        order,
+    };
+    let ledger = admin_state.app.engine.ledger();
+    ledger.order(id.realm, order, requester()).await?;
     let row = one(&admin_state, id).await?;
     let (answer, after) = (ok(&row), status(&row));
     Ok(changes::attach(answer, &before, &after))

@@ -146,13 +146,8 @@ pub(super) fn list(
             last: places.last.strict_mul(2).strict_add(1),
         }
     };
-    let look = BoundedScan {
-        page,
-        bound,
-        // A fact is read once for both of its lines.
-        cost: (1, 1 + SINGLE / 2),
-        rows: None,
-    };
+    // A fact is read once for both of its lines.
+    let look = BoundedScan::of(page, bound, (1, 1 + SINGLE / 2));
     let mut known: Option<(u64, Option<BookFact>)> = None;
     look.over(
         range,

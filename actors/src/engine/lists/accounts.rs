@@ -8,7 +8,7 @@ use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::SCAN_PAGE;
 use super::bounded_scan::{ACCOUNT, BoundedScan, ScanBudget};
-use super::pages::{CursorMark, ListCursor, ListPage, Listing, Range, ScannedPart};
+use super::pages::{CursorMark, ListCursor, ListPage, Listing, Range, ScannedPart, each_row};
 use crate::failure::Failure;
 use crate::records::account_sets::{Among, Members};
 use crate::records::keys::Sorted;
@@ -255,10 +255,7 @@ pub(super) fn accounts(
     page: &ListPage,
     bound: u64,
 ) -> Result<Listing<Account>, Failure> {
-    let all = Range {
-        first: 1,
-        last: reads::last_account(store, realm)?,
-    };
+    let all = Range::to(reads::last_account(store, realm)?);
     let look = BoundedScan {
         page,
         bound,
@@ -285,13 +282,18 @@ pub(super) fn accounts(
         }
         (_, _) => in_order(store, realm, filter, sort, &look)?,
     };
-    Ok(listing.try_with(|numbers| {
-        let numbers = numbers.into_iter();
-        let found: Result<Vec<_>, _> = numbers
-            .map(|number| reads::profile(store, realm, number))
-            .collect();
-        Ok::<_, StoreError>(found?.into_iter().flatten().collect())
-    })?)
+    Ok(listing.try_with(|numbers| profiles(store, realm, numbers))?)
+}
+
+/// The accounts with these numbers, without their movements.
+pub(in crate::engine) fn profiles(
+    store: &dyn Index,
+    realm: RealmId,
+    numbers: Vec<AccountNo>,
+) -> Result<Vec<Account>, StoreError> {
+    let found = numbers.into_iter();
+    let found = found.map(|number| reads::profile(store, realm, number));
+    found.filter_map(Result::transpose).collect()
 }
 
 /// How many rows the directory of a realm has, if they are at most this many: account numbers have gaps.
@@ -304,18 +306,12 @@ pub(in crate::engine) fn rows(
     if reads::totals(store, realm)?.census.everyone() > most {
         return Ok(None);
     }
-    let all = keys::directory(realm);
-    let (mut from, to) = (all.clone(), keys::after_prefix(&all));
     let mut count = 0_u64;
-    loop {
-        let rows = store.scan(&from, &to, SortOrder::Ascending, SCAN_PAGE)?;
-        count = rows.iter().fold(count, |count, _| count.strict_add(1));
-        match rows.last() {
-            _ if count > most => return Ok(None),
-            Some((key, _)) if rows.len() == SCAN_PAGE => from = [key.as_slice(), &[0]].concat(),
-            Some(_) | None => return Ok(Some(count)),
-        }
-    }
+    each_row(store, &keys::directory(realm), |_, _| {
+        count = count.strict_add(1);
+        Ok(count <= most)
+    })?;
+    Ok((count <= most).then_some(count))
 }
 
 /// At most `size` rows of the directory with numbers in a range.
@@ -347,12 +343,7 @@ pub(in crate::engine) fn listed(
     let total = known.map_or_else(|| account_sets::count(store, realm, among), Ok)?;
     let next = items.last().filter(|_| more);
     let next = next.map(|number| number.0.into());
-    Ok(Listing {
-        items,
-        total,
-        next,
-        looked: None,
-    })
+    Ok(Listing::of(items, total, next))
 }
 
 /// A page of the sorted rows. It also walks over the keys of accounts that do not match or that the offset skips, up to
@@ -439,22 +430,14 @@ fn searched(
 ) -> Result<Listing<AccountNo>, StoreError> {
     let filter = filter.folded();
     let mut found = Vec::new();
-    let prefix = keys::directory(realm);
-    let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
-    loop {
-        let rows = store.scan(&from, &to, SortOrder::Ascending, SCAN_PAGE)?;
-        for (key, row) in &rows {
-            let number = keys::account_of(key)?;
-            let row: Listed = decode(row)?;
-            if filter.lets(number, &row) {
-                found.push((sort.row(realm, number, &row), number));
-            }
+    each_row(store, &keys::directory(realm), |key, row| {
+        let number = keys::account_of(key)?;
+        let row: Listed = decode(row)?;
+        if filter.lets(number, &row) {
+            found.push((sort.row(realm, number, &row), number));
         }
-        match rows.last() {
-            Some((key, _)) if rows.len() == SCAN_PAGE => from = [key.as_slice(), &[0]].concat(),
-            Some(_) | None => break,
-        }
-    }
+        Ok(true)
+    })?;
     let behind = page.cursor.map(|cursor| sort.behind(store, realm, cursor));
     let behind = behind.transpose()?.flatten();
     let cursor = |key: &[u8], number| sort.cursor(realm, number, key);
@@ -485,10 +468,5 @@ fn cut(
     let last = shown.last().filter(|_| more);
     let next = last.map(|(key, number)| cursor(key, *number));
     let items = shown.into_iter().map(|(_, number)| number).collect();
-    Listing {
-        items,
-        total,
-        next,
-        looked: None,
-    }
+    Listing::of(items, total, next)
 }

@@ -81,7 +81,17 @@ pub(crate) struct BoundedScan<'a> {
     pub rows: Option<u64>,
 }
 
-impl BoundedScan<'_> {
+impl<'a> BoundedScan<'a> {
+    /// A page of a range without gaps.
+    pub(crate) const fn of(page: &'a ListPage, bound: u64, cost: (u64, u64)) -> Self {
+        Self {
+            page,
+            bound,
+            cost,
+            rows: None,
+        }
+    }
+
     /// Whether all of a range may be scanned.
     pub(crate) fn fits(&self, range: Range) -> bool {
         let rows = self.rows.map_or(range.len(), |rows| rows.min(range.len()));
@@ -162,7 +172,7 @@ impl BoundedScan<'_> {
 
 impl Range {
     /// The empty range.
-    pub(crate) const NONE: Self = Self { first: 1, last: 0 };
+    pub(crate) const NONE: Self = Self::to(0);
 
     /// The number before the range, in an order.
     const fn before(self, order: SortOrder) -> Option<u64> {

@@ -3,8 +3,6 @@
 //! **Cost.** Dates, amounts and directions come from the rows of the index. A voucher is read when it is shown, or when
 //! the filter needs its type, its reference or its texts.
 
-use std::sync::Arc;
-
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
@@ -13,6 +11,7 @@ use super::bounded_scan::{BoundedScan, SINGLE, ScanBudget, passed};
 use super::pages::{Range, sorted};
 use super::{ListPage, Listing, SCAN_PAGE, VoucherFilter, VoucherSort};
 use crate::accounts::AccountVoucher;
+use crate::engine::vouchers::all_placed;
 use crate::failure::Failure;
 use crate::records::keys::Marked;
 use crate::records::projection::InternalLine;
@@ -44,23 +43,6 @@ fn lines(
     rows.map(line).collect()
 }
 
-fn placed(
-    store: &dyn Index,
-    realm: RealmId,
-    lines: Vec<InternalLine>,
-) -> Result<Vec<AccountVoucher>, StoreError> {
-    let mut found = Vec::with_capacity(lines.len());
-    for InternalLine { place, .. } in lines {
-        if let Some(voucher) = reads::voucher(store, realm, place)? {
-            found.push(AccountVoucher {
-                account: place.account,
-                voucher: Arc::new(voucher),
-            });
-        }
-    }
-    Ok(found)
-}
-
 /// A page of internal vouchers.
 pub(super) fn list(
     store: &dyn Index,
@@ -75,21 +57,11 @@ pub(super) fn list(
     if filter.is_everything(sort) {
         let (shown, next) = range.page(page);
         let shown = lines(store, realm, shown, page.order, page.limit)?;
-        let shown = shown.into_iter().map(|(_, line)| line).collect();
-        return Ok(Listing {
-            items: placed(store, realm, shown)?,
-            total: count,
-            next,
-            looked: None,
-        });
+        let places = shown.into_iter().map(|(_, line)| line.place);
+        return Ok(Listing::of(all_placed(store, realm, places)?, count, next));
     }
     let most = if filter.is_of_lines() { 1 } else { 1 + SINGLE };
-    let look = BoundedScan {
-        page,
-        bound,
-        cost: (1, most),
-        rows: None,
-    };
+    let look = BoundedScan::of(page, bound, (1, most));
     let (list, wanted) = ((realm, Marked::Internal), filter.marks());
     let listing = match sort {
         VoucherSort::CreatedAt => look.over(
@@ -103,7 +75,10 @@ pub(super) fn list(
         )?,
         VoucherSort::Amount => by_amount(store, realm, filter, range, &look)?,
     };
-    Ok(listing.try_with(|shown| placed(store, realm, shown))?)
+    Ok(listing.try_with(|shown| {
+        let places = shown.into_iter().map(|line| line.place);
+        all_placed(store, realm, places)
+    })?)
 }
 
 /// A page of a range, sorted by amount.

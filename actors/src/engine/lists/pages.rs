@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{SortOrder, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
-use super::TIME_SLACK;
-use crate::records::keys::SORTED_BYTES_MAX;
+use super::{SCAN_PAGE, TIME_SLACK};
+use crate::records::keys::{self, SORTED_BYTES_MAX};
 
 /// Where a list continues: after the last row that was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,16 @@ impl<T> Default for Listing<T> {
 }
 
 impl<T> Listing<T> {
+    /// The page of a list that was scanned as a whole, or needs no scan.
+    pub(in crate::engine) fn of(items: Vec<T>, total: u64, next: Option<ListCursor>) -> Self {
+        Self {
+            items,
+            total,
+            next,
+            looked: None,
+        }
+    }
+
     /// The page of a list of a few rows, which are all on its first page.
     pub(in crate::engine) fn of_few(rows: Vec<T>, page: &ListPage) -> Self {
         let total = (1..).zip(&rows).last().map_or(0, |(count, _)| count);
@@ -155,6 +165,11 @@ pub(in crate::engine) struct Range {
 }
 
 impl Range {
+    /// The numbers from 1 to the last one.
+    pub(in crate::engine) const fn to(last: u64) -> Self {
+        Self { first: 1, last }
+    }
+
     /// The numbers of a period, and a few more on both ends, among the numbers from 1 to `count`, which are roughly in
     /// the order of their times.
     pub(in crate::engine) fn within(
@@ -220,7 +235,7 @@ impl Range {
                 let gone = page.cursor.is_none() && offset > self.last.saturating_sub(self.first);
                 let first = last.saturating_add(1).saturating_sub(limit).max(self.first);
                 if gone || last < self.first {
-                    return (Self { first: 1, last: 0 }, None);
+                    return (Self::NONE, None);
                 }
                 let next = (first > self.first).then_some(first.into());
                 (Self { first, last }, next)
@@ -283,12 +298,9 @@ impl<T> Picker<T> {
 
     pub(in crate::engine) fn listing(self) -> Listing<T> {
         let last = self.items.last().map(|(place, _)| *place);
-        Listing {
-            total: self.seen,
-            next: last.filter(|_| self.more).map(ListCursor::from),
-            items: self.items.into_iter().map(|(_, row)| row).collect(),
-            looked: None,
-        }
+        let next = last.filter(|_| self.more).map(ListCursor::from);
+        let items = self.items.into_iter().map(|(_, row)| row).collect();
+        Listing::of(items, self.seen, next)
     }
 }
 
@@ -317,10 +329,26 @@ pub(in crate::engine) fn sorted<T, K: Ord>(
         last = Some(number);
     }
     let next = last.filter(|_| rest.next().is_some()).map(ListCursor::from);
-    Listing {
-        items,
-        total,
-        next,
-        looked: None,
+    Listing::of(items, total, next)
+}
+
+/// Passes the rows on whose keys begin so, in the order of their keys, until `take` returns `false`.
+pub(in crate::engine) fn each_row(
+    store: &dyn Index,
+    prefix: &[u8],
+    mut take: impl FnMut(&[u8], &[u8]) -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
+    let (mut from, to) = (prefix.to_vec(), keys::after_prefix(prefix));
+    loop {
+        let rows = store.scan(&from, &to, SortOrder::Ascending, SCAN_PAGE)?;
+        for (key, row) in &rows {
+            if !take(key, row)? {
+                return Ok(());
+            }
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == SCAN_PAGE => from = [key.as_slice(), &[0]].concat(),
+            Some(_) | None => return Ok(()),
+        }
     }
 }

@@ -54,12 +54,8 @@ pub(super) fn list(
     } else {
         Range::NONE
     };
-    let look = BoundedScan {
-        page,
-        bound,
-        cost: (1, if by_dates { 1 } else { 1 + SINGLE }),
-        rows: None,
-    };
+    let most = if by_dates { 1 } else { 1 + SINGLE };
+    let look = BoundedScan::of(page, bound, (1, most));
     let (marked, wanted) = ((realm, Marked::Events), filter.marks());
     let read = |rest: &mut Range, size, left: &mut ScanBudget| {
         let some = passed(store, marked, &wanted, rest, page.order, left)?;

@@ -50,29 +50,26 @@ impl Queries<'_> {
     ) -> Result<Vec<FoundIn>, Failure> {
         let (bound, text) = (self.0.list_rows, text.to_owned());
         // Under no realm: operators do not take turns from tenants.
-        self.0
-            .look(RealmId(0), ReadCost::Scan, move |books| {
-                let mut sizes = Vec::with_capacity(realms.len());
-                for realm in realms {
-                    let totals = reads::totals(books.store.as_ref(), realm)?;
-                    let size = totals.census.everyone();
-                    sizes.push((size, realm));
-                }
-                sizes.sort_unstable();
-                let (mut left, mut found) = (bound, Vec::with_capacity(sizes.len()));
-                for (rest, (size, realm)) in (1..=sizes.len()).rev().zip(sizes) {
-                    let share = u64::try_from(rest).map_or(left, |rest| left.div_euclid(rest));
-                    let store = &books.store;
-                    let of = found_in(store.as_ref(), realm, size, &text, limit, share)?;
-                    let spent = of.looked.checked_mul(ACCOUNT);
-                    left = spent
-                        .and_then(|spent| left.checked_sub(spent))
-                        .map_or(0, |left| left);
-                    found.push(of);
-                }
-                Ok(found)
-            })
-            .await
+        let read = move |store: &dyn Index| {
+            let mut sizes = Vec::with_capacity(realms.len());
+            for realm in realms {
+                let totals = reads::totals(store, realm)?;
+                sizes.push((totals.census.everyone(), realm));
+            }
+            sizes.sort_unstable();
+            let (mut left, mut found) = (bound, Vec::with_capacity(sizes.len()));
+            for (rest, (size, realm)) in (1..=sizes.len()).rev().zip(sizes) {
+                let share = u64::try_from(rest).map_or(left, |rest| left.div_euclid(rest));
+                let of = found_in(store, realm, size, &text, limit, share)?;
+                let spent = of.looked.checked_mul(ACCOUNT);
+                left = spent
+                    .and_then(|spent| left.checked_sub(spent))
+                    .map_or(0, |left| left);
+                found.push(of);
+            }
+            Ok::<_, Failure>(found)
+        };
+        self.0.scan(RealmId(0), ReadCost::Scan, read).await
     }
 }
 

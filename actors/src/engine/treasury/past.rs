@@ -15,10 +15,11 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::statements::SETTLING;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::treasury::Sum;
-use caudal_storage::{Index, SortOrder, StoreError};
+use caudal_storage::{Index, StoreError};
 
-use super::{Funds, SCAN_PAGE};
+use super::Funds;
 use crate::engine::Queries;
+use crate::engine::lists::each_row;
 use crate::engine::read_slots::ReadCost;
 use crate::failure::Failure;
 use crate::records::projection::{Added, VoucherPlace};
@@ -96,24 +97,15 @@ fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreErr
         available: Sum::default(),
         held: Sum::default(),
     };
-    let prefix = keys::directory(realm);
-    let (mut from, to) = (prefix.clone(), keys::after_prefix(&prefix));
-    loop {
-        let rows = store.scan(&from, &to, SortOrder::Ascending, SCAN_PAGE)?;
-        for (key, _) in &rows {
-            let ((Balance { available, held }, _), sequence) =
-                then(store, realm, keys::account_of(key)?, at)?;
-            cut.sequence = cut.sequence.strict_add(sequence);
-            cut.available = cut.available.plus(available.into());
-            cut.held = cut.held.plus(held.into());
-        }
-        match rows.last() {
-            Some((key, _)) if rows.len() == SCAN_PAGE => {
-                from = [key.as_slice(), &[0]].concat();
-            }
-            Some(_) | None => return Ok(cut),
-        }
-    }
+    each_row(store, &keys::directory(realm), |key, _| {
+        let ((Balance { available, held }, _), sequence) =
+            then(store, realm, keys::account_of(key)?, at)?;
+        cut.sequence = cut.sequence.strict_add(sequence);
+        cut.available = cut.available.plus(available.into());
+        cut.held = cut.held.plus(held.into());
+        Ok(true)
+    })?;
+    Ok(cut)
 }
 
 impl Queries<'_> {
@@ -128,7 +120,7 @@ impl Queries<'_> {
     ) -> Result<PastTreasury, Failure> {
         let read = move |store: &dyn Index| {
             let sums = reads::added_until(store, realm, day.end())?;
-            Ok(PastTreasury {
+            Ok::<_, StoreError>(PastTreasury {
                 cut: Cut::of(day.end(), &sums),
                 house: sums.house,
                 closed: reads::days::of(store, realm, day)?,

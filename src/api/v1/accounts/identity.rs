@@ -1,8 +1,7 @@
 //! The holders of an account: names and co-holders.
 
-use actix_web::{HttpRequest, patch, web};
+use actix_web::{patch, web};
 use caudal_http::bodies::accounts::AccountBody;
-use caudal_http::body::Body;
 use caudal_http::body::read::{line, text};
 use caudal_http::caller::Caller;
 use caudal_http::choice::{PersonTypeWord, one_of};
@@ -11,6 +10,7 @@ use caudal_http::errors::ApiError;
 use caudal_http::persons::cuit;
 use caudal_http::problems::BankProblems;
 use caudal_http::request::request;
+use caudal_http::respond::ApiCall;
 use caudal_http::words::Mistake;
 use caudal_ledger::accounts::{HOLDERS_MAX, Holder, ProfileOrder};
 use caudal_ledger::cuit::{Cuit, PersonType};
@@ -71,13 +71,8 @@ request! {
     responses((status = 200, body = AccountBody), BankProblems)
 )]
 #[patch("/v1/accounts/{cvu}/identidad")]
-pub(crate) async fn change(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
-    let sent = UpdateAccountIdentidad::read(body, &caller)?;
+pub(crate) async fn change(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let sent = UpdateAccountIdentidad::read(call.take_body(), &call.caller)?;
     // The account has the name of its first holder: a request that gives both has to give the same.
     if let (Some(name), Some(first)) = (&sent.holder_name, sent.titulares.first())
         && *name != first.name
@@ -92,5 +87,5 @@ pub(crate) async fn change(
         person_type: sent.person_type,
         holders: sent.titulares.into_iter().map(Holder::from).collect(),
     };
-    super::change(&request, &caller, &path, order).await
+    super::change(&call, &path, order).await
 }

@@ -1,15 +1,14 @@
 //! The data about the holder of an account: KYC and registry data.
 
-use actix_web::{HttpRequest, patch, web};
+use actix_web::{patch, web};
 use caudal_http::bodies::accounts::AccountBody;
 use caudal_http::bodies::kyc::{address_fields, kyc_fields};
-use caudal_http::body::Body;
 use caudal_http::body::read::{boolean, instant, integer, line, text};
-use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::errors::ApiError;
 use caudal_http::problems::Problems;
 use caudal_http::request::request;
+use caudal_http::respond::ApiCall;
 use caudal_http::words::Mistake;
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::kyc::{self, Address, AddressMarks, Kyc, KycMarks, Marks as _};
@@ -115,14 +114,9 @@ kyc_fields!(kyc_request);
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[patch("/v1/accounts/{cvu}/kyc")]
-pub(crate) async fn change(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
-    let sent = UpdateAccountKyc::read(body)?;
-    let today = caller.now().business_day().to_string();
+pub(crate) async fn change(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let sent = UpdateAccountKyc::read(call.take_body())?;
+    let today = call.caller.now().business_day().to_string();
     if sent
         .birth_date
         .as_ref()
@@ -131,5 +125,5 @@ pub(crate) async fn change(
         return Err(ApiError::field("birthDate", Mistake::InTheFuture));
     }
     let order = sent.into();
-    super::change(&request, &caller, &path, order).await
+    super::change(&call, &path, order).await
 }

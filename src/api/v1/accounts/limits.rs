@@ -1,14 +1,13 @@
 //! The limits of an account: those in effect, and those that are its own.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, get, patch, web};
+use actix_web::{get, patch, web};
 use caudal_http::bodies::accounts::{AccountBody, LimitsSnapshot};
 use caudal_http::bodies::update_limits::UpdateAccountLimits;
-use caudal_http::body::Body;
 use caudal_http::caller::Caller;
 use caudal_http::declared;
 use caudal_http::problems::Problems;
-use caudal_http::respond::json;
+use caudal_http::respond::{ApiCall, json};
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::limits::{Limits, TemporaryLimits};
 
@@ -51,13 +50,9 @@ pub(crate) async fn read(caller: Caller, path: web::Path<String>) -> HandlerResu
     responses((status = 200, body = AccountBody), Problems)
 )]
 #[patch("/v1/accounts/{cvu}/limits")]
-pub(crate) async fn change(
-    request: HttpRequest,
-    caller: Caller,
-    path: web::Path<String>,
-    body: Body,
-) -> HandlerResult {
-    let UpdateAccountLimits { limits, until } = UpdateAccountLimits::read(body, caller.now())?;
+pub(crate) async fn change(mut call: ApiCall, path: web::Path<String>) -> HandlerResult {
+    let UpdateAccountLimits { limits, until } =
+        UpdateAccountLimits::read(call.take_body(), call.caller.now())?;
     let order = match until {
         None => ProfileOrder::ChangeLimits(limits),
         Some(until) => ProfileOrder::SetTemporaryLimits(until.map(|until| {
@@ -67,5 +62,5 @@ pub(crate) async fn change(
             })
         })),
     };
-    super::change(&request, &caller, &path, order).await
+    super::change(&call, &path, order).await
 }

@@ -1,16 +1,16 @@
 //! Secrets that are shown once: the answer that an idempotency key keeps is in the journal and can be read again, so
 //! it has no secret.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse};
 use caudal_actors::engine::Requester;
 use caudal_actors::failure::Failure;
 use caudal_actors::reply::{Answered, Given};
 use caudal_http::bodies::webhooks::WithSecret;
-use caudal_http::body::Body;
 use caudal_http::caller::Caller;
 use caudal_http::errors::ApiError;
 use caudal_http::respond;
+use caudal_http::respond::ApiCall;
 use caudal_http::text;
 use caudal_http::webhooks::SigningSecret;
 use caudal_http::webhooks::seal::SealError;
@@ -47,16 +47,14 @@ impl NewSecret {
     }
 
     /// The asker of an order; the answer that its key keeps has no secret. `known` is how far the webhook has come.
-    pub(super) fn requester(
+    pub(super) fn requester<B>(
         &self,
         status: StatusCode,
-        request: &HttpRequest,
-        caller: &Caller,
-        body: &Body,
+        call: &ApiCall<B>,
         known: Option<WebhookView>,
     ) -> Result<Requester<Webhook>, ApiError> {
-        let owned = caller.clone();
-        respond::requester(request, caller, body, move |made: &Webhook| {
+        let owned = call.caller.clone();
+        call.requester(move |made: &Webhook| {
             let webhook = ordered(&owned, made, known);
             let shown = WithSecret {
                 webhook,

@@ -98,8 +98,8 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> HandlerResult {
         external_date: sent.external_date.map(BusinessDay::date),
         ..VoucherFilter::default()
     };
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let types = engine.queries().voucher_types(realm).await?;
+    let (queries, realm) = (caller.queries(), caller.realm());
+    let types = queries.voucher_types(realm).await?;
     if let Some(number) = sent.number {
         let unknown = || ApiError::field("idTipoComprobante", Mistake::NoType);
         let known = types.has_had(number).then(|| types.clone());
@@ -109,12 +109,9 @@ pub(crate) async fn list(caller: Caller, mut query: Query) -> HandlerResult {
     let listing = match sent.account.map(AccountNo) {
         Some(account) => {
             let (target, sort) = (Target::Account(account), VoucherSort::CreatedAt);
-            engine
-                .queries()
-                .movements(realm, target, filter, sort, page)
-                .await?
+            queries.movements(realm, target, filter, sort, page).await?
         }
-        None => engine.queries().vouchers(realm, filter, page).await?,
+        None => queries.vouchers(realm, filter, page).await?,
     };
     let items = listing.items.iter();
     let items: Vec<_> = items

@@ -1,6 +1,6 @@
 //! One account: its data on disk, and what its actor has in memory besides.
 
-use caudal_actors::accounts::{AccountView, BalanceView, Observed};
+use caudal_actors::accounts::{AccountView, BalanceView, Observe, Observed, ReadBalanceAt};
 use caudal_actors::engine::lists::{ListPage, VoucherFilter, VoucherSort};
 use caudal_actors::realms::Target;
 use caudal_http::bodies::accounts::LimitsSnapshot;
@@ -103,8 +103,8 @@ async fn past(
         let day = BusinessDay::parse(text).map(|day| day.end());
         let at = day.or_else(|| Timestamp::parse(text));
         let at = at.ok_or_else(|| ApiError::field("at", Mistake::NotAnInstant))?;
-        let queries = context.queries();
-        let then: BalanceView = queries.balance_at(place.realm, target, at).await?;
+        let asked = ReadBalanceAt(target, at);
+        let then: BalanceView = context.queries().ask(place.realm, asked).await?;
         let facts = facts! {
             context;
             Available: locale.money(then.balance.available);
@@ -249,7 +249,7 @@ async fn actor(
 ) -> Result<Vec<Block>, ApiError> {
     let (operators, realm) = (context.operators(), place.realm);
     let target = Target::Account(account.number);
-    let live = operators.observe(realm, target).await?;
+    let live = context.queries().ask(realm, Observe(target)).await?;
     let (disk, calls) = operators.on_disk(realm, account.number).await?;
     let mut blocks = vec![
         observed(context, live.as_ref(), &disk),
