@@ -134,6 +134,9 @@ pub struct ApiCall<B = Body> {
     sent: PhantomData<B>,
 }
 
+/// Whether it is a dry run, the asker of an order that makes something, and how its success is answered.
+type Making<T, F> = (bool, Requester<Outcome<T>>, Success<F>);
+
 type CallParts<B> = (HttpRequest, Caller, Query, B);
 
 impl<B: FromRequest + Into<Body> + 'static> FromRequest for ApiCall<B> {
@@ -226,7 +229,7 @@ impl<B> ApiCall<B> {
     pub fn making<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
         &mut self,
         render: F,
-    ) -> Result<(bool, Requester<Outcome<T>>, Success<F>), ApiError> {
+    ) -> Result<Making<T, F>, ApiError> {
         self.making_as(StatusCode::CREATED, render)
     }
 
@@ -238,7 +241,7 @@ impl<B> ApiCall<B> {
         &mut self,
         made: StatusCode,
         render: F,
-    ) -> Result<(bool, Requester<Outcome<T>>, Success<F>), ApiError> {
+    ) -> Result<Making<T, F>, ApiError> {
         let dry_run = self.dry_run()?;
         let kept = render.clone();
         let again = |outcome: &Outcome<T>| matches!(outcome, Outcome::Replayed(_));

@@ -1,17 +1,19 @@
 //! Realms that seal days: a key, accounts, and the files that a service returns.
 
+use std::ops::{Deref, DerefMut};
+
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use caudal_ledger::books::{BookBalances, HouseBalances};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::money::Sum;
+use caudal_ledger::days::{BankOfDay, BankSide, ClosedBook, DayFigures};
+use caudal_ledger::money::{Money, Sum};
 use caudal_ledger::seal::{
-    BLOCK_LEAVES, Checkpoint, DayLeaf, PathStep, SealedBank, SumNode, TreeBuilder, path,
-    signed_note, verifier_key,
+    BLOCK_LEAVES, DayLeaf, PathStep, SumNode, TreeBuilder, path, signed_note, verifier_key,
 };
-use caudal_ledger::time::BusinessDay;
+use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde_json::{Value, json};
 
 pub(crate) fn base64(bytes: &[u8]) -> String {
@@ -49,6 +51,37 @@ impl Realm {
     /// The file of a day with this text.
     pub(crate) fn day(&self, date: BusinessDay, text: &str) -> Value {
         json!({"date": date.to_string(), "checkpoint": self.sign(text), "key": self.key()})
+    }
+}
+
+/// What a realm signs about a day.
+#[derive(Clone)]
+pub(crate) struct Checkpoint {
+    pub(crate) origin: String,
+    figures: DayFigures,
+}
+
+impl Checkpoint {
+    pub(crate) fn text(&self) -> String {
+        self.figures.checkpoint(&self.origin)
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::of(self.text().as_bytes())
+    }
+}
+
+impl Deref for Checkpoint {
+    type Target = DayFigures;
+
+    fn deref(&self) -> &DayFigures {
+        &self.figures
+    }
+}
+
+impl DerefMut for Checkpoint {
+    fn deref_mut(&mut self) -> &mut DayFigures {
+        &mut self.figures
     }
 }
 
@@ -160,25 +193,34 @@ fn checkpoint(
         house: HouseBalances::new(house),
         ..BookBalances::default()
     };
-    Checkpoint {
-        origin: realm.origin.clone(),
-        size,
-        root,
+    let controls = books.controls().into_iter();
+    let figures = DayFigures {
         date,
+        accounts: size,
+        root,
+        blocks: Vec::new(),
         suspense,
-        books: books
-            .controls()
-            .into_iter()
-            .map(|(account, balance)| (account.as_str().to_owned(), balance))
+        books: controls
+            .map(|(account, balance)| ClosedBook {
+                account: account.as_str().to_owned(),
+                balance,
+            })
             .collect(),
         vouchers: 25 * size,
         events: 31 * size,
-        bank: SealedBank::Known {
-            balance: Sum::from_centavos(123_456),
+        bank: BankSide::Known(Box::new(BankOfDay {
+            balance: Money::from_centavos(123_456),
+            at: Timestamp::default(),
             digest: Digest::of(b"the bank's answer"),
-        },
+            unexplained: Sum::default(),
+            differences: Vec::new(),
+        })),
         late: Vec::new(),
         next_key: None,
         previous,
+    };
+    Checkpoint {
+        origin: realm.origin.clone(),
+        figures,
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use caudal_ledger::days::{BankSide, LateBank, SealKey};
+use caudal_ledger::money::Money;
 use caudal_ledger::seal::{DayLeaf, TreeBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -193,7 +195,10 @@ fn all_verifiers_follow_a_new_key_that_the_old_one_names() {
         Realm::new("acme", 3),
     );
     let [mut first, mut second, mut third] = three_days(&old);
-    first.checkpoint.next_key = Some(new.public());
+    first.checkpoint.next_key = Some(SealKey {
+        generation: 2,
+        public: new.public(),
+    });
     second.checkpoint.previous = Some(first.checkpoint.digest());
     third.checkpoint.previous = Some(second.checkpoint.digest());
     let folder = TempDir::new().unwrap();
@@ -269,11 +274,16 @@ fn days_without_accounts_with_one_and_without_a_bank_are_verified() {
     files.push(("one.json", bytes(&one.proof(&realm, 0))));
     files.push(("day.json", bytes(&one.file(&realm))));
     for (name, bank) in [
-        ("pending.json", caudal_ledger::seal::SealedBank::Pending),
-        ("bankless.json", caudal_ledger::seal::SealedBank::None),
+        ("pending.json", BankSide::Pending),
+        ("bankless.json", BankSide::Absent),
     ] {
         empty.bank = bank;
-        empty.late = vec![(empty.date, empty.suspense, empty.digest()); 3];
+        let late = LateBank {
+            date: empty.date,
+            balance: Money::from_centavos(1_205),
+            digest: empty.digest(),
+        };
+        empty.late = vec![late; 3];
         let realm = Realm::new(name.split('.').next().unwrap(), 3);
         empty.origin = realm.origin.clone();
         files.push((name, bytes(&realm.day(empty.date, &empty.text()))));

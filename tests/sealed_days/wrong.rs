@@ -2,11 +2,11 @@
 
 use caudal_ledger::chain::Digest;
 use caudal_ledger::money::Sum;
-use caudal_ledger::seal::{Checkpoint, DayLeaf, SumNode, TreeBuilder};
+use caudal_ledger::seal::{DayLeaf, SumNode, TreeBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::day::{Day, Realm, base64, days};
+use crate::day::{Checkpoint, Day, Realm, base64, days};
 use crate::programs::{node, python, said, written};
 use crate::sealed::{Refusal, Verified, VerifierKey, compare, verify};
 
@@ -119,6 +119,10 @@ fn capital(key: &str) -> String {
     [parts[0], &parts[1].to_uppercase(), parts[2]].join("+")
 }
 
+fn less(sum: Sum) -> Sum {
+    sum.minus(Sum::from_centavos(1_000))
+}
+
 /// What a realm may sign and what is wrong all the same.
 fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
     let signed = |change: &dyn Fn(&mut Checkpoint)| {
@@ -130,17 +134,16 @@ fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
         let checkpoint = signed(change)["checkpoint"].clone();
         set(&day.proof(realm, 77), "/checkpoint", checkpoint)
     };
-    let less = |sum: Sum| sum.minus(Sum::from_centavos(1_000));
     // The total is less than the sum of the accounts, and the books agree with it.
     let short = |day: &mut Checkpoint| {
         day.root.available = less(day.root.available);
-        for (account, balance) in &mut day.books {
-            if ["bank", "clients"].contains(&account.as_str()) {
-                *balance = less(*balance);
+        for book in &mut day.books {
+            if ["bank", "clients"].contains(&book.account.as_str()) {
+                book.balance = less(book.balance);
             }
         }
     };
-    let books = |day: &mut Checkpoint| day.books[5].1 = Sum::from_centavos(1);
+    let books = |day: &mut Checkpoint| day.books[5].balance = Sum::from_centavos(1);
     let without = |day: &mut Checkpoint| {
         day.books.remove(4);
     };
@@ -162,9 +165,13 @@ fn wrong_from_the_start(realm: &Realm, day: &Day) -> Vec<Case> {
             "books",
         ),
         ("books without an account", signed(&without), "form"),
-        ("another size", proof_with(&|day| day.size = 9_000), "path"),
-        ("a size of 1", proof_with(&|day| day.size = 1), "path"),
-        ("a size of 0", proof_with(&|day| day.size = 0), "path"),
+        (
+            "another size",
+            proof_with(&|day| day.accounts = 9_000),
+            "path",
+        ),
+        ("a size of 1", proof_with(&|day| day.accounts = 1), "path"),
+        ("a size of 0", proof_with(&|day| day.accounts = 0), "path"),
         (
             "another root",
             proof_with(&|day| day.root.hash = Digest::default()),
@@ -222,11 +229,11 @@ fn below_zero(realm: &Realm) -> Value {
         .map(DayLeaf::node)
         .collect::<TreeBuilder>()
         .root();
-    for (account, balance) in &mut day.checkpoint.books {
-        if ["bank", "clients"].contains(&account.as_str()) {
+    let before = day.checkpoint.owed();
+    for book in &mut day.checkpoint.books {
+        if ["bank", "clients"].contains(&book.account.as_str()) {
             let clients = root.available.plus(root.held);
-            let before = day.checkpoint.root.available.plus(day.checkpoint.root.held);
-            *balance = balance.minus(before).plus(clients);
+            book.balance = book.balance.minus(before).plus(clients);
         }
     }
     day.checkpoint.root = root;

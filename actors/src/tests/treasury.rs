@@ -91,6 +91,22 @@ fn external(id: String) -> ExternalId {
     ExternalId::parse(&id).unwrap()
 }
 
+fn transfer(from: Target, key: &str, amount: Amount, external_id: ExternalId) -> MakeTransfer {
+    let order = Send {
+        metadata: std::collections::BTreeMap::new(),
+        to: Destination::Key(Cbu::parse(key).unwrap()),
+        amount,
+        concept: Concept::Var,
+        description: None,
+        external_id,
+    };
+    MakeTransfer {
+        from,
+        order,
+        dry_run: false,
+    }
+}
+
 /// Posts, holds, steps and transfers until it is told to stop. Refusals are fine, too.
 async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
     let ledger = engine.ledger();
@@ -102,50 +118,18 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
         let target = Target::Account(AccountNo(account));
         let amount = Amount::from_centavos(1 + i64::try_from(n * 13 % 97).unwrap()).unwrap();
         let id = external(format!("t{task}-{n}"));
-        let to = |key: &str| Send {
-            metadata: std::collections::BTreeMap::new(),
-            to: Destination::Key(Cbu::parse(key).unwrap()),
-            amount,
-            concept: Concept::Var,
-            description: None,
-            external_id: id.clone(),
-        };
         match n % 6 {
             0 => {
                 let order = adjustment(account, "OUT", amount.centavos(), id.as_str());
                 drop(ledger.order(REALM, order, plain()).await);
             }
             1 | 2 => {
-                let order = to(cvu(other).as_str());
-                drop(
-                    ledger
-                        .order(
-                            REALM,
-                            MakeTransfer {
-                                from: target,
-                                order,
-                                dry_run: false,
-                            },
-                            plain(),
-                        )
-                        .await,
-                );
+                let order = transfer(target, cvu(other).as_str(), amount, id);
+                drop(ledger.order(REALM, order, plain()).await);
             }
             3 => {
-                let order = to("2850590940090418135201");
-                drop(
-                    ledger
-                        .order(
-                            REALM,
-                            MakeTransfer {
-                                from: target,
-                                order,
-                                dry_run: false,
-                            },
-                            plain(),
-                        )
-                        .await,
-                );
+                let order = transfer(target, "2850590940090418135201", amount, id);
+                drop(ledger.order(REALM, order, plain()).await);
             }
             4 => {
                 let order = OpenHold {
@@ -156,15 +140,12 @@ async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
                     capture_tolerance: None,
                     metadata: std::collections::BTreeMap::new(),
                 };
-                let held = ledger.order(
-                    REALM,
-                    PlaceHold {
-                        target,
-                        order,
-                        dry_run: false,
-                    },
-                    plain(),
-                );
+                let order = PlaceHold {
+                    target,
+                    order,
+                    dry_run: false,
+                };
+                let held = ledger.order(REALM, order, plain());
                 let Ok(Given::Value(held)) = held.await else {
                     continue;
                 };

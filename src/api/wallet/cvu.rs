@@ -13,7 +13,7 @@ use caudal_http::problems::BankProblems;
 use caudal_http::request::request;
 use caudal_http::respond::{ApiCall, give, json};
 use caudal_http::text;
-use caudal_ledger::accounts::ProfileOrder;
+use caudal_ledger::accounts::{CvuRequest, ProfileOrder};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
@@ -86,12 +86,12 @@ pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
     let requester =
         call.requester(move |view: &AccountView| (status(view), text::json(&body(realm, view))))?;
     let sent = CreateWalletCvu::read(call.take_body())?;
-    let order = ProfileOrder::GetCvu {
+    let order = ProfileOrder::GetCvu(CvuRequest {
         // The account draws the client id.
         client_id: 0,
         name: sent.nombre_cvu.or(sent.nombre),
         automatic_alias: sent.alias_automatico.unwrap_or(true),
-    };
+    });
     let order = ChangeProfile {
         target: Target::Account(AccountNo(sent.id_cuenta)),
         order,

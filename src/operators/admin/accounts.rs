@@ -94,10 +94,7 @@ pub(crate) async fn change(
         if_match: None,
     };
     let ledger = engine.ledger();
-    match ledger
-        .order(realm, order, requester())
-        .await?
-    {
+    match ledger.order(realm, order, requester()).await? {
         Given::Value(view) => Ok(view),
         // Only a request with an idempotency key gets a kept answer, and this one has none.
         Given::Kept { .. } => Err(Failure::OutcomeUnknown),
