@@ -12,21 +12,35 @@ use super::{LimitKind, Limits, Quantity, Usage, Window};
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
 
-words! {
-    /// The level at which a limit is set.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Level {
-        /// The type of the voucher sets it. Accounts do not inherit from it.
-        VoucherType = "voucher_type",
-        /// The account itself sets it.
-        Account = "account",
-        /// The tenant sets it for its accounts.
-        Psp = "psp",
-        /// The platform sets it for tenants that set none.
-        Platform = "platform",
-        /// No level sets it.
-        None = "none",
+/// The level at which a limit is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The type of the voucher sets it. Accounts do not inherit from it.
+    VoucherType,
+    /// The account itself sets it.
+    Account,
+    /// The tenant sets it for its accounts.
+    Psp,
+    /// The platform sets it for tenants that set none.
+    Platform,
+    /// No level sets it.
+    None,
+}
+
+impl Level {
+    /// The levels from which a limit or a fee of an account may come, the nearest first.
+    pub const ALL: [Self; 4] = [Self::Account, Self::Psp, Self::Platform, Self::None];
+
+    /// The word on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::VoucherType => "voucher_type",
+            Self::Account => "account",
+            Self::Psp => "psp",
+            Self::Platform => "platform",
+            Self::None => "none",
+        }
     }
 }
 
