@@ -38,15 +38,6 @@ impl Outgoing {
         Ok(Self { file, held, since })
     }
 
-    /// A service that was not restored: nothing is held.
-    pub fn free() -> Self {
-        Self {
-            file: PathBuf::new(),
-            held: watch::Sender::new(false),
-            since: None,
-        }
-    }
-
     /// Whether outgoing calls are held.
     pub fn is_held(&self) -> bool {
         *self.held.borrow()

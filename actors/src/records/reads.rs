@@ -323,15 +323,6 @@ pub fn last_given(store: &dyn Index, realm: RealmId) -> Lookup<LastNumber> {
     }))
 }
 
-/// The account with the next number after this one.
-pub fn account_after(store: &dyn Index, realm: RealmId, number: AccountNo) -> Lookup<AccountNo> {
-    let from = keys::directory_of(realm, number.next());
-    let to = keys::after_prefix(&keys::directory(realm));
-    let rows = store.scan(&from, &to, SortOrder::Ascending, 1)?;
-    let next = rows.first().map(|(key, _)| keys::account_of(key));
-    next.transpose()
-}
-
 /// Accounts that wait for the bank, at most `limit`.
 pub fn pending(
     store: &dyn Index,
