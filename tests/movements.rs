@@ -108,15 +108,7 @@ async fn enable(service: &TestService, cvu: &str, enabled: bool) {
     );
     let changed = engine
         .ledger()
-        .order(
-            realm,
-            ChangeProfile {
-                target,
-                order,
-                if_match: None,
-            },
-            requester,
-        )
+        .order(realm, ChangeProfile::new(target, order), requester)
         .await;
     changed.unwrap();
 }

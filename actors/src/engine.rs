@@ -472,7 +472,7 @@ impl Core {
         wait(answer, deadline).await
     }
 
-    /// Has a realm decide an order of an operator or a bank, which has no idempotency key.
+    /// Sends a realm an order of an operator or a bank, which has no idempotency key.
     async fn decide<O: RealmOrder>(
         &self,
         realm: RealmId,
@@ -496,7 +496,7 @@ impl Core {
 }
 
 impl Ledger<'_> {
-    /// Has a realm decide an order. An order about the bank waits for it.
+    /// Sends an order to a realm, which decides it. An order that needs the bank waits for the bank.
     pub async fn order<O: RealmOrder>(
         self,
         realm: RealmId,

@@ -38,9 +38,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal_actors::ports::{
-    BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
-    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder,
-    UnreadNotice,
+    BankError, BankFuture, BankGateway, Collector, CollectorStatement, DayList, EnrolmentOrder,
+    FundReport, KeyHolder, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder, UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -278,7 +277,7 @@ impl BankGateway for HttpGateway {
         client_id: u64,
         holder: &'a Holder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Cvu>> {
+    ) -> BankFuture<'a, Cvu> {
         let ask = BankRequest::create_cvu(&self.config, client_id, holder);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
@@ -297,27 +296,17 @@ impl BankGateway for HttpGateway {
         cuit: Cuit,
         alias: Option<&'a Alias>,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Alias>> {
+    ) -> BankFuture<'a, Alias> {
         let ask = BankRequest::set_alias(&self.config.collector, cvu, cuit, alias);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
-    fn rename<'a>(
-        &'a self,
-        cvu: Cvu,
-        name: &'a str,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
+    fn rename<'a>(&'a self, cvu: Cvu, name: &'a str, request_id: &'a str) -> BankFuture<'a, ()> {
         let ask = BankRequest::rename(&self.config.collector, cvu, name);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
-    fn close<'a>(
-        &'a self,
-        cvu: Cvu,
-        cuit: Cuit,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
+    fn close<'a>(&'a self, cvu: Cvu, cuit: Cuit, request_id: &'a str) -> BankFuture<'a, ()> {
         let ask = BankRequest::close(&self.config.collector, cvu, cuit);
         Box::pin(async move {
             let deadline = self.deadline();
@@ -350,7 +339,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         order: &'a TransferOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+    ) -> BankFuture<'a, BankTransfer> {
         let collector = &self.config.collector;
         let ask = BankRequest::transfer(collector, order);
         let confirmed = BankRequest::confirmed(collector, order.origin);
@@ -361,7 +350,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         order: &'a ReturnOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+    ) -> BankFuture<'a, BankTransfer> {
         let collector = &self.config.collector;
         let ask = BankRequest::give_back(collector, order);
         let confirmed = BankRequest::confirmed(collector, order.origin);
@@ -372,16 +361,12 @@ impl BankGateway for HttpGateway {
         &'a self,
         origin: OriginId,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
+    ) -> BankFuture<'a, Option<BankTransfer>> {
         let ask = BankRequest::transfer_status(&self.config.collector, origin);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
 
-    fn movements<'a>(
-        &'a self,
-        day: BusinessDay,
-        request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<DayList>> {
+    fn movements<'a>(&'a self, day: BusinessDay, request_id: &'a str) -> BankFuture<'a, DayList> {
         Box::pin(self.list(day, request_id))
     }
 
@@ -390,7 +375,7 @@ impl BankGateway for HttpGateway {
         day: BusinessDay,
         ongoing: bool,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<CollectorStatement>> {
+    ) -> BankFuture<'a, CollectorStatement> {
         Box::pin(self.read_statement(day, ongoing, request_id))
     }
 
@@ -398,7 +383,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<KeyHolder>> {
+    ) -> BankFuture<'a, KeyHolder> {
         let ask = BankRequest::lookup(whom);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
@@ -407,7 +392,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         asking: &'a dyn Fn(),
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
+    ) -> BankFuture<'a, (Money, Timestamp)> {
         let ask = BankRequest::balance(&self.config.collector);
         Box::pin(self.perform_asking(ask, request_id, self.deadline(), asking))
     }
@@ -416,7 +401,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         order: &'a EnrolmentOrder,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<FundWord>> {
+    ) -> BankFuture<'a, FundWord> {
         let ask = BankRequest::enrol(&self.config.collector, order);
         let confirmed = BankRequest::enrolled(&self.config.collector, &order.reference);
         Box::pin(self.order(ask, confirmed, request_id))
@@ -426,7 +411,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         simulation: &'a Simulation,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<()>> {
+    ) -> BankFuture<'a, ()> {
         let ask = BankRequest::simulation(&self.config.collector, simulation);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }
@@ -435,7 +420,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         reference: &'a str,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
+    ) -> BankFuture<'a, Option<FundReport>> {
         let ask = BankRequest::fund_position(&self.config.collector, reference);
         Box::pin(self.perform(ask, request_id, self.deadline()))
     }

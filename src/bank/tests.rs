@@ -15,6 +15,7 @@ mod transfers;
 use std::sync::Arc;
 use std::thread;
 
+use caudal_actors::ports::BankReply;
 use caudal_ledger::facts::BankRefusal;
 use caudal_sandbox::{COLLECTOR, PASSWORD, Running, Sandbox, SandboxOptions, USERNAME};
 use serde_json::{Value, json};

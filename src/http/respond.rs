@@ -134,7 +134,7 @@ pub struct ApiCall<B = Body> {
     sent: PhantomData<B>,
 }
 
-/// Whether it is a dry run, the asker of an order that makes something, and how its success is answered.
+/// Whether it is a dry run, the requester of an order that makes something, and how its success is answered.
 type Making<T, F> = (bool, Requester<Outcome<T>>, Success<F>);
 
 type CallParts<B> = (HttpRequest, Caller, Query, B);
@@ -181,7 +181,7 @@ impl<B> ApiCall<B> {
         Ok(dry_run)
     }
 
-    /// The asker of an order, with the idempotency key of the request if it has one. `render` gives the status and body
+    /// The requester of an order, with the idempotency key of the request if it has one. `render` gives the status and body
     /// of a success; failures are rendered as everywhere.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl<B> ApiCall<B> {
         requester_for(&self.request, &self.caller, fields, again, render)
     }
 
-    /// The asker of an order, and how its success is answered: `render` makes the body both of the present answer and of
+    /// The requester of an order, and how its success is answered: `render` makes the body both of the present answer and of
     /// the one that an idempotency key keeps.
     ///
     /// # Errors

@@ -309,7 +309,7 @@ impl FromRequest for ListCall {
 }
 
 impl ListCall {
-    /// Answers with a page of the list as `paged` writes it, or with all of its rows. `fetch` reads a page, and `show` renders
+    /// Returns a page of the list as `paged` writes it, or all of its rows. `fetch` reads a page, and `show` renders
     /// an item; a row also has the number of its account, if `account` gives one.
     ///
     /// # Errors

@@ -141,12 +141,12 @@ pub(crate) fn owner(platform: &Platform, realm: RealmId) -> Option<(&Tenant, Mod
     realms(platform).find(|(tenant, mode)| tenant.realm(*mode) == realm)
 }
 
-/// The answer of an operation that went well, with a JSON body.
+/// A response with status 200 and a JSON body.
 fn ok(body: &impl Serialize) -> HttpResponse {
     json(StatusCode::OK, body)
 }
 
-/// Who asks for an order of an operator.
+/// The requester of an operator's order, which has no idempotency key.
 fn requester<T>() -> Requester<T> {
     Requester {
         keyed: None,

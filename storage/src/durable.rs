@@ -51,6 +51,7 @@ use crate::api::{
     Projection, Row, SortOrder, Stats, Store, StoreError, StreamId,
 };
 use crate::codec::hex;
+use crate::context::StoreContext;
 use crate::durable::checker::Checker;
 use crate::durable::counters::Counters;
 use crate::durable::held::HeldFolder;
@@ -66,7 +67,6 @@ use crate::journal::Journal;
 use crate::journal::format::commit_bytes;
 use crate::num::u64_of;
 use crate::rows::{FIRST_KEY, check_commit, check_row, parse_stream_value, stream_key};
-use crate::site::Site;
 use crate::sync::lock;
 
 pub use held::exclusive;
@@ -92,7 +92,7 @@ struct Shared {
     role: Role,
     /// Held as long as anything of the store lives.
     held: Arc<HeldFolder>,
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     index_rebuilt: bool,
 }
 
@@ -164,7 +164,7 @@ pub struct DurableStore {
 impl fmt::Debug for DurableStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DurableStore")
-            .field("path", &self.shared.site.path)
+            .field("path", &self.shared.context.path)
             .finish_non_exhaustive()
     }
 }

@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use crate::api::{CommitNo, Entry, Position, StoreError};
+use crate::context::StoreContext;
 use crate::journal::check::Checked;
 use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER, segment_name,
@@ -37,7 +38,6 @@ use crate::journal::format::{
 };
 use crate::journal::seal::{SegmentError, damaged};
 use crate::num::{low32, u64_of};
-use crate::site::Site;
 use crate::sync::{lock, read, write};
 
 /// The most segments kept open for reading.
@@ -92,7 +92,7 @@ type RecordVisitor<'a> = &'a mut dyn FnMut(Position, &Record<'_>) -> Result<bool
 /// The journal for readers.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     segments: RwLock<Vec<SegmentInfo>>,
     /// Where the durable records end.
     end: AtomicU64,
@@ -101,9 +101,9 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// The journal in a store's folder, as the check found it.
-    pub(crate) fn new(site: &Arc<Site>, checked: &Checked) -> Self {
+    pub(crate) fn new(context: &Arc<StoreContext>, checked: &Checked) -> Self {
         Self {
-            site: Arc::clone(site),
+            context: Arc::clone(context),
             segments: RwLock::new(checked.segments.clone()),
             end: AtomicU64::new(position(checked.segment, checked.offset).0),
             handles: Mutex::new(HashMap::new()),
@@ -151,8 +151,8 @@ impl Journal {
         if let Some(file) = handles.get(&segment) {
             return Ok(Arc::clone(file));
         }
-        let site = &self.site;
-        let file = match site.files.read(&site.journal, &segment_name(segment)) {
+        let context = &self.context;
+        let file = match context.files.read(&context.journal, &segment_name(segment)) {
             Ok(file) => Arc::new(file),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Err(self.wrong(segment, 0, damaged(0, "the segment is missing")));
@@ -191,7 +191,7 @@ impl Journal {
             Ok((entry, _)) => Ok(entry.to_entry()),
             Err(_) => {
                 let why = "the entry there fails its checksum";
-                self.site.health.suspect(segment, offset, why, true);
+                self.context.health.suspect(segment, offset, why, true);
                 Err(StoreError::Corrupt(Arc::from(format!(
                     "{} at offset {offset}: {why}, or the index leads to a wrong place; the check finds out which",
                     self.path(segment).display()
@@ -215,13 +215,13 @@ impl Journal {
 
     /// The path of a segment's file, for messages.
     fn path(&self, segment: u32) -> PathBuf {
-        segment_path(self.site.journal.path(), segment)
+        segment_path(self.context.journal.path(), segment)
     }
 
     fn refused(&self, what: &str, at: Position, e: &io::Error) -> StoreError {
         let path = self.path(split(at).0);
         let why = format!("{what} {}: {e}", path.display());
-        self.site.health.unreadable(&why, Some(at))
+        self.context.health.unreadable(&why, Some(at))
     }
 
     /// Repeats the last read that was refused, to find out whether reads work again.
@@ -235,7 +235,7 @@ impl Journal {
 
     /// The error of a read that met damage; the background check then reads the whole segment.
     fn met(&self, segment: u32, offset: u32, why: &str) -> StoreError {
-        self.site.health.suspect(segment, offset, why, false);
+        self.context.health.suspect(segment, offset, why, false);
         self.damaged(segment, offset, why)
     }
 

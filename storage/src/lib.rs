@@ -19,6 +19,7 @@ mod background;
 mod codec;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod context;
 pub mod durable;
 mod error;
 #[cfg(any(test, feature = "testing"))]
@@ -32,7 +33,6 @@ mod journal;
 pub mod log;
 mod num;
 mod rows;
-mod site;
 mod sync;
 pub mod tally;
 #[cfg(test)]

@@ -258,15 +258,10 @@ impl Rig {
             request_id: "enable".to_owned(),
             admitted: None,
         };
-        let changed = self.engine().ledger().order(
-            realm,
-            ChangeProfile {
-                target,
-                order,
-                if_match: None,
-            },
-            requester,
-        );
+        let changed =
+            self.engine()
+                .ledger()
+                .order(realm, ChangeProfile::new(target, order), requester);
         assert!(changed.await.is_ok());
     }
 

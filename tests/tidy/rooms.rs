@@ -83,7 +83,7 @@ const STORAGE: &[&str] = &[
     "times",
     "rows",
     "health",
-    "site",
+    "context",
     "log",
     "error",
     "durable/options",

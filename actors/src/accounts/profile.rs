@@ -75,6 +75,17 @@ pub struct ChangeProfile {
     pub if_match: Option<Versions>,
 }
 
+impl ChangeProfile {
+    /// A change whatever version the account has.
+    pub const fn new(target: Target, order: ProfileOrder) -> Self {
+        Self {
+            target,
+            order,
+            if_match: None,
+        }
+    }
+}
+
 impl Order for ChangeProfile {
     type Outcome = AccountView;
 }

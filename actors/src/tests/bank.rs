@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use caudal_ledger::cvu::Cvu;
 
 use crate::ports::fake_bank::{COLLECTOR, FakeBank, FakeCall, PSP};
-use crate::ports::{BankError, BankReply, Collector, LocalFuture};
+use crate::ports::{BankError, BankFuture, BankReply, Collector};
 
 /// A bank that gives the answers on its list, and otherwise carries out every operation.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl FakeBank for TestBank {
         &'a self,
         (operation, about): FakeCall,
         work: impl FnOnce() -> Result<T, BankError> + 'a,
-    ) -> LocalFuture<'a, BankReply<T>> {
+    ) -> BankFuture<'a, T> {
         Box::pin(async move {
             let call = format!("{operation} {about}");
             self.calls.lock().unwrap().push(call.trim_end().to_owned());

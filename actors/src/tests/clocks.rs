@@ -25,15 +25,7 @@ async fn a_clock_that_is_set_back_stops_nothing_and_no_stream_goes_back() {
         world
             .engine
             .ledger()
-            .order(
-                REALM,
-                ChangeProfile {
-                    target,
-                    order,
-                    if_match: None,
-                },
-                plain(),
-            )
+            .order(REALM, ChangeProfile::new(target, order), plain())
             .await,
     );
     let code = TypeCode::parse("IN").unwrap();

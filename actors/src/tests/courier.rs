@@ -228,11 +228,7 @@ impl Town {
                     let target = Target::Account(AccountNo(account));
                     let changing = self.harness.engine.ledger().order(
                         REALM,
-                        ChangeProfile {
-                            target,
-                            order,
-                            if_match: None,
-                        },
+                        ChangeProfile::new(target, order),
                         plain(),
                     );
                     drop(changing.await);

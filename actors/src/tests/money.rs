@@ -191,26 +191,17 @@ async fn money_goes_to_another_account_once() {
     let alias = Destination::Alias(Alias::parse("otra.prueba").unwrap());
     let target = Target::Account(AccountNo(3));
     let order = ProfileOrder::SetAlias(Alias::parse("otra.prueba").unwrap());
-    let changed = harness.engine.ledger().order(
-        REALM,
-        ChangeProfile {
-            target,
-            order,
-            if_match: None,
-        },
-        plain(),
-    );
+    let changed = harness
+        .engine
+        .ledger()
+        .order(REALM, ChangeProfile::new(target, order), plain());
     value(changed.await);
     value(harness.send(1, alias.clone(), 10, "by-alias").await);
     let itself = harness.send(3, alias, 10, "itself").await;
     assert_eq!(itself, Err(Failure::Rejected(Rejection::SameAccount)));
     let closing = harness.engine.ledger().order(
         REALM,
-        ChangeProfile {
-            target,
-            order: ProfileOrder::Close,
-            if_match: None,
-        },
+        ChangeProfile::new(target, ProfileOrder::Close),
         plain(),
     );
     value(closing.await);

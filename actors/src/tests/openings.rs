@@ -179,15 +179,7 @@ async fn a_refused_change_of_alias_changes_nothing() {
     let refused = world
         .engine
         .ledger()
-        .order(
-            REALM,
-            ChangeProfile {
-                target,
-                order,
-                if_match: None,
-            },
-            plain(),
-        )
+        .order(REALM, ChangeProfile::new(target, order), plain())
         .await;
     assert_eq!(refused, Err(Failure::Bank(BankError::Refused(refusal))));
     let view = world.engine.queries().view(REALM, target).await.unwrap();

@@ -18,7 +18,7 @@ use crate::accounts::EnrolAccount;
 use crate::engine::cases::Case;
 use crate::engine::money::{TransferFilter, TransferView};
 use crate::ports::fake_bank::{FakeBank, FakeCall, done};
-use crate::ports::{BankMovement, BankReply, LocalFuture, MovementWay, Notice, TransferOrder};
+use crate::ports::{BankFuture, BankMovement, BankReply, MovementWay, Notice, TransferOrder};
 use crate::realms::Register;
 
 const EACH: i64 = 1_000;
@@ -64,7 +64,7 @@ impl FakeBank for Clumsy {
         &'a self,
         (operation, _): FakeCall,
         work: impl FnOnce() -> Result<T, BankError> + 'a,
-    ) -> LocalFuture<'a, BankReply<T>> {
+    ) -> BankFuture<'a, T> {
         Box::pin(async move {
             self.may_panic(operation);
             if operation == "movements" {

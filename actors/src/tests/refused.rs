@@ -15,15 +15,10 @@ async fn a_decision_on_a_pending_change_is_written_with_it_or_not_at_all() {
     value(world.post("IN", 100, "first").await);
     let target = Target::Account(AccountNo(1));
     let change = |order| {
-        let change = world.engine.ledger().order(
-            REALM,
-            ChangeProfile {
-                target,
-                order,
-                if_match: None,
-            },
-            plain(),
-        );
+        let change = world
+            .engine
+            .ledger()
+            .order(REALM, ChangeProfile::new(target, order), plain());
         Box::pin(change)
     };
     for refuses in [true, false] {

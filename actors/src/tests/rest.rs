@@ -104,15 +104,9 @@ async fn step(harness: &Harness, n: u64, dice: &mut Dice) {
                     code: SuspensionCode::Other,
                 }
             };
-            let changed = engine.ledger().order(
-                REALM,
-                ChangeProfile {
-                    target,
-                    order,
-                    if_match: None,
-                },
-                plain(),
-            );
+            let changed = engine
+                .ledger()
+                .order(REALM, ChangeProfile::new(target, order), plain());
             changed.await.err()
         }
         _ => engine.operators().passivate(REALM, target).await.err(),
@@ -227,15 +221,10 @@ async fn an_account_leaves_a_row_when_it_has_moved_or_its_profile_has_changed() 
     assert_eq!((loaded.replayed, loaded.account.sequence), (0, 2));
     let order = ProfileOrder::SetEnabled(false);
     let target = Target::Account(AccountNo(1));
-    let changed = harness.engine.ledger().order(
-        REALM,
-        ChangeProfile {
-            target,
-            order,
-            if_match: None,
-        },
-        plain(),
-    );
+    let changed = harness
+        .engine
+        .ledger()
+        .order(REALM, ChangeProfile::new(target, order), plain());
     changed.await.unwrap();
     assert_ne!(away(1).await, second);
     assert_eq!(same(store, 1), 2);
@@ -375,15 +364,10 @@ async fn an_account_that_is_never_still_leaves_a_row_with_its_new_profile() {
             cleared: Cleared::default(),
         };
         let target = Target::Account(AccountNo(1));
-        let changed = own.engine.ledger().order(
-            REALM,
-            ChangeProfile {
-                target,
-                order,
-                if_match: None,
-            },
-            plain(),
-        );
+        let changed = own
+            .engine
+            .ledger()
+            .order(REALM, ChangeProfile::new(target, order), plain());
         changed.await.map(drop)
     }));
     for round in 0..20 {

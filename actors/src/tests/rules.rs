@@ -226,15 +226,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
     for order in [suspend, ProfileOrder::Reactivate, other] {
         let done = engine
             .ledger()
-            .order(
-                GOLDEN,
-                ChangeProfile {
-                    target: account,
-                    order,
-                    if_match: None,
-                },
-                plain(),
-            )
+            .order(GOLDEN, ChangeProfile::new(account, order), plain())
             .await;
         done.unwrap();
     }
@@ -304,15 +296,7 @@ async fn two_histories_of_one_past_have_no_other_id_in_common() {
         for order in [suspend, ProfileOrder::Reactivate] {
             let done = engine
                 .ledger()
-                .order(
-                    GOLDEN,
-                    ChangeProfile {
-                        target: account,
-                        order,
-                        if_match: None,
-                    },
-                    plain(),
-                )
+                .order(GOLDEN, ChangeProfile::new(account, order), plain())
                 .await;
             done.unwrap();
         }

@@ -239,15 +239,9 @@ async fn send(
 
 /// Changes an account. A suspension has no id, so the book does not know it.
 async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome, Failure> {
-    let changed = engine.ledger().order(
-        REALM,
-        ChangeProfile {
-            target: target(of),
-            order,
-            if_match: None,
-        },
-        requester(),
-    );
+    let changed = engine
+        .ledger()
+        .order(REALM, ChangeProfile::new(target(of), order), requester());
     match given(changed.await) {
         Ok(_) | Err(Failure::Rejected(Rejection::AccountNotSuspended)) => Ok(Outcome::Untold),
         Err(why) => Err(why),

@@ -110,7 +110,7 @@ fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
     }
 }
 
-/// Has the realm decide an order about a webhook; the number counts for nothing for a new one.
+/// Sends the realm an order about a webhook. For a new webhook the number is ignored.
 async fn ordered_of(
     caller: &Caller,
     number: u64,

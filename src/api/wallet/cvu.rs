@@ -92,11 +92,7 @@ pub(crate) async fn create(mut call: ApiCall) -> HandlerResult {
         name: sent.nombre_cvu.or(sent.nombre),
         automatic_alias: sent.alias_automatico.unwrap_or(true),
     });
-    let order = ChangeProfile {
-        target: Target::Account(AccountNo(sent.id_cuenta)),
-        order,
-        if_match: None,
-    };
+    let order = ChangeProfile::new(Target::Account(AccountNo(sent.id_cuenta)), order);
     let answered = call.caller.ledger().order(realm, order, requester).await;
     give(answered, |view| json(status(&view), &body(realm, &view)))
 }

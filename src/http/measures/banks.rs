@@ -9,9 +9,8 @@ use std::time::Instant;
 
 use caudal_actors::banks::Banks;
 use caudal_actors::ports::{
-    BankError, BankGateway, BankReply, Collector, CollectorStatement, DayList, EnrolmentOrder,
-    FundReport, KeyHolder, LocalFuture, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder,
-    UnreadNotice,
+    BankError, BankFuture, BankGateway, Collector, CollectorStatement, DayList, EnrolmentOrder,
+    FundReport, KeyHolder, Notice, RawNotice, ReturnOrder, Simulation, TransferOrder, UnreadNotice,
 };
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
@@ -61,8 +60,8 @@ impl BankCounters {
     fn call<'a, T: 'a>(
         &'a self,
         operation: &'static str,
-        call: LocalFuture<'a, BankReply<T>>,
-    ) -> LocalFuture<'a, BankReply<T>> {
+        call: BankFuture<'a, T>,
+    ) -> BankFuture<'a, T> {
         Box::pin(async move {
             let since = Instant::now();
             let reply = call.await;
@@ -85,7 +84,7 @@ macro_rules! operations {
             &'a self,
             $($arg: $type,)+
             request_id: &'a str,
-        ) -> LocalFuture<'a, BankReply<$result>> {
+        ) -> BankFuture<'a, $result> {
             self.call($label, self.inner.$name($($arg,)+ request_id))
         }
     )+};

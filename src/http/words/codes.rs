@@ -1,5 +1,5 @@
-//! How the actors' failures are answered, each in one row: its status, its stable word, when to try again, and its
-//! sentences.
+//! The response to each failure of the actors, in one row: status, stable word, when to try again, and the sentences in both
+//! languages.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::current::Language;
 /// The status and the stable word of wrong fields.
 pub(crate) const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
 
-/// How a failure is answered.
+/// The response to a failure.
 pub(crate) struct FailureRow {
     /// The status of the answer.
     pub status: StatusCode,
@@ -27,7 +27,7 @@ pub(crate) struct FailureRow {
     spanish: &'static str,
 }
 
-/// Declares how failures are answered: the first row that fits counts. `later` precedes the seconds after which to try
+/// Declares the responses to failures: the first row that fits counts. `later` precedes the seconds after which to try
 /// again, `said` an English sentence that is not the failure's own text.
 macro_rules! failures {
     ($(
@@ -37,7 +37,7 @@ macro_rules! failures {
         /// The statuses and stable words of the failures other than rules, for the catalogue.
         pub(crate) const FAILURES: &[(StatusCode, &str)] = &[$((StatusCode::$status, $code)),+];
 
-        /// How a failure is answered.
+        /// The response to a failure.
         pub(crate) fn row(failure: &Failure) -> FailureRow {
             match failure {
                 Failure::Rejected(rejection) => FailureRow {

@@ -88,11 +88,7 @@ pub(crate) async fn change(
     target: Target,
     order: ProfileOrder,
 ) -> Result<AccountView, Failure> {
-    let order = ChangeProfile {
-        target,
-        order,
-        if_match: None,
-    };
+    let order = ChangeProfile::new(target, order);
     let ledger = engine.ledger();
     match ledger.order(realm, order, requester()).await? {
         Given::Value(view) => Ok(view),

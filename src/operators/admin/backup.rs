@@ -7,7 +7,7 @@ use caudal_http::bodies::body;
 use super::{AdminState, State, ok};
 
 body! {
-    /// Where the journal is kept besides, and how far that is behind. Figures count since the start of the process.
+    /// The backup of the journal, and how far it is behind. Figures count since the start of the process.
     pub(super) struct BackupBody as Backup
         of(admin_state: &AdminState, progress: Option<&Progress>)
     {

@@ -1,4 +1,4 @@
-//! What waits for an operator's word: a clock in doubt, and outgoing calls that are held since a restore to the past.
+//! What waits for an operator's confirmation: a clock in doubt, and outgoing calls held after a restore to the past.
 
 use actix_web::HttpResponse;
 use caudal_actors::engine::Engine;
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::access::Acting;
 use super::{AdminState, State, ok};
 
-/// The longest name of the person who says so, in characters.
+/// The longest name of the person who confirms, in characters.
 const BY_MAX: usize = 80;
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;
@@ -37,7 +37,7 @@ fn shown_clock(admin_state: &AdminState) -> HttpResponse {
     ok(&ClockBody::of(&admin_state.app.engine))
 }
 
-/// Says whether the clock is believed.
+/// Returns whether the service trusts the clock.
 #[utoipa::path(
     get,
     path = "/admin/clock",
@@ -48,7 +48,7 @@ pub(super) async fn clock(admin_state: State) -> HttpResponse {
 }
 
 request! {
-    /// An operator's word that the clock is right.
+    /// An operator's confirmation that the clock is right.
     strict struct ConfirmClock as ClockConfirmation {
         /// Who says so; with a person's credential it is the person.
         by: Option<String> = optional("by", line(BY_MAX)) as Option<String> { max_length = 80 };
@@ -75,7 +75,7 @@ pub(super) async fn confirm_clock(admin_state: State, acting: Acting, sent: Body
     Ok(shown_clock(&admin_state))
 }
 
-/// Whether what leaves is held.
+/// Whether outgoing calls are held.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Outgoing)]
 struct OutgoingBody {
@@ -91,7 +91,7 @@ fn shown_outgoing(admin_state: &AdminState, error: Option<String>) -> HttpRespon
     ok(&OutgoingBody { held, error })
 }
 
-/// Says whether what leaves is held.
+/// Returns whether outgoing calls are held.
 #[utoipa::path(
     get,
     path = "/admin/outgoing",
@@ -102,7 +102,7 @@ pub(super) async fn outgoing(admin_state: State) -> HttpResponse {
 }
 
 request! {
-    /// An operator's word that what waits may leave.
+    /// An operator's release of held outgoing calls.
     strict struct ReleaseOutgoing as OutgoingRelease {
         /// Who says so; with a person's credential it is the person.
         by: Option<String> = optional("by", line(BY_MAX)) as Option<String> { max_length = 80 };
@@ -112,7 +112,7 @@ request! {
     }
 }
 
-/// Lets everything leave that waits, for good; who said so and why is in the log. Nothing happens if nothing is held.
+/// Releases all held outgoing calls, permanently. The log records who released them and why. Does nothing if nothing is held.
 #[utoipa::path(
     post,
     path = "/admin/outgoing/release",

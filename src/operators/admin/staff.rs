@@ -194,7 +194,7 @@ pub(super) async fn rotate(admin_state: State, path: PathPart) -> HandlerResult 
 }
 
 body! {
-    /// Who asks, as the service knows them.
+    /// The operator who sends the request.
     struct MeBody as Me from who: Operator {
         /// The name in the audit log; `root` is the configured admin key.
         name: String = who.name;

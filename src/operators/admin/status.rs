@@ -19,7 +19,7 @@ use super::webhooks;
 use super::{AdminState, State, ok};
 
 body! {
-    /// How the service is.
+    /// The state of the service.
     struct StatusBody as Status of(
         admin_state: &AdminState,
         cases: &[RealmCases],

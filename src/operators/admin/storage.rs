@@ -119,9 +119,9 @@ body! {
         => let stats = admin_state.app.engine.store().stats();
         => let residency = admin_state.app.engine.residency();
         => let plan = admin_state.app.memory;
-        /// What the process aims at (`memory_bytes`); null when nobody looks.
+        /// What the process aims at (`memory_bytes`); null without a target.
         limit_bytes: Option<u64> = plan.map(|plan| plan.limit);
-        /// What it takes of the machine's memory; null where the system does not say.
+        /// How much of the machine's memory it uses; null if the system does not report it.
         taken_bytes: Option<u64> = caudal_http::memory::taken();
         /// Accounts in memory, and how many there may be now: more while there is room, fewer while there is none.
         accounts: usize = residency.living();

@@ -278,12 +278,12 @@ impl PageContext {
         page.under(place.title(self.locale()), tenant)
     }
 
-    /// A sentence that matters.
+    /// A note, with its tone.
     pub(super) fn note(&self, tone: Tone, word: Word) -> Block {
         Block::Note(tone, self.say(word).to_owned())
     }
 
-    /// A failure below the form of a page, which stays, so that something else can be asked for.
+    /// Shows a failure below the form of a page, so that the operator can ask for something else.
     ///
     /// # Errors
     /// The failure itself where a file is asked for.

@@ -5,7 +5,7 @@ use caudal_actors::banks::Relation;
 use caudal_actors::engine::EngineOptions;
 use caudal_actors::platform::PlatformOrder;
 use caudal_actors::ports::fake_bank::{FakeBank, FakeCall};
-use caudal_actors::ports::{BankError, BankGateway, BankReply, Collector, LocalFuture};
+use caudal_actors::ports::{BankError, BankFuture, BankGateway, BankReply, Collector};
 use caudal_actors::records::projection::ServiceProjection;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
@@ -44,7 +44,7 @@ impl FakeBank for Odd {
         &'a self,
         (operation, _): FakeCall,
         work: impl FnOnce() -> Result<T, BankError> + 'a,
-    ) -> LocalFuture<'a, BankReply<T>> {
+    ) -> BankFuture<'a, T> {
         if operation == "movements" {
             let before = self.lists.fetch_add(1, Ordering::Relaxed);
             assert!(before > 0 || self.realm != RealmId(1), "as the test wants");

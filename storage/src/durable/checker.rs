@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::api::{Checks, Finding};
+use crate::context::StoreContext;
 use crate::durable::checkpoint::{Checkpoint, CheckpointSlot, KnownRun, Rounds, TrustedCheckpoint};
 use crate::durable::seals::{Fresh, Seals};
 use crate::folder::Stamp;
@@ -39,7 +40,6 @@ use crate::journal::reread::Reread;
 use crate::journal::seal::{Attested, Seal, SegmentError};
 use crate::journal::{Journal, position};
 use crate::num::low32;
-use crate::site::Site;
 use crate::sync::{lock, wait_for};
 
 /// The most findings that are kept; all of them are counted.
@@ -82,7 +82,7 @@ pub(crate) struct Checker {
 /// The parts of a checker; `rate` is in bytes per second, and `every` is the pause between two rounds.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    pub(crate) site: Arc<Site>,
+    pub(crate) context: Arc<StoreContext>,
     pub(crate) index: Arc<SortedRows>,
     pub(crate) seals: Arc<Seals>,
     pub(crate) rate: u64,
@@ -124,7 +124,7 @@ impl Checker {
         let noted =
             noted.filter(|a| a.seal.number < checked.segment && !read.contains_key(&a.seal.number));
         let mut work = Work {
-            checkpoint: Checkpoint::new(&parts.site, found),
+            checkpoint: Checkpoint::new(&parts.context, found),
             attested: noted.map(|a| (a.seal.number, *a)).collect(),
             runs: BTreeMap::new(),
             rounds: found
@@ -187,7 +187,7 @@ impl Checker {
                 }
             }
             let waiting = lock(&self.parts.seals.waiting);
-            if waiting.1 || self.parts.site.health.poisoned().is_some() {
+            if waiting.1 || self.parts.context.health.poisoned().is_some() {
                 return;
             }
             if waiting.0.is_empty() {
@@ -210,7 +210,7 @@ impl Checker {
         let on_disk = self.parts.index.on_disk();
         let fresh = std::mem::take(&mut lock(&self.parts.seals.waiting).0);
         for (seal, before) in fresh {
-            if self.parts.site.health.poisoned().is_some() {
+            if self.parts.context.health.poisoned().is_some() {
                 return;
             }
             match self.attest(&work, seal, before) {
@@ -222,12 +222,13 @@ impl Checker {
                 Ok(None) => work.checkpoint.row(seal.number, None),
                 Err(e) => {
                     let why = format!("flushing {}: {e}", segment_name(seal.number));
-                    return self.parts.site.health.poison(&why);
+                    return self.parts.context.health.poison(&why);
                 }
             }
         }
         self.look_at_suspects(&mut work);
-        if self.parts.site.health.poisoned().is_none() && self.parts.site.health.damaged().is_none()
+        if self.parts.context.health.poisoned().is_none()
+            && self.parts.context.health.damaged().is_none()
         {
             self.note_index(&mut work, on_disk);
         }
@@ -237,24 +238,24 @@ impl Checker {
     /// Reads the whole of each segment in which a read met damage: of one that still takes records, those that are
     /// durable. If the segment is sound, and no entry begins where the index led, the index is damaged.
     fn look_at_suspects(&self, work: &mut Work) {
-        while let Some((number, suspect)) = self.parts.site.health.next_suspect() {
+        while let Some((number, suspect)) = self.parts.context.health.next_suspect() {
             let (offset, by_index) = (suspect.offset, suspect.by_index);
             let name = segment_name(number);
             let known = lock(&self.shown).findings.iter().any(|it| it.place == name);
             // a wrong row is met again and again until the index is rebuilt
-            if known || by_index && self.parts.site.health.index_damaged().is_some() {
+            if known || by_index && self.parts.context.health.index_damaged().is_some() {
                 continue;
             }
             let read = match work.attested.get(&number).map(|row| row.seal) {
                 None => Ok(()),
-                Some(seal) => Reread::open(&self.parts.site, seal).and_then(Reread::whole),
+                Some(seal) => Reread::open(&self.parts.context, seal).and_then(Reread::whole),
             };
             let begins = read.and_then(|()| self.parts.reader.read_through(number, offset));
             match begins {
                 Ok(false) if by_index => {
                     let why = format!("a row leads to offset {offset} of {name}, to no entry");
                     self.keep("index", None, why.clone());
-                    self.parts.site.health.damage(&why);
+                    self.parts.context.health.damage(&why);
                 }
                 Ok(_) => tracing::warn!(
                     segment = name,
@@ -276,11 +277,14 @@ impl Checker {
         before: Option<Stamp>,
     ) -> std::io::Result<Option<Attested>> {
         // the watch reports files that are gone
-        let site = &self.parts.site;
-        let Ok(file) = site.files.read(&site.journal, &segment_name(seal.number)) else {
+        let context = &self.parts.context;
+        let Ok(file) = context
+            .files
+            .read(&context.journal, &segment_name(seal.number))
+        else {
             return Ok(None);
         };
-        site.files.sync_all(&file)?;
+        context.files.sync_all(&file)?;
         let stamp = Stamp::of(&file)?;
         let round = if before.is_some() {
             work.rounds.of_opening()
@@ -305,7 +309,7 @@ impl Checker {
         work.runs = runs.iter().map(|run| (run.id, run.round)).collect();
         let slot = CheckpointSlot {
             rounds: work.rounds,
-            file: self.parts.site.folder.birth("index/db"),
+            file: self.parts.context.folder.birth("index/db"),
             mark,
             runs,
         };
@@ -317,7 +321,7 @@ impl Checker {
 
     /// Reads and checks the next piece; returns its bytes, 0 when there is nothing to read now.
     pub(crate) fn step(&self) -> u64 {
-        if self.parts.site.health.poisoned().is_some() {
+        if self.parts.context.health.poisoned().is_some() {
             return 0;
         }
         let mut work = lock(&self.work);
@@ -348,7 +352,7 @@ impl Checker {
             work.index_done = false;
         }
         while let Some(seal) = work.next_segment() {
-            match Reread::open(&self.parts.site, seal) {
+            match Reread::open(&self.parts.context, seal) {
                 Ok(reread) => return Some(Current::Segment(reread)),
                 Err(wrong) => {
                     if !self.found(work, seal.number, wrong) {
@@ -358,7 +362,7 @@ impl Checker {
             }
         }
         let begun = work.rounds.begun;
-        while !work.index_done && self.parts.site.health.damaged().is_none() {
+        while !work.index_done && self.parts.context.health.damaged().is_none() {
             let (_, runs) = self.parts.index.on_disk();
             let due = |id: u64| work.runs.get(&id).is_some_and(|round| *round < begun);
             match runs.iter().find(|run| due(run.id)) {
@@ -409,12 +413,12 @@ impl Checker {
             Err(IndexError::Read(why)) => {
                 // a run that cannot be read now is read in the next round
                 work.runs.insert(scrub.run(), work.rounds.begun);
-                self.parts.site.health.unreadable(&why, None);
+                self.parts.context.health.unreadable(&why, None);
                 self.keep("index", None, why);
                 1
             }
             Err(IndexError::Damaged(why) | IndexError::Write(why)) => {
-                self.parts.site.health.damage(&why);
+                self.parts.context.health.damage(&why);
                 self.keep("index", None, why);
                 1
             }
@@ -432,13 +436,13 @@ impl Checker {
             SegmentError::Refused(offset, e) => {
                 let why = format!("reading {name} at offset {offset}: {e}");
                 let at = position(number, low32(offset));
-                self.parts.site.health.unreadable(&why, Some(at));
+                self.parts.context.health.unreadable(&why, Some(at));
                 work.refused.insert(number);
                 self.keep(&name, Some(offset), format!("it cannot be read: {e}"));
             }
             SegmentError::Damaged { offset, why } => {
-                let place = self.parts.site.journal.path().join(&name);
-                self.parts.site.health.rot(&place, offset, &why);
+                let place = self.parts.context.journal.path().join(&name);
+                self.parts.context.health.rot(&place, offset, &why);
                 // the next start reads this segment
                 work.attested.remove(&number);
                 work.checkpoint.row(number, None);

@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use crate::api::Position;
 use crate::codec::{Cursor, all_zero};
+use crate::context::StoreContext;
 use crate::folder::{Birth, Folder};
 use crate::index::manifest::JournalMark;
 use crate::index::scrub::AttestedRuns;
@@ -41,7 +42,6 @@ use crate::journal::format::{Hash, StoreId};
 use crate::journal::seal::{Attested, ROW};
 use crate::journal::split;
 use crate::num::{u32_of, u64_of, usize_of32};
-use crate::site::Site;
 
 /// The name of the file.
 pub(crate) const CHECKPOINT: &str = "CHECKPOINT";
@@ -273,7 +273,7 @@ pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> TrustedCheckpo
 /// The checkpoint file as it is written.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     serial: u64,
     /// Whether the content on disk is trusted; if not, the file is begun anew.
     whole: bool,
@@ -283,9 +283,9 @@ pub(crate) struct Checkpoint {
 
 impl Checkpoint {
     /// Continues from what was found on disk; writes nothing yet.
-    pub(crate) fn new(site: &Arc<Site>, found: &TrustedCheckpoint) -> Self {
+    pub(crate) fn new(context: &Arc<StoreContext>, found: &TrustedCheckpoint) -> Self {
         Self {
-            site: Arc::clone(site),
+            context: Arc::clone(context),
             serial: found.serial,
             whole: found.slot.is_some(),
             file: None,
@@ -295,7 +295,7 @@ impl Checkpoint {
 
     /// Writes the row of a segment; `None` withdraws what was attested.
     pub(crate) fn row(&mut self, number: u32, row: Option<&Attested>) {
-        let bytes = row.map_or_else(|| vec![0; ROW], |row| row.encode(&self.site.id));
+        let bytes = row.map_or_else(|| vec![0; ROW], |row| row.encode(&self.context.id));
         let nth = u64::from(number) - u64::from(number > 0);
         self.put(&bytes, u64_of(ROWS) + nth * u64_of(ROW));
     }
@@ -303,7 +303,7 @@ impl Checkpoint {
     /// Writes the next slot.
     pub(crate) fn slot(&mut self, slot: &CheckpointSlot) {
         self.serial += 1;
-        let bytes = slot.encode(&self.site.id, self.serial);
+        let bytes = slot.encode(&self.context.id, self.serial);
         self.put(&bytes, self.serial % 2 * u64_of(SLOT));
     }
 
@@ -315,7 +315,7 @@ impl Checkpoint {
             self.given_up = true;
             // the file on disk may by now claim more than is true
             tracing::warn!(error = %e, "the checkpoint cannot be written: the next start checks more");
-            if let Err(e) = self.site.files.remove(&self.site.folder, CHECKPOINT) {
+            if let Err(e) = self.context.files.remove(&self.context.folder, CHECKPOINT) {
                 tracing::error!(
                     error = %e,
                     "a checkpoint that may be ahead of the store cannot be removed: remove it before the next start"
@@ -332,12 +332,12 @@ impl Checkpoint {
                 self.file.insert(file)
             }
         };
-        self.site.files.write_at(file, bytes, at)?;
-        self.site.files.sync_data(file)
+        self.context.files.write_at(file, bytes, at)?;
+        self.context.files.sync_data(file)
     }
 
     fn open(&self) -> io::Result<File> {
-        let (files, folder) = (&self.site.files, &self.site.folder);
+        let (files, folder) = (&self.context.files, &self.context.folder);
         if self.whole {
             return files.open(folder, CHECKPOINT);
         }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::api::Projection;
+use crate::context::StoreContext;
 use crate::durable::checkpoint;
 use crate::durable::options::StoreOptions;
 use crate::durable::space;
@@ -28,7 +29,6 @@ use crate::index::{SortedRows, Tuning};
 use crate::journal::check::{Checked, Trust, check, segment_numbers};
 use crate::journal::format::{SEGMENT_HEADER, genesis, segment_path};
 use crate::journal::{Journal, position, split};
-use crate::site::Site;
 
 /// The findings in a folder; nothing in it has been changed except what sled does when it opens.
 pub(super) struct Examined {
@@ -40,14 +40,17 @@ pub(super) struct Examined {
 }
 
 /// The checkpoint, as far as it can be trusted before anything is read.
-fn found(site: &Site, options: &StoreOptions) -> Result<checkpoint::TrustedCheckpoint, OpenError> {
+fn found(
+    context: &StoreContext,
+    options: &StoreOptions,
+) -> Result<checkpoint::TrustedCheckpoint, OpenError> {
     if options.check_all {
         return Ok(checkpoint::TrustedCheckpoint::default());
     }
-    let numbers = segment_numbers(&site.journal);
-    let numbers = numbers.map_err(|e| OpenError::io("listing", site.journal.path(), e))?;
+    let numbers = segment_numbers(&context.journal);
+    let numbers = numbers.map_err(|e| OpenError::io("listing", context.journal.path(), e))?;
     let last = numbers.last().map_or(0, |number| *number);
-    Ok(checkpoint::read(&site.folder, &site.id, last))
+    Ok(checkpoint::read(&context.folder, &context.id, last))
 }
 
 /// Examines the store: checks the journal as far as the checkpoint does not attest it, then opens the index. The
@@ -58,20 +61,20 @@ fn found(site: &Site, options: &StoreOptions) -> Result<checkpoint::TrustedCheck
 /// its place. `Io` when the system refuses to read, including the index. An index that is damaged or of another version
 /// is no error: `index` then has the parts for making a new one.
 pub(super) fn examine(
-    site: &Arc<Site>,
+    context: &Arc<StoreContext>,
     options: &StoreOptions,
     projection: &dyn Projection,
 ) -> Result<Examined, OpenError> {
-    let mut found = found(site, options)?;
+    let mut found = found(context, options)?;
     let trust = Trust {
         attested: &found.attested,
         before: found.tail(),
     };
-    let testimony = witness::read(&site.folder, &site.id)?;
+    let testimony = witness::read(&context.folder, &context.id)?;
     let read = |trust: &Trust<'_>| -> Result<(Checked, Arc<Journal>), OpenError> {
-        let checked = check(&site.journal, &site.id, trust, &|p| options.report(p))?;
-        let journal = Arc::new(Journal::new(site, &checked));
-        testify(&site.path, options, &checked, &journal, testimony)?;
+        let checked = check(&context.journal, &context.id, trust, &|p| options.report(p))?;
+        let journal = Arc::new(Journal::new(context, &checked));
+        testify(&context.path, options, &checked, &journal, testimony)?;
         Ok((checked, journal))
     };
     let (mut checked, mut journal) = match read(&trust) {
@@ -84,8 +87,8 @@ pub(super) fn examine(
             read(&Trust::default())?
         }
     };
-    let index = open_index(site, options, projection, found.known())?;
-    let dir = site.journal.path();
+    let index = open_index(context, options, projection, found.known())?;
+    let dir = context.journal.path();
     let good = match &index {
         // rows may only be derived from records that were read in this start
         Ok(index) => {
@@ -188,16 +191,16 @@ fn agree(
 
 /// Opens the index, or returns the parts for making a new one.
 fn open_index(
-    site: &Arc<Site>,
+    context: &Arc<StoreContext>,
     options: &StoreOptions,
     projection: &dyn Projection,
     known: Option<(Birth, AttestedRuns)>,
 ) -> Result<Result<SortedRows, Wanted>, OpenError> {
-    let folder = &site.folder;
+    let folder = &context.folder;
     let start = position(1, SEGMENT_HEADER);
     let same = known.filter(|(file, _)| folder.birth("index/db") == Some(*file));
     let wanted = Wanted {
-        site: Arc::clone(site),
+        context: Arc::clone(context),
         known: same.map(|(_, known)| known),
         projection: projection.version(),
         tuning: Tuning {
@@ -212,7 +215,7 @@ fn open_index(
         },
         nothing: JournalMark {
             commit: 0,
-            chain: genesis(&site.id),
+            chain: genesis(&context.id),
             end: start,
         },
     };

@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::context::StoreContext;
 use crate::durable::witness::WITNESS;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
 use crate::journal::check::segment_numbers;
 use crate::journal::format::segment_name;
-use crate::site::Site;
 use crate::sync::lock;
 
 /// The file that exists only to be locked.
@@ -119,7 +119,7 @@ fn is_folder(file: &File) -> bool {
 /// The files and folders that must stay where they are.
 #[derive(Debug)]
 pub(crate) struct HeldFolder {
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     /// The full path of the folder of segments.
     journal: PathBuf,
     /// Full names, and the file that each led to.
@@ -137,21 +137,21 @@ impl HeldFolder {
     ///
     /// # Errors
     /// The system's error when it cannot tell what a name leads to.
-    pub(crate) fn new(site: &Arc<Site>, locks: Locks) -> io::Result<Self> {
-        let path = std::path::absolute(&site.path)?;
+    pub(crate) fn new(context: &Arc<StoreContext>, locks: Locks) -> io::Result<Self> {
+        let path = std::path::absolute(&context.path)?;
         let journal = path.join(JOURNAL);
         let mut names = vec![
-            (path.clone(), Id::of(site.folder.file())?),
-            (journal.clone(), Id::of(site.journal.file())?),
+            (path.clone(), Id::of(context.folder.file())?),
+            (journal.clone(), Id::of(context.journal.file())?),
         ];
         for (name, file) in &locks.files {
             names.push((path.join(name), Id::of(file)?));
         }
-        if let Some(id) = site.folder.id(WITNESS)? {
+        if let Some(id) = context.folder.id(WITNESS)? {
             names.push((path.join(WITNESS), id));
         }
         Ok(Self {
-            site: Arc::clone(site),
+            context: Arc::clone(context),
             journal,
             names,
             active: Mutex::new(None),
@@ -193,7 +193,7 @@ impl HeldFolder {
             self.check_name(path, id)?;
         }
         self.check_active()?;
-        let journal = &self.site.journal;
+        let journal = &self.context.journal;
         let (Ok(changed), mut seen) = (journal.changed(), lock(&self.seen)) else {
             return Ok(());
         };

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use crate::api::Projection;
 use crate::codec::hex;
+use crate::context::StoreContext;
 use crate::durable::cell::Cell;
 use crate::durable::checker::{Checker, Parts};
 use crate::durable::examine::{Examined, examine, try_index};
@@ -46,7 +47,6 @@ use crate::journal::position;
 use crate::journal::writer::JournalWriter;
 use crate::log::Log;
 use crate::log::disk::DiskLog;
-use crate::site::Site;
 
 impl DurableStore {
     /// Opens the store in `path`, or creates it when the folder is empty or missing. First checks every byte of journal
@@ -118,7 +118,7 @@ fn prepare(
     let files = Files::with(options.faults.clone());
     let (folder, locks, identity) = enter(&path, &files, &options, of)?;
     let health = Health::new(Arc::clone(&folder), &files, options.abort_on_poison);
-    let site = Arc::new(Site {
+    let context = Arc::new(StoreContext {
         journal: journal_in(&folder, &path.join(JOURNAL))?,
         folder,
         files,
@@ -132,20 +132,20 @@ fn prepare(
         journal,
         testimony,
         index,
-    } = examine(&site, &options, projection.as_ref())?;
+    } = examine(&context, &options, projection.as_ref())?;
     // checked before anything is changed
-    let short_of_space = index.is_err() && space::for_rebuild(&site.folder, &checked, &options)?;
+    let short_of_space = index.is_err() && space::for_rebuild(&context.folder, &checked, &options)?;
     let end = JournalMark {
         commit: checked.last_commit,
         chain: checked.chain,
         end: position(checked.segment, checked.offset),
     };
-    let fail = |e| OpenError::io("opening", &site.path, e);
-    let witness = Witness::open(&site, testimony, end).map_err(fail)?;
-    let held = Arc::new(HeldFolder::new(&site, locks).map_err(fail)?);
+    let fail = |e| OpenError::io("opening", &context.path, e);
+    let witness = Witness::open(&context, testimony, end).map_err(fail)?;
+    let held = Arc::new(HeldFolder::new(&context, locks).map_err(fail)?);
     let seals = Arc::new(Seals::default());
     let writer = JournalWriter::open(
-        &site,
+        &context,
         options.segment_bytes.max(SEGMENT_MIN),
         &checked,
         Arc::clone(&journal),
@@ -158,10 +158,10 @@ fn prepare(
         Ok(index) => index,
         Err(wanted) => anew(&wanted, &checked, short_of_space)?,
     };
-    space::keep(&site.folder, &site.files, &options);
+    space::keep(&context.folder, &context.files, &options);
     let index = Arc::new(index);
     let parts = Parts {
-        site: Arc::clone(&site),
+        context: Arc::clone(&context),
         index: Arc::clone(&index),
         seals,
         rate: options.check_bytes_per_second,
@@ -174,13 +174,13 @@ fn prepare(
         journal,
         index,
         projection,
-        health: Arc::clone(&site.health),
+        health: Arc::clone(&context.health),
         counters: Counters::default(),
         watch: Watch::default(),
         witness,
         role: Role::new(owns, options.turned.clone()),
         held,
-        site,
+        context,
         index_rebuilt,
         options,
     });
@@ -243,12 +243,12 @@ fn enter(
 
 /// Moves an existing index aside, or removes it if space is short, and begins an empty one.
 fn anew(wanted: &Wanted, checked: &Checked, short_of_space: bool) -> Result<SortedRows, OpenError> {
-    let Site {
+    let StoreContext {
         folder: store,
         files,
         path,
         ..
-    } = wanted.site.as_ref();
+    } = wanted.context.as_ref();
     let fail = |e| OpenError::io("moving aside the index in", path, e);
     if store.has_folder(INDEX).map_err(fail)? {
         drop_old(store).map_err(fail)?;

@@ -66,7 +66,8 @@ pub(super) fn start(
             .name(name.to_owned())
             .spawn(guarded);
         threads.push(
-            thread.map_err(|e| OpenError::io("starting the threads of", &shared.site.path, e))?,
+            thread
+                .map_err(|e| OpenError::io("starting the threads of", &shared.context.path, e))?,
         );
         Ok(())
     };
@@ -83,7 +84,7 @@ pub(super) fn start(
         }
     };
     // the index that was moved aside is useless once the new one holds the journal's rows
-    if let Err(e) = drop_old(&shared.site.folder) {
+    if let Err(e) = drop_old(&shared.context.folder) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
     let run = work(Arc::clone(&shared), cell, applier, heartbeat);

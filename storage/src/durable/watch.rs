@@ -46,7 +46,7 @@ impl Watch {
 /// Checks the free space once, keeps it for the figures, and sets whether writes are accepted.
 pub(crate) fn look_at_space(shared: &Shared) {
     let floor = shared.options.free_space_floor;
-    match shared.site.folder.free_space() {
+    match shared.context.folder.free_space() {
         Ok(free) => {
             let kept = &shared.counters.disk_free_bytes;
             kept.store(free, Ordering::Relaxed);
@@ -68,7 +68,7 @@ pub(crate) fn run(shared: &Shared) {
     while !shared.watch.stop.load(Ordering::Acquire) {
         std::thread::park_timeout(LOOK_EVERY);
         look_at_space(shared);
-        shared.site.files.keep_descriptors();
+        shared.context.files.keep_descriptors();
         if let Err(why) = shared.held.check(shared.journal.segments()) {
             shared.health.poison(&why);
         }

@@ -21,13 +21,13 @@ use std::time::Duration;
 
 use crate::api::Position;
 use crate::codec::{Cursor, hex};
+use crate::context::StoreContext;
 use crate::error::OpenError;
 use crate::folder::Folder;
 use crate::health::Health;
 use crate::index::manifest::JournalMark;
 use crate::journal::format::StoreId;
 use crate::journal::split;
-use crate::site::Site;
 use crate::sync::{lock, wait_for};
 
 /// The name of the file.
@@ -58,7 +58,7 @@ struct WitnessState {
 /// The witness of an open store.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     file: File,
     state: Mutex<WitnessState>,
     /// Held while a slot is written.
@@ -152,17 +152,17 @@ impl Witness {
     /// # Errors
     /// The system's error when the file cannot be created or opened.
     pub(crate) fn open(
-        site: &Arc<Site>,
+        context: &Arc<StoreContext>,
         found: Option<(u64, JournalMark)>,
         mark: JournalMark,
     ) -> io::Result<Self> {
-        let (folder, files) = (&site.folder, &site.files);
+        let (folder, files) = (&context.folder, &context.files);
         let (serial, written) = match found {
             Some(found) => found,
             None => {
                 folder.remove(UNFINISHED)?;
                 let file = files.create(folder, UNFINISHED)?;
-                let mut bytes = encode(&site.id, 1, &mark);
+                let mut bytes = encode(&context.id, 1, &mark);
                 bytes.resize(FILE_BYTES, 0);
                 files.write_at(&file, &bytes, 0)?;
                 files.sync_all(&file)?;
@@ -171,7 +171,7 @@ impl Witness {
             }
         };
         Ok(Self {
-            site: Arc::clone(site),
+            context: Arc::clone(context),
             file: files.open(folder, WITNESS)?,
             state: Mutex::new(WitnessState {
                 mark,
@@ -215,8 +215,8 @@ impl Witness {
             state.serial += 1;
             (state.mark, state.serial)
         };
-        let files = &self.site.files;
-        let slot = encode(&self.site.id, serial, &mark);
+        let files = &self.context.files;
+        let slot = encode(&self.context.id, serial, &mark);
         files.write_at(&self.file, &slot, serial % 2 * SLOT_STRIDE)?;
         files.sync_data(&self.file)?;
         lock(&self.state).written = mark;

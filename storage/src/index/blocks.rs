@@ -22,11 +22,11 @@ use std::sync::{Arc, Mutex, RwLock};
 use sled::IVec;
 
 use crate::codec::Cursor;
+use crate::context::StoreContext;
 use crate::folder::Folder;
 use crate::index::Tuning;
 use crate::index::cache::BlockCache;
 use crate::index::error::IndexError;
-use crate::site::Site;
 use crate::sync::{lock, read};
 use file::RunFile;
 use sled_store::SledStore;
@@ -144,7 +144,7 @@ pub(crate) struct BlockStore {
     /// One thread at a time writes to sled.
     writing: Mutex<()>,
     /// Its folder stays open: sled's path leads through the descriptor.
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     /// Blocks that were read recently.
     pub(crate) cache: BlockCache,
     /// How many blocks were searched for a key that they do not have.
@@ -158,17 +158,17 @@ impl BlockStore {
     /// # Errors
     /// `Read` when the system refuses an operation or the lock stays held, `Damaged` when sled reports or shows by a
     /// panic that its files differ from what it wrote.
-    pub(crate) fn open(site: &Arc<Site>, tuning: &Tuning) -> Result<Self, IndexError> {
-        let folder = site.files.folder(&site.folder, INDEX)?;
-        let dir = site.folder.steady_path().join(INDEX);
-        let main = SledStore::open(&dir, &folder, tuning.sled_cache, &site.files)?;
-        site.files.sync_folder(&site.folder)?;
+    pub(crate) fn open(context: &Arc<StoreContext>, tuning: &Tuning) -> Result<Self, IndexError> {
+        let folder = context.files.folder(&context.folder, INDEX)?;
+        let dir = context.folder.steady_path().join(INDEX);
+        let main = SledStore::open(&dir, &folder, tuning.sled_cache, &context.files)?;
+        context.files.sync_folder(&context.folder)?;
         Ok(Self {
             main,
             run_files: RwLock::default(),
             file_keys: tuning.file_keys,
             writing: Mutex::new(()),
-            site: Arc::clone(site),
+            context: Arc::clone(context),
             cache: BlockCache::new(tuning.block_cache),
             vain: AtomicU64::new(0),
         })
@@ -188,7 +188,7 @@ impl BlockStore {
     pub(crate) fn put(&self, blocks: &mut Vec<Keyed>) -> Result<(), IndexError> {
         let run = blocks.first().and_then(|(key, _)| parse_key(key));
         match run.and_then(|(run, _)| self.run_files(run)).as_deref() {
-            Some(file) => file.put(blocks, &self.site.files),
+            Some(file) => file.put(blocks, &self.context.files),
             None => self.put_in_sled(blocks),
         }
     }
@@ -210,7 +210,7 @@ impl BlockStore {
     /// `Write` when sled or the system refuses. What is on disk is unknown then.
     pub(crate) fn sync(&self) -> Result<(), IndexError> {
         let _one = lock(&self.writing);
-        self.main.sync(&self.site.files)
+        self.main.sync(&self.context.files)
     }
 
     /// Removes one block of a run from sled.
@@ -225,7 +225,7 @@ impl BlockStore {
     /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong, or a file is cut short. The
     /// value itself is not checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, IndexError> {
-        self.site.files.look()?;
+        self.context.files.look()?;
         let parsed = parse_key(key);
         match parsed.and_then(|(run, block)| Some((self.run_files(run)?, block))) {
             Some((file, block)) => file.get(block),
@@ -248,7 +248,7 @@ impl BlockStore {
         blocks: std::ops::Range<u32>,
         visit: BlockVisitor<'_>,
     ) -> Result<(), IndexError> {
-        self.site.files.look()?;
+        self.context.files.look()?;
         match self.run_files(run).as_deref() {
             Some(file) => file.scan(blocks, visit),
             None => self.main.scan(run, blocks, visit),

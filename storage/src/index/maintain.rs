@@ -454,6 +454,7 @@ mod tests {
 
     use super::*;
     use crate::api::Position;
+    use crate::context::StoreContext;
     use crate::files::{Faults, Files};
     use crate::folder::Folder;
     use crate::index::Tuning;
@@ -461,7 +462,6 @@ mod tests {
     use crate::index::bytes::Bytes;
     use crate::index::open::Wanted;
     use crate::index::scope::Scopes;
-    use crate::site::Site;
 
     fn mark(commit: u64) -> JournalMark {
         JournalMark {
@@ -473,7 +473,7 @@ mod tests {
 
     /// An empty index without threads, all of whose runs are in sled.
     fn index(dir: &Path, faults: &Arc<Faults>) -> SortedRows {
-        let site = Site {
+        let context = StoreContext {
             path: dir.to_owned(),
             folder: Arc::new(Folder::open(dir).unwrap()),
             journal: Folder::open(dir).unwrap(),
@@ -482,7 +482,7 @@ mod tests {
             health: Arc::default(),
         };
         let wanted = Wanted {
-            site: Arc::new(site),
+            context: Arc::new(context),
             projection: 1,
             tuning: Tuning {
                 table_bytes: 64 << 10,

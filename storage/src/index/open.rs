@@ -7,19 +7,19 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
+use crate::context::StoreContext;
 use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
 use crate::index::error::IndexError;
 use crate::index::manifest::{JournalMark, Manifest};
 use crate::index::run::load;
 use crate::index::scrub::{self, AttestedRuns, BlocksRead, by_fences, bytes_of};
 use crate::index::{IndexState, Signals, SortedRows, Tuning};
-use crate::site::Site;
 
 /// The properties that an index must have to belong to this store, and the parts to open it.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     /// The store; an index of another one is refused. Damage and refused reads are noted there.
-    pub(crate) site: Arc<Site>,
+    pub(crate) context: Arc<StoreContext>,
     /// The version of the projection; rows of another one are refused.
     pub(crate) projection: u32,
     /// How the index grows.
@@ -39,16 +39,16 @@ impl SortedRows {
     /// version of the projection, or differs from what was written; `Read` or `Write` when the
     /// system refused an operation.
     pub(crate) fn open(wanted: &Wanted, fresh: bool) -> Result<Self, IndexError> {
-        if !fresh && wanted.site.folder.id("index/db")?.is_none() {
+        if !fresh && wanted.context.folder.id("index/db")?.is_none() {
             return Err("it is missing".into());
         }
-        let store = BlockStore::open(&wanted.site, &wanted.tuning)?;
+        let store = BlockStore::open(&wanted.context, &wanted.tuning)?;
         let manifest = match store.get(MANIFEST_KEY)? {
             Some(value) => Manifest::decode(&value).ok_or("its manifest is unreadable")?,
             None if fresh => {
                 let empty = Manifest {
                     projection: wanted.projection,
-                    id: wanted.site.id,
+                    id: wanted.context.id,
                     mark: wanted.nothing,
                     next_run: 1,
                     runs: Vec::new(),
@@ -59,7 +59,7 @@ impl SortedRows {
             }
             None => return Err("its manifest is missing".into()),
         };
-        if manifest.id != wanted.site.id {
+        if manifest.id != wanted.context.id {
             return Err("it belongs to another store".into());
         }
         if manifest.projection != wanted.projection {
@@ -110,7 +110,7 @@ impl SortedRows {
             signals: Mutex::new(Signals::default()),
             changed: Condvar::new(),
             tuning: wanted.tuning,
-            health: Arc::clone(&wanted.site.health),
+            health: Arc::clone(&wanted.context.health),
             indexed,
             opened: AtomicU64::new(0),
             gets: AtomicU64::new(0),

@@ -19,13 +19,13 @@ use rustix::io::Errno;
 
 use crate::api::StoreError;
 use crate::background::give_way;
+use crate::context::StoreContext;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
 use crate::journal::format::{SegmentHeader, StoreId, segment_name};
 use crate::log::LogError;
 use crate::num::u64_of;
-use crate::site::Site;
 use crate::sync::lock;
 
 /// The pause after the first failure; it doubles.
@@ -132,7 +132,7 @@ pub(crate) struct Preparer {
     ready: Receiver<io::Result<Segment>>,
     thread: Option<JoinHandle<()>>,
     trying: Arc<Trying>,
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     waiting: bool,
 }
 
@@ -141,11 +141,11 @@ impl Preparer {
     ///
     /// # Errors
     /// The system's error when it cannot start a thread.
-    pub(crate) fn start(site: &Arc<Site>, size: u32) -> io::Result<Self> {
+    pub(crate) fn start(context: &Arc<StoreContext>, size: u32) -> io::Result<Self> {
         let (order, orders) = sync_channel::<u32>(1);
         let (give, ready) = sync_channel(1);
         let trying = Arc::new(Trying::default());
-        let (shared, of) = (Arc::clone(&trying), Arc::clone(site));
+        let (shared, of) = (Arc::clone(&trying), Arc::clone(context));
         let thread = std::thread::Builder::new()
             .name("caudal-storage-prepare".to_owned())
             .spawn(move || {
@@ -163,7 +163,7 @@ impl Preparer {
             ready,
             thread: Some(thread),
             trying,
-            site: Arc::clone(site),
+            context: Arc::clone(context),
             waiting: false,
         })
     }
@@ -197,7 +197,7 @@ impl Preparer {
                     {
                         let why = stalled(e);
                         // under the lock, because the thread ends the stall under the same lock
-                        self.site.health.stall(why.clone());
+                        self.context.health.stall(why.clone());
                         return Err(LogError::Yet(why));
                     }
                 }

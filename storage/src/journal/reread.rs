@@ -10,6 +10,7 @@ use std::io;
 
 use crate::api::CommitNo;
 use crate::codec::all_zero;
+use crate::context::StoreContext;
 use crate::journal::format::{
     RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader, segment_name,
 };
@@ -17,7 +18,6 @@ use crate::journal::read_at;
 use crate::journal::seal::{Seal, SegmentError, damaged};
 use crate::log::Tail;
 use crate::num::{u64_of, usize_of, usize_of32};
-use crate::site::Site;
 
 /// Bytes of a segment that one step reads.
 pub(crate) const WINDOW: usize = 1 << 20;
@@ -39,8 +39,10 @@ impl Reread {
     /// # Errors
     /// `Damaged` when it is missing or another segment, or its file's length has changed; `Refused` when the system
     /// cannot open or read it.
-    pub(crate) fn open(site: &Site, seal: Seal) -> Result<Self, SegmentError> {
-        let opened = site.files.read(&site.journal, &segment_name(seal.number));
+    pub(crate) fn open(context: &StoreContext, seal: Seal) -> Result<Self, SegmentError> {
+        let opened = context
+            .files
+            .read(&context.journal, &segment_name(seal.number));
         let file = opened.map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => damaged(0, "the segment is missing"),
             _ => SegmentError::Refused(0, e),
@@ -55,7 +57,7 @@ impl Reread {
         let mut head = vec![0; usize_of32(SEGMENT_HEADER)];
         read_at(&file, &mut head, 0)?;
         let header = SegmentHeader::parse(&head).map_err(|why| damaged(0, why))?;
-        if header.number != seal.number || header.id != site.id || header.size != seal.size {
+        if header.number != seal.number || header.id != context.id || header.size != seal.size {
             return Err(damaged(0, "the file is another segment under this name"));
         }
         Ok(Self {

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::api::{CommitNo, Position};
+use crate::context::StoreContext;
 use crate::durable::held::HeldFolder;
 use crate::durable::seals::Seals;
 use crate::files::Files;
@@ -18,7 +19,6 @@ use crate::journal::seal::Seal;
 use crate::journal::{Journal, SegmentInfo, position};
 use crate::log::{LogError, Sealed, Tail};
 use crate::num::u32_of;
-use crate::site::Site;
 
 /// How full a segment is when the next one is prepared: late enough that a store with few writes does not have two of
 /// them, early enough that nobody waits for the zeros.
@@ -27,7 +27,7 @@ const NEXT_AT: (u64, u64) = (3, 4);
 /// The one writer of a journal.
 #[derive(Debug)]
 pub(crate) struct JournalWriter {
-    site: Arc<Site>,
+    context: Arc<StoreContext>,
     /// Checks that the segment still has its name.
     held: Arc<HeldFolder>,
     journal: Arc<Journal>,
@@ -66,19 +66,19 @@ impl JournalWriter {
     /// # Errors
     /// When the system refuses an operation.
     pub(crate) fn open(
-        site: &Arc<Site>,
+        context: &Arc<StoreContext>,
         segment_bytes: u32,
         checked: &Checked,
         journal: Arc<Journal>,
         held: Arc<HeldFolder>,
         seals: Arc<Seals>,
     ) -> io::Result<Self> {
-        let files = &site.files;
+        let files = &context.files;
         if let Some(torn) = checked.torn {
-            cut(files, &site.journal, torn)?;
+            cut(files, &context.journal, torn)?;
         }
         let reopen = |info: &SegmentInfo| -> io::Result<Segment> {
-            let file = files.open(&site.journal, &segment_name(info.number))?;
+            let file = files.open(&context.journal, &segment_name(info.number))?;
             Ok(Segment {
                 number: info.number,
                 size: info.size,
@@ -107,10 +107,10 @@ impl JournalWriter {
         files.sync_data(&active.file)?;
         held.set_active(active.number, &active.file)?;
         let mut writer = Self {
-            site: Arc::clone(site),
+            context: Arc::clone(context),
             held,
             journal,
-            preparer: Preparer::start(site, segment_bytes)?,
+            preparer: Preparer::start(context, segment_bytes)?,
             active,
             first_commit,
             before,
@@ -161,7 +161,7 @@ impl JournalWriter {
             self.first_commit = record.first_commit().0;
         }
         self.dirty = true;
-        let files = &self.site.files;
+        let files = &self.context.files;
         files.write_at(&self.active.file, bytes, u64::from(self.offset))?;
         let placed = AppendedAt {
             segment: SegmentInfo {
@@ -186,7 +186,7 @@ impl JournalWriter {
     /// are on disk, and nothing more may be written.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.dirty) {
-            self.site.files.sync_data(&self.active.file)?;
+            self.context.files.sync_data(&self.active.file)?;
             self.held.check_active().map_err(io::Error::other)?;
         }
         Ok(())
@@ -250,16 +250,16 @@ impl JournalWriter {
 
     /// Makes the next segment larger than the prepared one, which it removes if there is one.
     fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, LogError> {
-        let (site, number) = (&self.site, self.active.number + 1);
+        let (context, number) = (&self.context, self.active.number + 1);
         let size = u32::try_from(room).map_err(io::Error::other)?;
         if let Some(small) = small {
             // nothing but zeros was ever written to it, and it is certainly ours
             let name = segment_name(number);
-            if site.journal.id(&name)? == Some(Id::of(&small.file)?) {
-                site.journal.remove(&name)?;
+            if context.journal.id(&name)? == Some(Id::of(&small.file)?) {
+                context.journal.remove(&name)?;
             }
         }
-        prepare(&site.files, &site.journal, &site.id, number, size).map_err(|e| {
+        prepare(&context.files, &context.journal, &context.id, number, size).map_err(|e| {
             if exhausted(&e) {
                 self.preparer.order(number);
                 LogError::Yet(stalled(&e))

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::support::{History, Rng, contents, copy_dir, folder, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
+use crate::context::StoreContext;
 use crate::durable::checkpoint::{
     self, CHECKPOINT, Checkpoint, TrustedCheckpoint, parse, place_of,
 };
@@ -16,7 +17,6 @@ use crate::files::{Faults, Files};
 use crate::folder::Stamp;
 use crate::journal::format::{Record, SegmentHeader, StoreId};
 use crate::journal::seal::{Attested, ROW};
-use crate::site::Site;
 use crate::{DurableStore, OpenError, Store, StoreOptions};
 
 pub(super) const SEGMENT: u64 = 64 << 10;
@@ -360,7 +360,7 @@ fn a_checkpoint_that_fails_permanently_is_removed() {
     let found = checkpoint::read(&folder(dir), &id_of(dir), segments(dir).len() as u32);
     assert!(found.slot.is_some());
     let faults = Faults::at(1, 1);
-    let site = Site {
+    let context = StoreContext {
         path: dir.to_owned(),
         folder: Arc::new(folder(dir)),
         journal: folder(&dir.join("journal")),
@@ -368,7 +368,7 @@ fn a_checkpoint_that_fails_permanently_is_removed() {
         id: id_of(dir),
         health: Arc::default(),
     };
-    let mut checkpoint = Checkpoint::new(&Arc::new(site), &found);
+    let mut checkpoint = Checkpoint::new(&Arc::new(context), &found);
     for _ in 0..2 {
         // withdraws what was attested of a segment
         checkpoint.row(2, None);

@@ -332,7 +332,7 @@ pub(in crate::engine) fn sorted<T, K: Ord>(
     Listing::of(items, total, next)
 }
 
-/// Passes the rows on whose keys begin so, in the order of their keys, until `take` returns `false`.
+/// Passes each row whose key has this prefix to `take`, in the order of keys, until it returns `false`.
 pub(in crate::engine) fn each_row(
     store: &dyn Index,
     prefix: &[u8],

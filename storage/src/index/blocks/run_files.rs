@@ -51,7 +51,7 @@ impl BlockStore {
     }
 
     fn index(&self) -> Result<Folder, IndexError> {
-        Ok(self.site.folder.folder(INDEX)?)
+        Ok(self.context.folder.folder(INDEX)?)
     }
 
     fn keep(&self, run: u64, file: RunFile) {
@@ -60,14 +60,14 @@ impl BlockStore {
 
     fn create_file(&self, run: u64) -> Result<(), IndexError> {
         let index = self.index()?;
-        let file = self.site.files.create_unreserved(&index, &name(run))?;
-        self.site.files.sync_folder(&index)?;
+        let file = self.context.files.create_unreserved(&index, &name(run))?;
+        self.context.files.sync_folder(&index)?;
         self.keep(run, RunFile::new(file));
         Ok(())
     }
 
     fn open_file(&self, index: &Folder, run: u64, named: &str) -> Result<(), IndexError> {
-        let file = self.site.files.open(index, named)?;
+        let file = self.context.files.open(index, named)?;
         self.keep(run, RunFile::open(file)?);
         Ok(())
     }
@@ -115,7 +115,7 @@ impl BlockStore {
 
     /// Whether sled has a run.
     fn is_in_main(&self, run: u64) -> Result<bool, IndexError> {
-        self.site.files.look()?;
+        self.context.files.look()?;
         Ok(self.main.get(&block_key(run, 0))?.is_some())
     }
 
@@ -123,7 +123,7 @@ impl BlockStore {
     /// after [`Self::sync_run`].
     pub(crate) fn identify(&self, run: u64, digest: &Hash) -> Result<(), IndexError> {
         match self.run_files(run).as_deref() {
-            Some(file) => file.finish(digest, &self.site.files),
+            Some(file) => file.finish(digest, &self.context.files),
             None => Ok(()),
         }
     }
@@ -138,7 +138,7 @@ impl BlockStore {
     /// Makes all blocks of a run durable.
     pub(crate) fn sync_run(&self, run: u64) -> Result<(), IndexError> {
         match self.run_files(run).as_deref() {
-            Some(file) => file.sync(&self.site.files),
+            Some(file) => file.sync(&self.context.files),
             None => self.sync(),
         }
     }
@@ -159,7 +159,7 @@ impl BlockStore {
     /// Removes the file or the folder of a run. If that fails, the next start removes it: no other run ever gets its
     /// name.
     fn remove_named(&self, name: &str) {
-        let path = self.site.folder.steady_path().join(INDEX).join(name);
+        let path = self.context.folder.steady_path().join(INDEX).join(name);
         let removed = if path.is_dir() {
             fs::remove_dir_all(path)
         } else {

@@ -1,4 +1,4 @@
-//! The folder of one store: what every part needs to read and write there.
+//! The context of one store: its folder, and what every part needs to read and write there.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::journal::format::StoreId;
 
 /// A store's folder, and what the threads know about its state.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct StoreContext {
     /// The path under which it was opened.
     pub(crate) path: PathBuf,
     /// The open folder.
