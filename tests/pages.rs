@@ -100,6 +100,23 @@ async fn all_that_the_pages_lead_to_is_there_and_comes_from_here() {
     all_is_there(&service.a.with_key(None), "Caudal").await;
 }
 
+#[actix_web::test]
+async fn the_documents_name_only_headers_that_exist() {
+    let service = TestService::start().await;
+    let tenants = service.a.get("/openapi.json").await.is(200);
+    let operators = service.admin_client().get("/openapi.json").await.is(200);
+    let sent = tenants.json["components"]["headers"].as_object().unwrap();
+    for document in [&tenants, &operators] {
+        let words = document
+            .text
+            .split(|c: char| c != '-' && !c.is_ascii_alphanumeric());
+        for name in words.filter(|word| word.starts_with("X-")) {
+            // The reason of an operator is the only header of that kind in a request.
+            assert!(name == "X-Reason" || sent.contains_key(name), "{name}");
+        }
+    }
+}
+
 /// Checks that the errors and the events of the service are listed in full.
 fn catalogues_are_full(errors: &str, events: &str) {
     for code in [

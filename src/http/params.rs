@@ -155,7 +155,7 @@ params! {
             as Option<u64> { minimum = 0, maximum = 10_000_000 };
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
-        /// A value of `X-Next-ListCursor`.
+        /// A value of `X-Next-Cursor`.
         cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }
@@ -196,7 +196,7 @@ params! {
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
-        /// A value of `X-Next-ListCursor`.
+        /// A value of `X-Next-Cursor`.
         cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }

@@ -13,7 +13,7 @@ params! {
         /// Rows of the page, 1–200; all that are left when absent.
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
-        /// A value of `X-Next-ListCursor`.
+        /// A value of `X-Next-Cursor`.
         cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }

@@ -166,7 +166,7 @@ params! {
         /// rows of the page; when absent, a single day is answered whole, a range by pages of 50
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
-        /// A value of `X-Next-ListCursor`.
+        /// A value of `X-Next-Cursor`.
         cursor: Option<Option<(RowKey, WalkCursor)>> = read("cursor", begin) as Option<String>;
     }
 }

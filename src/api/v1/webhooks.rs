@@ -388,7 +388,7 @@ params! {
             as Option<u32> { minimum = 1, maximum = 200 };
         /// `asc` or `desc` (when absent).
         order: Option<SortOrder> = choice("order", &ORDERS) as Option<OrderWord>;
-        /// A value of `X-Next-ListCursor`.
+        /// A value of `X-Next-Cursor`.
         cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }
@@ -396,7 +396,7 @@ params! {
 /// Lists what became of events at a webhook, the newest first.
 ///
 /// An event is listed once it was tried. With `status` only part of the list is looked at for each
-/// page, so a page may be short and still have an `X-Next-ListCursor`.
+/// page, so a page may be short and still have an `X-Next-Cursor`.
 #[utoipa::path(
     operation_id = "listWebhookDeliveries",
     tag = "Webhooks",

@@ -86,7 +86,7 @@ body! {
 #[schema(as = AuditPage)]
 struct PageBody {
     items: Vec<EntryBody>,
-    /// Where the log goes on, as in `X-Next-ListCursor`; null at its end.
+    /// Where the log goes on, as in `X-Next-Cursor`; null at its end.
     next_cursor: Option<String>,
 }
 
@@ -110,7 +110,7 @@ params! {
         /// How many, 1 to 200; 50 when absent.
         limit: Option<u64> = integer("limit", 1, LIMIT_MAX)
             as Option<u32> { minimum = 1, maximum = 200 };
-        /// A value of `X-Next-ListCursor`.
+        /// A value of `X-Next-Cursor`.
         cursor: Option<ListCursor> = cursor("cursor") as Option<String>;
     }
 }
@@ -132,7 +132,7 @@ pub(crate) async fn subjects(
 }
 
 /// Lists the audit log, newest first. Counts of reads with keys (`readByKey`) are listed only with a subject, an action or
-/// an operator. A page with few entries or none still says in `X-Next-ListCursor` where the log
+/// an operator. A page with few entries or none still says in `X-Next-Cursor` where the log
 /// goes on. With `Accept: application/x-ndjson` it is one entry a line.
 #[utoipa::path(
     get,
