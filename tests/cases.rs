@@ -1,8 +1,8 @@
 //! Cases that wait for a person: listed, decided once, with a name and a reason, and shown
 //! everywhere afterwards.
 
-mod desk;
 mod eyes;
+mod list;
 mod returns;
 mod suspense;
 mod transfers;

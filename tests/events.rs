@@ -3,12 +3,12 @@
 
 mod acts;
 mod books;
-mod crowd;
 mod golden;
 mod pages;
 pub mod sse;
 mod story;
 mod streams;
+mod under_load;
 
 use crate::support::{Client, Value};
 

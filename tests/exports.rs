@@ -257,7 +257,7 @@ async fn a_workbook_has_the_rows_of_csv_with_their_types() {
 }
 
 #[actix_web::test]
-async fn a_page_of_a_stream_is_refused_and_strangers_get_nothing() {
+async fn a_page_of_a_stream_is_refused_and_without_a_key_there_is_nothing() {
     let (service, cvu) = service().await;
     let path = format!("/v1/accounts/{cvu}/movements");
     for query in ["limit=1", "offset=1", "cursor="] {

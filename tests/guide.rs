@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
-use crate::strangers::process::Process;
 use crate::support::{SOON, Value, wait_until};
+use crate::unauthenticated::process::Process;
 
 /// Runs the machine's `curl` and notes the status of each request. Its keys are new in each run, as if those of the runs
 /// before were no longer kept.

@@ -21,7 +21,7 @@
 //! - A request is `METHOD PATH [BODY] => STATUS [CODE [FIELD…]]`: the code of a refusal, and the fields that
 //!   its `errors` name. The body of each refusal is checked to be whole. Two words may precede the request:
 //!   `as` with the caller (`tenant`, which is the default, `live`: its live key, `other`: another tenant,
-//!   `nobody`: no key, `stranger`: a wrong key, `bank`: to the sandbox bank, `admin`: to the operator's
+//!   `nobody`: no key, `wrong_key`: a wrong key, `bank`: to the sandbox bank, `admin`: to the operator's
 //!   listener), and `soon`: the request is repeated until everything about it holds.
 //! - `with HEADER: VALUE` is sent with the request.
 //! - A check is a place and a test of the value there: `== JSON`, `!= JSON`, `has JSON` (text in a text, or a

@@ -6,10 +6,10 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::cli::{caudal, said};
-use crate::strangers::process::Process;
 use crate::support::canary::{Log, Paper, Sink, learn_of, lines, offence};
 use crate::support::client::fresh;
 use crate::support::{SOON, TestService, Value, json, named, wait_until};
+use crate::unauthenticated::process::Process;
 use crate::webhooks::hook::{Hook, quick};
 use crate::webhooks::inbox::Inbox;
 
@@ -40,7 +40,7 @@ async fn a_request_has_one_line_with_who_what_and_how_it_ended() {
     let service = TestService::start().await;
     service.a.in_and_out().await;
     let cvu = service.a.cvu().await;
-    let (good, bad, stranger, lost) = (id(), id(), id(), id());
+    let (good, bad, without_key, lost) = (id(), id(), id(), id());
     let posted = service.a.voucher(&cvu, "IN", "12.34", &good);
     posted.header("x-request-id", &good).await.is(201);
     let said = line(&good).await;
@@ -65,9 +65,11 @@ async fn a_request_has_one_line_with_who_what_and_how_it_ended() {
     assert!(kept.replayed());
     assert!(line(&again).await.contains("code=\"insufficient_funds\""));
     let nobody = service.a.with_key(Some("cdl_test_nobody"));
-    let turned = nobody.get("/v1/accounts").header("x-request-id", &stranger);
+    let turned = nobody
+        .get("/v1/accounts")
+        .header("x-request-id", &without_key);
     turned.await.refused(401, "unauthorized");
-    let said = line(&stranger).await;
+    let said = line(&without_key).await;
     assert!(
         said.contains("status=401") && said.contains("code=\"unauthorized\""),
         "{said}"

@@ -118,7 +118,6 @@ mod simulations;
 #[cfg(test)]
 mod statements;
 #[cfg(test)]
-mod strangers;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
@@ -126,6 +125,7 @@ mod transfers;
 #[cfg(test)]
 mod treasury;
 #[cfg(test)]
+mod unauthenticated;
 mod voucher_types;
 #[cfg(test)]
 mod vouchers;

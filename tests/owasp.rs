@@ -69,11 +69,11 @@ const RISKS: &[Risk] = &[
                 "whom_nobody_believes_cannot_say_where_a_request_comes_from",
             ),
             (
-                "tests/strangers/keys.rs",
+                "tests/unauthenticated/keys.rs",
                 "wrong_keys_are_slowed_and_right_ones_are_not",
             ),
             (
-                "tests/strangers/keys.rs",
+                "tests/unauthenticated/keys.rs",
                 "wrong_admin_keys_are_slowed_and_an_operator_gets_in",
             ),
             (
@@ -156,18 +156,21 @@ const RISKS: &[Risk] = &[
             ),
             ("tests/hostile.rs", "a_body_that_drips_is_given_up"),
             ("tests/hostile.rs", "heads_that_drip_are_given_up"),
-            ("tests/strangers/crowd.rs", "clients_that_read_nothing"),
             (
-                "tests/strangers/crowd.rs",
+                "tests/unauthenticated/flood.rs",
+                "clients_that_read_nothing",
+            ),
+            (
+                "tests/unauthenticated/flood.rs",
                 "idle_clients_when_descriptors_are_few",
             ),
-            ("tests/strangers/crowd.rs", "heads_without_an_end"),
+            ("tests/unauthenticated/flood.rs", "heads_without_an_end"),
             (
-                "tests/strangers/readers.rs",
+                "tests/unauthenticated/readers.rs",
                 "clients_that_read_nothing_are_disconnected",
             ),
             (
-                "tests/strangers/seats.rs",
+                "tests/unauthenticated/connections.rs",
                 "one_address_has_its_bound_and_others_are_served",
             ),
             (
@@ -245,7 +248,7 @@ const RISKS: &[Risk] = &[
                 "one_of_many_concurrent_credits_succeeds",
             ),
             (
-                "tests/cases/desk.rs",
+                "tests/cases/list.rs",
                 "nothing_of_it_is_seen_without_the_admin_key",
             ),
         ],
@@ -284,7 +287,7 @@ const RISKS: &[Risk] = &[
         held_by: &[
             ("tests/contract/checks.rs", "every_answer_has_its_frame"),
             (
-                "tests/strangers/pages.rs",
+                "tests/unauthenticated/pages.rs",
                 "every_answer_protects_whoever_reads_it",
             ),
             (
@@ -292,7 +295,7 @@ const RISKS: &[Risk] = &[
                 "every_answer_of_the_console_keeps_a_browser_in_bounds",
             ),
             (
-                "tests/console/strangers.rs",
+                "tests/console/foreign_texts.rs",
                 "what_somebody_else_wrote_is_text_on_every_page",
             ),
             ("tests/console/sessions.rs", "forms_of_others_are_refused"),
@@ -301,15 +304,15 @@ const RISKS: &[Risk] = &[
                 "the_key_logs_in_and_leads_back_to_a_page_of_the_console_alone",
             ),
             (
-                "tests/strangers/keys.rs",
+                "tests/unauthenticated/keys.rs",
                 "the_secret_that_everybody_knows_opens_nothing",
             ),
             (
-                "tests/strangers/keys.rs",
+                "tests/unauthenticated/keys.rs",
                 "without_a_secret_no_notice_is_believed",
             ),
             (
-                "tests/strangers/process.rs",
+                "tests/unauthenticated/process.rs",
                 "signals_of_others_end_nothing_and_what_is_left_is_private",
             ),
             (
@@ -385,7 +388,7 @@ const RISKS: &[Risk] = &[
                 "an_invalid_response_is_a_broken_connection",
             ),
             (
-                "tests/console/strangers.rs",
+                "tests/console/foreign_texts.rs",
                 "what_somebody_else_wrote_is_text_on_every_page",
             ),
         ],

@@ -265,8 +265,8 @@ async fn damage_is_named_and_nothing_of_it_is_imported() {
         let mut flipped = whole.clone();
         flipped[place] ^= 4;
         fs::write(&file, &flipped).unwrap();
-        for errand in [&["realm", "check", text(&file)][..], &import] {
-            let why = refused(errand, 1);
+        for command in [&["realm", "check", text(&file)][..], &import] {
+            let why = refused(command, 1);
             assert!(
                 why.contains(text(&file)) && why.contains(" at offset "),
                 "{why}"

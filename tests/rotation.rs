@@ -13,10 +13,10 @@ use caudal_sandbox::NOTICE_SECRET;
 use caudal_service::TEST_ADMIN_KEY;
 
 use crate::console::browser::{credential, order};
-use crate::strangers::keys::notice;
 use crate::support::client::fresh;
 use crate::support::service::{OTHER, TENANT};
 use crate::support::{Call, Client, SOON, TestService, Value, json, wait_until};
+use crate::unauthenticated::keys::notice;
 use crate::webhooks::hook::{Hook, quick};
 use crate::webhooks::inbox::Inbox;
 

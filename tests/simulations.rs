@@ -26,8 +26,8 @@ async fn a_live_key_knows_no_simulations() {
     for of in SIMULATIONS {
         let refused = live.post(&path(of), &json!({})).await;
         refused.refused(404, "route_not_found");
-        let stranger = service.a.with_key(None).post(&path(of), &json!({})).await;
-        stranger.refused(401, "unauthorized");
+        let without_key = service.a.with_key(None).post(&path(of), &json!({})).await;
+        without_key.refused(401, "unauthorized");
     }
     let read = service
         .keyed(&json!({"mode": "test", "scopes": ["read"]}))

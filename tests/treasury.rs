@@ -4,13 +4,13 @@ mod bodies;
 pub mod books;
 mod collector;
 mod coverage;
-mod crowd;
 mod cuts;
 mod days;
 mod past;
 mod random;
 mod relations;
 mod two;
+mod under_load;
 mod wallet;
 
 use std::time::Duration;

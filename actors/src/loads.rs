@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     /// A queue of this many accounts, of which none has been read yet, and how many readers they asked for.
-    fn crowd(loads: &Loads, accounts: u64) -> (Vec<(u64, oneshot::Receiver<Read>)>, usize) {
+    fn queue(loads: &Loads, accounts: u64) -> (Vec<(u64, oneshot::Receiver<Read>)>, usize) {
         let mut readers = 0;
         let join = |number| {
             let (hand_over, handed) = oneshot::channel();
@@ -238,8 +238,8 @@ mod tests {
                 _ => Ok(None),
             }
         }));
-        let (asked, readers) = crowd(&loads, 200);
-        assert_eq!(readers, READERS_MAX, "a crowd starts no more readers");
+        let (asked, readers) = queue(&loads, 200);
+        assert_eq!(readers, READERS_MAX, "many accounts start no more readers");
         for _ in 0..readers {
             let reader = Reader::new(&loads);
             tokio::task::spawn_blocking(move || reader.read());
@@ -264,7 +264,7 @@ mod tests {
         let patient = u64::try_from(PATIENT).unwrap();
         let mut asked = Vec::new();
         let mut readers = |accounts| {
-            let (these, readers) = crowd(&loads, accounts);
+            let (these, readers) = queue(&loads, accounts);
             asked.extend(these);
             readers
         };

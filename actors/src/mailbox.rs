@@ -210,7 +210,7 @@ impl<A: Actor> Mailbox<A> {
     /// done is never refused.
     ///
     /// # Errors
-    /// [`Failure::ShuttingDown`] when the actor is gone; the message is then dropped untaken.
+    /// [`Failure::ShuttingDown`] when the actor is gone; the message is then dropped unhandled.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place where messages are sent, and they are counted"

@@ -354,8 +354,8 @@ async fn the_bank_assigns_one_alias() {
 async fn closing_twice_is_closing_once() {
     let (bank, gateway) = rig();
     let cvu = gateway.create_cvu(1, &holder(), ID).await.result.unwrap();
-    let stranger = Cuit::parse("30717449076").unwrap();
-    let reply = gateway.close(cvu, stranger, ID).await;
+    let other_holder = Cuit::parse("30717449076").unwrap();
+    let reply = gateway.close(cvu, other_holder, ID).await;
     assert_eq!(
         operations(&reply),
         [("close", Some(409)), ("lookup", Some(200))]

@@ -354,7 +354,7 @@ impl<F> Success<F> {
     }
 }
 
-/// An asker without an idempotency key.
+/// A requester without an idempotency key.
 pub fn plain<T>(caller: &Caller) -> Requester<T> {
     Requester {
         keyed: None,

@@ -57,7 +57,7 @@ pub struct StreamPermit {
 }
 
 impl Streams {
-    /// Seats for streams, none of them taken.
+    /// Permits for streams, none of them taken.
     pub fn new(options: StreamOptions) -> Self {
         Self {
             options,

@@ -109,7 +109,7 @@ impl WrongKeys {
         }
     }
 
-    /// Whether one more line about strangers may be written.
+    /// Whether one more line about wrong keys may be written.
     pub fn may_report(&self) -> bool {
         self.lines.take(&()).is_ok()
     }

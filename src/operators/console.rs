@@ -10,7 +10,7 @@
 //! **Bounds.** Pages of lists have [`view::ROWS`] rows and search no further than the API does; forms have
 //! [`page_context::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; for sessions see
 //! [`sessions`]. The listener's own bounds apply to all of it.
-//! **Order.** Session, then token, then the request itself: a stranger sees nothing but the login page. A page leaves when
+//! **Order.** Session, then token, then the request itself: whoever is not logged in sees nothing but the login page. A page leaves when
 //! the audit log has who opened it ([`looks`]).
 //!
 //! **Failure.** A refusal is a page with its sentence and the id of the request; nothing is retried by itself.

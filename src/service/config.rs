@@ -58,7 +58,7 @@ const NOT_SETTINGS: [&str; 5] = [
 pub const SECRET_CHARS_MIN: usize = 32;
 /// The default URL of the sandbox bank for test realms.
 const SANDBOX_URL: &str = "http://127.0.0.1:8082";
-/// The default of the log's filter; the server library below would log an error for whatever strangers send.
+/// The default of the log's filter; the server library below would log an error for whatever clients send.
 const LOG_USUAL: &str = "info,actix_server=warn";
 const MIB: u64 = 1 << 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

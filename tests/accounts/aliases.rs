@@ -148,8 +148,8 @@ async fn the_alias_of_a_closed_cvu_is_its_holders_again() {
         async |service: &TestService, cvu: &str| service.a.put(&at(cvu, "/alias"), &alias).await;
     take(&service, &second).await.refused(409, "alias_taken");
     service.a.delete(&at(old, "")).await.is(200);
-    let stranger = service.a.cvu().await;
-    take(&service, &stranger).await.refused(409, "alias_taken");
+    let other = service.a.cvu().await;
+    take(&service, &other).await.refused(409, "alias_taken");
     assert_eq!(
         take(&service, &second).await.is(200)["alias"],
         "de.vuelta.a.mi"
@@ -162,7 +162,7 @@ async fn the_alias_of_a_closed_cvu_is_its_holders_again() {
             .is(200);
         assert_eq!(found["cbu"], *second);
         take(&service, &second).await.is(200);
-        take(&service, &stranger).await.refused(409, "alias_taken");
+        take(&service, &other).await.refused(409, "alias_taken");
         service.crash().await;
     }
     service.verified().await;

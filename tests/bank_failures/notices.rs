@@ -1,4 +1,4 @@
-//! Notices that come twice, late, never, in the wrong order, or from a stranger.
+//! Notices that come twice, late, never, in the wrong order, or from somebody else.
 
 use caudal_bank::notices::route::PATH;
 use caudal_sandbox::NOTICE_SECRET;
@@ -236,11 +236,11 @@ async fn notice_of_nothing_of_ours() {
     let rig = Rig::start().await;
     let sent = rig.send(0, "100.00").await;
     let sent = rig.ends(&sent, "completed").await;
-    let mut stranger = sent.clone();
-    stranger["originId"] = json!("000080001000999");
+    let mut unknown = sent.clone();
+    unknown["originId"] = json!("000080001000999");
     for notice in [
-        ended(&stranger, "COMPLETED"),
-        reversed(&stranger, "1.00", &rail_id()),
+        ended(&unknown, "COMPLETED"),
+        reversed(&unknown, "1.00", &rail_id()),
         received("0000003100099999999996", "1.00", &rail_id()),
     ] {
         let answer = rig.notify(&notice).await;

@@ -74,13 +74,13 @@ fn every_operation_has_a_command() {
 }
 
 /// What ran, by its words and arguments, and what was wrong with it.
-struct Desk {
+struct Runs {
     admin: String,
     ran: Vec<String>,
     wrong: Vec<String>,
 }
 
-impl Desk {
+impl Runs {
     /// Runs commands one after the other: in each line an exit code, a command, and what it prints. Returns all that
     /// they print.
     fn run(&mut self, who: &str, script: &str) -> Vec<String> {
@@ -120,12 +120,12 @@ fn id(found: &Value) -> &str {
 
 /// Decides cases: at once, and with a second person above the amount of the policy. Returns the credential of an
 /// operator.
-async fn cases(desk: &mut Desk, service: &TestService, [open, closed]: [&str; 2]) -> String {
+async fn cases(runs: &mut Runs, service: &TestService, [open, closed]: [&str; 2]) -> String {
     service.a.credit(open, "100.00").await;
     let small = service.parked(closed, "1250.00", 0).await;
     let large = service.parked(closed, "5000.01", 0).await;
     let (small, large) = (id(&small), id(&large));
-    let people = desk.run(
+    let people = runs.run(
         TEST_ADMIN_KEY,
         "0 admin people add ana --role operator → cdl_op_
         0 admin people add eva --role approver → cdl_op_
@@ -145,8 +145,8 @@ async fn cases(desk: &mut Desk, service: &TestService, [open, closed]: [&str; 2]
         0 cases show {large} → open
         1 approvals approve 1 → role_missing"
     );
-    desk.run(ana, &script);
-    let asked = desk.read(ana, &decide);
+    runs.run(ana, &script);
+    let asked = runs.read(ana, &decide);
     assert_eq!(
         [&asked["id"], &asked["state"]],
         [&json!(2), &json!("waiting")]
@@ -159,12 +159,12 @@ async fn cases(desk: &mut Desk, service: &TestService, [open, closed]: [&str; 2]
         0 cases show {large} → ana + eva
         0 admin me rotate → shown this once"
     );
-    desk.run(eva, &script);
+    runs.run(eva, &script);
     assert_eq!(service.a.available(open).await, "6350.01");
     ana.to_owned()
 }
 
-async fn transfers(desk: &mut Desk, service: &TestService, ana: &str, cvu: &str) {
+async fn transfers(runs: &mut Runs, service: &TestService, ana: &str, cvu: &str) {
     let to = json!({"alias": "DESTINO.2"});
     let sent = service.a.transfer(cvu, to, "10.00").await.is(201).json;
     let sent = service.a.settled(&sent, "in_progress").await;
@@ -178,10 +178,10 @@ async fn transfers(desk: &mut Desk, service: &TestService, ana: &str, cvu: &str)
         0 admin me show → operator
         1 admin people role eva viewer → role_missing"
     );
-    desk.run(ana, &script);
+    runs.run(ana, &script);
 }
 
-async fn webhooks(desk: &mut Desk, service: &TestService) {
+async fn webhooks(runs: &mut Runs, service: &TestService) {
     let hook = json!({"url": "http://127.0.0.1:9/", "types": ["voucher.created"]});
     let hook = service.a.post("/v1/webhooks", &hook).await.is(201).json;
     let hook = id(&hook);
@@ -204,16 +204,16 @@ async fn webhooks(desk: &mut Desk, service: &TestService) {
         0 webhooks redeliver {hook} --from {event} → {event}
         0 webhooks redeliver-one {delivery} → {event}"
     );
-    desk.run(TEST_ADMIN_KEY, &script);
+    runs.run(TEST_ADMIN_KEY, &script);
     let change = json!([{"field": "status", "before": "paused", "after": "active"}]);
-    let log = desk.read(TEST_ADMIN_KEY, "audit --action resumeWebhook");
+    let log = runs.read(TEST_ADMIN_KEY, "audit --action resumeWebhook");
     assert_eq!(log[0]["changes"], change);
 }
 
-fn tenants(desk: &mut Desk, cvu: &str) {
+fn tenants(runs: &mut Runs, cvu: &str) {
     let fee = "voucherTypeCode=OUT,percentage=0.6,minimum=1000.00,charge=false";
     let rules = r#"direction=out,textContains=comision,class=bank_fee {"direction":"in","textContains":"a,b","class":"funding"}"#;
-    let keys = desk.run(
+    let keys = runs.run(
         TEST_ADMIN_KEY,
         "0 key issue tnt_first --mode test --scope read --allow-ip 10.20.0.0/16 --expires-in 600 → cdl_test_",
     );
@@ -245,11 +245,11 @@ fn tenants(desk: &mut Desk, cvu: &str) {
         0 seal-keys show tnt_first → live
         0 seal-keys rotate tnt_first → test"
     );
-    desk.run(TEST_ADMIN_KEY, &script);
+    runs.run(TEST_ADMIN_KEY, &script);
 }
 
 /// The log of a test belongs to the test, so that its level cannot be changed.
-fn accounts_and_the_service(desk: &mut Desk, cvu: &str) {
+fn accounts_and_the_service(runs: &mut Runs, cvu: &str) {
     let script = format!(
         "0 accounts suspend {cvu} --code fraud → suspended
         0 accounts reactivate {cvu} → active
@@ -278,30 +278,30 @@ fn accounts_and_the_service(desk: &mut Desk, cvu: &str) {
         0 admin people rotate ana → cdl_op_
         0 admin people revoke ana → revoked"
     );
-    desk.run(TEST_ADMIN_KEY, &script);
+    runs.run(TEST_ADMIN_KEY, &script);
 }
 
 #[actix_web::test]
 async fn each_command_does_what_it_says() {
     let (service, open, closed) = crate::cases::start().await;
-    let mut desk = Desk {
+    let mut runs = Runs {
         admin: service.admin_client().url,
         ran: Vec::new(),
         wrong: Vec::new(),
     };
-    let ana = cases(&mut desk, &service, [&open, &closed]).await;
-    transfers(&mut desk, &service, &ana, &open).await;
-    webhooks(&mut desk, &service).await;
-    tenants(&mut desk, &open);
-    accounts_and_the_service(&mut desk, &open);
+    let ana = cases(&mut runs, &service, [&open, &closed]).await;
+    transfers(&mut runs, &service, &ana, &open).await;
+    webhooks(&mut runs, &service).await;
+    tenants(&mut runs, &open);
+    accounts_and_the_service(&mut runs, &open);
     for (words, call) in calls() {
-        let mut ran = desk.ran.iter();
+        let mut ran = runs.ran.iter();
         let line = ran.find(|line| format!("{line} ").starts_with(&format!("{words} ")));
         let line = line.unwrap_or_else(|| panic!("{words} never ran")).clone();
         // Programs can read what people can.
         if call.starts_with("GET ") {
-            assert!(!desk.read(TEST_ADMIN_KEY, &line).is_null(), "{line}");
+            assert!(!runs.read(TEST_ADMIN_KEY, &line).is_null(), "{line}");
         }
     }
-    assert!(desk.wrong.is_empty(), "{}", desk.wrong.join("\n"));
+    assert!(runs.wrong.is_empty(), "{}", runs.wrong.join("\n"));
 }

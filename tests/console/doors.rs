@@ -153,7 +153,7 @@ fn is_guarded(about: &str, answer: &Answer) {
 #[actix_web::test]
 async fn every_answer_of_the_console_keeps_a_browser_in_bounds() {
     let service = TestService::start().await;
-    let mut stranger = Browser::new(&service);
+    let mut anonymous = Browser::new(&service);
     let mut browser = Browser::entered(&service).await;
     let long = "x".repeat(20_000);
     let (mut pages, mut statuses) = (0, BTreeSet::new());
@@ -162,19 +162,19 @@ async fn every_answer_of_the_console_keeps_a_browser_in_bounds() {
         pages += u32::from(answer.header("content-type").starts_with("text/html"));
         statuses.insert(answer.status);
     };
-    seen("login", stranger.get("/console/login").await);
-    seen("led", stranger.get("/console/tenants").await);
-    seen("home", stranger.get("/console").await);
+    seen("login", anonymous.get("/console/login").await);
+    seen("led", anonymous.get("/console/tenants").await);
+    seen("home", anonymous.get("/console").await);
     seen(
         "wrong key",
-        stranger.send("/console/login", &[("key", "x")]).await,
+        anonymous.send("/console/login", &[("key", "x")]).await,
     );
     seen(
         "long key",
-        stranger.send("/console/login", &[("key", &long)]).await,
+        anonymous.send("/console/login", &[("key", &long)]).await,
     );
-    seen("used link", stranger.get("/console/enter?link=x").await);
-    seen("link", stranger.get(&service.console_link()).await);
+    seen("used link", anonymous.get("/console/enter?link=x").await);
+    seen("link", anonymous.get(&service.console_link()).await);
     seen("unknown", browser.get("/console/nowhere").await);
     seen("no account", browser.get("/console/accounts/x").await);
     seen(

@@ -82,7 +82,7 @@ async fn what_is_asked_for_wrongly_is_a_page_that_says_so() {
     assert_eq!(looked(&service).await, Vec::<Value>::new());
     let nobody = "/console/accounts/0000003100000000000000/statement";
     browser.get(nobody).await.is(404);
-    let mut stranger = Browser::new(&service);
-    let answer = stranger.get(&format!("{path}?{}", days(&service))).await;
+    let mut anonymous = Browser::new(&service);
+    let answer = anonymous.get(&format!("{path}?{}", days(&service))).await;
     assert!(answer.is(303).header("location").contains("/console/login"));
 }

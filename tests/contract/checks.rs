@@ -77,16 +77,16 @@ async fn every_operation_wants_a_right_key() {
             }
         })
         .collect();
-    let stranger =
+    let unknown =
         caudal_http::keys::Keyring::new(&"other".into(), caudal_ledger::ids::Shard::default())
             .issue("tnt_first", caudal_ledger::tenants::Mode::Test, None);
-    let stranger = stranger.unwrap().text;
+    let unknown = unknown.unwrap().text;
     let cut = right.get(..right.len() - 1).unwrap();
     let wrong = [
         Some(""),
         Some("x"),
         Some(flipped.as_str()),
-        Some(&stranger),
+        Some(&unknown),
         Some(cut),
         None,
     ];
@@ -124,10 +124,10 @@ async fn resources_of_another_tenant_are_not_found() {
     let (mut mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
     (mine.event, mine.delivery) = events::delivery(&service.a, &mine).await;
     let mut addressed = 0;
-    for stranger in [&service.b, &service.live] {
-        let mut theirs = Ids::of(stranger).await;
-        (theirs.event, theirs.delivery) = events::delivery(stranger, &theirs).await;
-        let before = everything(stranger, &theirs).await;
+    for other in [&service.b, &service.live] {
+        let mut theirs = Ids::of(other).await;
+        (theirs.event, theirs.delivery) = events::delivery(other, &theirs).await;
+        let before = everything(other, &theirs).await;
         for operation in operations()
             .iter()
             .filter(|operation| operation.addresses())
@@ -160,9 +160,9 @@ async fn resources_of_another_tenant_are_not_found() {
             addressed += 1;
         }
         assert_eq!(
-            everything(stranger, &theirs).await,
+            everything(other, &theirs).await,
             before,
-            "a stranger changed something"
+            "another tenant changed something"
         );
     }
     assert!(

@@ -38,8 +38,8 @@ async fn an_operation_without_a_dry_run_refuses_to_be_asked_for_one() {
             };
             assert!(answer.text.contains(words), "{}", answer.text);
             // A caller without a key learns nothing about it.
-            let stranger = service.a.with_key(None);
-            let answer = operation.call(&stranger, &path, &ids).await;
+            let without_key = service.a.with_key(None);
+            let answer = operation.call(&without_key, &path, &ids).await;
             answer.refused(401, "unauthorized");
             operation.row.query = before;
         }

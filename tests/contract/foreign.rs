@@ -6,12 +6,12 @@ use super::{Ids, Operation, operations};
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, TestService, Value, cuit, json};
 
-/// How many accounts and types a stranger has beyond the caller's own, so that their numbers mean nothing to the
+/// How many accounts and types another tenant has beyond the caller's own, so that their numbers mean nothing to the
 /// caller.
 const MORE: usize = 24;
 
-/// The ids of a stranger, with higher numbers than any in the first realm.
-async fn of_stranger(client: &Client) -> Ids {
+/// The ids of another tenant, with higher numbers than any in the first realm.
+async fn of_other(client: &Client) -> Ids {
     for _ in 0..MORE {
         let names = json!({"cuitCuil": cuit(fresh()), "razonSocial": "Canary SA"});
         client.post("/wallet/v1/Cuenta", &names).await.is(201);
@@ -70,9 +70,9 @@ async fn references_to_resources_of_another_tenant_are_not_found() {
     let service = TestService::start().await;
     let (mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
     let mut asked = 0;
-    for stranger in [&service.b, &service.live] {
-        let theirs = of_stranger(stranger).await;
-        let before = everything(stranger, &theirs).await;
+    for other in [&service.b, &service.live] {
+        let theirs = of_other(other).await;
+        let before = everything(other, &theirs).await;
         for operation in operations().iter().filter(|it| asks_for(it, &theirs)) {
             let path = (operation.row.path)(&mine);
             let foreign = operation.call(&service.a, &path, &theirs).await;
@@ -86,8 +86,8 @@ async fn references_to_resources_of_another_tenant_are_not_found() {
             );
             asked += 1;
         }
-        let after = everything(stranger, &theirs).await;
-        assert_eq!(before, after, "a stranger changed something");
+        let after = everything(other, &theirs).await;
+        assert_eq!(before, after, "another tenant changed something");
     }
     assert!(
         asked >= 20,
@@ -100,9 +100,9 @@ async fn anothers_number_is_a_number_of_nothing() {
     let service = TestService::start().await;
     let (mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
     let mut asked = 0;
-    for stranger in [&service.b, &service.live] {
-        let theirs = of_stranger(stranger).await;
-        let before = everything(stranger, &theirs).await;
+    for other in [&service.b, &service.live] {
+        let theirs = of_other(other).await;
+        let before = everything(other, &theirs).await;
         for operation in operations().iter().filter(|it| it.row.public) {
             let (path, none) = (
                 (operation.row.path)(&theirs),
@@ -130,8 +130,8 @@ async fn anothers_number_is_a_number_of_nothing() {
             );
             asked += 1;
         }
-        let after = everything(stranger, &theirs).await;
-        assert_eq!(before, after, "a stranger changed something");
+        let after = everything(other, &theirs).await;
+        assert_eq!(before, after, "another tenant changed something");
     }
     assert!(
         asked >= 10,

@@ -55,8 +55,8 @@ async fn a_parameter_that_an_operation_does_not_have_is_refused_with_the_one_tha
             assert!(said.contains(&words), "{said}: {words}");
             meant += usize::from(near.is_some());
             // A caller without a key learns nothing about it.
-            let stranger = service.a.with_key(None);
-            let answer = operation.call(&stranger, &path, &ids).await;
+            let without_key = service.a.with_key(None);
+            let answer = operation.call(&without_key, &path, &ids).await;
             answer.refused(401, "unauthorized");
         }
         walked += 1;

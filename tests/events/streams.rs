@@ -204,7 +204,7 @@ async fn a_realm_has_so_many_streams_and_whoever_leaves_makes_room() {
     for stream in &mut open {
         stream.next().await.unwrap();
     }
-    // The next client gets the seat of a stream that has ended.
+    // The next client gets the permit of a stream that has ended.
     let mut later = Vec::new();
     while open.pop().is_some() {
         let again = async || {
@@ -212,11 +212,11 @@ async fn a_realm_has_so_many_streams_and_whoever_leaves_makes_room() {
             let head = sse::head(&mut socket).await;
             head.starts_with("http/1.1 200 ").then_some(socket)
         };
-        later.push(wait_until("a seat becomes free", SOON, again).await);
+        later.push(wait_until("a permit becomes free", SOON, again).await);
         a.get(PATH).await.refused(429, "too_many_streams");
     }
     drop(later);
-    // A refused request takes no seat, nor does a HEAD request.
+    // A refused request takes no permit, nor does a HEAD request.
     for _ in 0..4 {
         a.get(&format!("{PATH}?after=x")).await.is(400);
     }

@@ -160,7 +160,7 @@ impl Stage {
             Who::Live => self.service.live.clone(),
             Who::Other => self.service.b.clone(),
             Who::Nobody => tenant.with_key(None),
-            Who::Stranger => tenant.with_key(Some("cdl_test_nobody_has_this_key_of_the_service")),
+            Who::WrongKey => tenant.with_key(Some("cdl_test_nobody_has_this_key_of_the_service")),
             Who::Bank => self.service.bank.client(),
             Who::Admin => self.service.admin_client(),
         }

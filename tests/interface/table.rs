@@ -10,7 +10,7 @@ pub enum Who {
     Live,
     Other,
     Nobody,
-    Stranger,
+    WrongKey,
     Bank,
     Admin,
 }
@@ -20,7 +20,7 @@ const PEOPLE: &[(&str, Who)] = &[
     ("live", Who::Live),
     ("other", Who::Other),
     ("nobody", Who::Nobody),
-    ("stranger", Who::Stranger),
+    ("wrong_key", Who::WrongKey),
     ("bank", Who::Bank),
     ("admin", Who::Admin),
 ];

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::cluster::Cluster;
 use super::made;
-use crate::strangers::Line;
 use crate::support::{Answer, Client, SOON, wait_until};
+use crate::unauthenticated::Line;
 
 /// Checks that an answer is the one of a standby that knows this owner.
 fn refused(answer: Answer, owner: &Client) -> Answer {

@@ -88,7 +88,7 @@ async fn what_operators_do_is_closed_to_every_key_of_a_tenant_and_not_there_for_
     }
     assert_eq!(seen.len(), 1, "one answer for every cause: {seen:?}");
     let after = noted(&service).await;
-    assert_eq!(before, after, "a stranger did something");
+    assert_eq!(before, after, "somebody without power did something");
 }
 
 #[actix_web::test]

@@ -43,11 +43,11 @@ until [ -s "$site/data/dev.json" ]; do
 done
 step "it serves"
 export DEV=$site/data/dev.json TENANT=tnt_bench
-if [ ! -s "$site/crowd" ]; then
-    TENANTS=$tenants TYPE=BENCH_IN BUSIEST="Titular de Prueba $((accounts + 1))" node tests/console/crowd.js >"$site/crowd.new"
-    mv "$site/crowd.new" "$site/crowd"
+if [ ! -s "$site/filled" ]; then
+    TENANTS=$tenants TYPE=BENCH_IN BUSIEST="Titular de Prueba $((accounts + 1))" node tests/console/fill.js >"$site/filled.new"
+    mv "$site/filled.new" "$site/filled"
     step "$tenants tenants are there"
 fi
-read -r ACCOUNT REQUEST <"$site/crowd"
+read -r ACCOUNT REQUEST <"$site/filled"
 export ACCOUNT REQUEST
-node tests/console/pace.js
+node tests/console/page_times.js

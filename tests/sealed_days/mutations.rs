@@ -130,16 +130,16 @@ fn mutated(file: &Value, other: &Value, numbers: &mut Numbers) -> Vec<u8> {
 /// Pairs of files of the same kind: proofs of other accounts, days of other dates and realms.
 fn pairs(realm: &Realm, days: &[Day; 3]) -> Vec<(Value, Value)> {
     let [first, second, third] = days;
-    let stranger = Realm::new("acme", 2);
+    let other_realm = Realm::new("acme", 2);
     let mut pairs = vec![
         (first.file(realm), second.file(realm)),
-        (third.file(realm), third.file(&stranger)),
+        (third.file(realm), third.file(&other_realm)),
     ];
     for at in [0, 1, 77, 2_048, 4_095, 4_096, 4_999] {
         let next = (at + 1) % 5_000;
         pairs.push((second.proof(realm, at), second.proof(realm, next)));
         pairs.push((second.proof(realm, at), third.proof(realm, at)));
-        pairs.push((second.proof(realm, at), second.proof(&stranger, at)));
+        pairs.push((second.proof(realm, at), second.proof(&other_realm, at)));
     }
     pairs
 }

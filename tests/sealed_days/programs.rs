@@ -150,14 +150,14 @@ fn all_verifiers_refuse_another_history_and_go_on_with_the_other_files() {
     let mut other = second.checkpoint.clone();
     other.previous = None;
     let other = realm.day(other.date, &other.text());
-    let stranger = Day::of(&Realm::new("other", 2), "2026-03-01", 3, None);
-    let stranger = stranger.file(&Realm::new("other", 2));
+    let other_realm = Day::of(&Realm::new("other", 2), "2026-03-01", 3, None);
+    let other_realm = other_realm.file(&Realm::new("other", 2));
     let folder = TempDir::new().unwrap();
     let files = [
         ("first.json", bytes(&first.file(&realm))),
         ("unlinked.json", bytes(&other)),
         ("second.json", bytes(&second.file(&realm))),
-        ("stranger.json", bytes(&stranger)),
+        ("other_realm.json", bytes(&other_realm)),
         ("text.json", b"no JSON".to_vec()),
         ("long.json", vec![b' '; (1 << 20) + 1]),
         ("deep.json", vec![b'['; 1 << 20]),

@@ -90,13 +90,13 @@ fn in_the_table(realm: &Realm, day: &Day) -> Vec<Case> {
 /// What needs more than a change of one value.
 fn changed_by_others(realm: &Realm, day: &Day) -> Vec<Case> {
     let (proof, file) = (day.proof(realm, 77), day.file(realm));
-    let stranger = Realm::new("acme", 9);
+    let other_realm = Realm::new("acme", 9);
     let key = realm.key();
     let mut long = proof.clone();
     let step = proof["path"][0].clone();
     long["path"].as_array_mut().unwrap().push(step.clone());
     let many = set(&proof, "/path", vec![step; 65]);
-    let signed = stranger.sign(&day.checkpoint.text());
+    let signed = other_realm.sign(&day.checkpoint.text());
     let two = file["checkpoint"].as_str().unwrap().to_owned() + realm.sign("").trim_start();
     vec![
         ("a step more", long, "path"),
@@ -107,7 +107,11 @@ fn changed_by_others(realm: &Realm, day: &Day) -> Vec<Case> {
             set(&file, "/checkpoint", signed),
             "key",
         ),
-        ("key of another", set(&file, "/key", stranger.key()), "key"),
+        (
+            "key of another",
+            set(&file, "/key", other_realm.key()),
+            "key",
+        ),
         ("capital digits", set(&file, "/key", capital(&key)), "key"),
     ]
 }

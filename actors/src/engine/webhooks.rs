@@ -26,7 +26,7 @@ pub struct WebhookView {
     pub webhook: Webhook,
     /// Its progress, as of the courier's last note.
     pub progress: Progress,
-    /// The event that its main course has reached, apart from retried events; `None` for the beginning of the log.
+    /// The event that its main cursor has reached, apart from retried events; `None` for the beginning of the log.
     pub position: Option<EventId>,
     /// The number of the realm's last event; 0 when there is none.
     pub last_event: u64,

@@ -55,8 +55,8 @@ use crate::reply::{Given, Reply};
 pub const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// The receiver of money for which the bank does not name a destination.
 const NOBODY: &str = "sin.destino.conocido";
-/// The request id of the lookout's calls.
-const REQUEST: &str = "lookout";
+/// The request id of the check's calls.
+const REQUEST: &str = "startup-check";
 
 /// The way to the realm's supervisor, which may be gone.
 pub(super) struct SupervisorHandle {
@@ -75,7 +75,7 @@ impl SupervisorHandle {
 /// Waits until an order wants to leave, looks the list through, and lets orders go.
 pub(super) async fn run(shared: Arc<Shared>, supervisor: SupervisorHandle) {
     shared.startup_gate.wanted().await;
-    persist("lookout", async |_| {
+    persist("startup check", async |_| {
         look_through(&shared, &supervisor).await
     })
     .await;

@@ -33,7 +33,7 @@ impl RealmOrder for MakeTransfer {
                 let guard = realm.claim_external(b"t", &order.external_id, from)?;
                 request.guards.push(guard);
                 if to.is_none() {
-                    // The lookout may be recovering the same order from the bank's list right now, after an older copy
+                    // The startup check may be recovering the same order from the bank's list right now, after an older copy
                     // was put back.
                     let guard = realm.claim_sent(realm.origin_of(order), from);
                     request

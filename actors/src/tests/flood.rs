@@ -25,7 +25,7 @@ fn ask<T>(asking: &mut Asking<'_, T>) -> Option<T> {
 }
 
 /// Asks this many times. Returns the calls that wait, and how many were refused at once.
-fn crowd<'a, T: std::fmt::Debug>(
+fn flood<'a, T: std::fmt::Debug>(
     size: usize,
     each: impl Fn(usize) -> Asking<'a, Result<T, Failure>>,
 ) -> (Vec<Asking<'a, Result<T, Failure>>>, usize) {
@@ -53,21 +53,21 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
     let harness = Harness::new(1, 1, 0, bank()).await;
     let engine = &harness.engine;
     let most = room(LIMIT);
-    let (waiting, refused) = crowd(most + 1000, |_| {
+    let (waiting, refused) = flood(most + 1000, |_| {
         Box::pin(engine.queries().voucher_types(REALM))
     });
     assert_eq!((waiting.len(), refused), (most, 1000), "the supervisor");
     for asking in waiting {
         asking.await.unwrap();
     }
-    let (waiting, refused) = crowd(3000, |_| Box::pin(engine.queries().treasury(REALM, "r")));
+    let (waiting, refused) = flood(3000, |_| Box::pin(engine.queries().treasury(REALM, "r")));
     assert_eq!((waiting.len(), refused), (1024, 1976), "the treasury");
     drop(waiting);
     let change = || PlatformOrder::ChangePlatform {
         limits: None,
         fees: None,
     };
-    let (waiting, refused) = crowd(1000, |_| Box::pin(engine.operators().administer(change())));
+    let (waiting, refused) = flood(1000, |_| Box::pin(engine.operators().administer(change())));
     assert_eq!((waiting.len(), refused), (256, 744), "the platform");
     drop(waiting);
     harness.verified().await;
@@ -78,7 +78,7 @@ async fn the_in_flight_limit_fits_into_one_account_mailbox() {
     let harness = Harness::new(1, 1, 0, bank()).await;
     let engine = &harness.engine;
     let limit = usize::try_from(LIMIT.get()).unwrap();
-    let (waiting, refused) = crowd(limit, |n| {
+    let (waiting, refused) = flood(limit, |n| {
         let admitted = Some(engine.in_flight().admit(REALM).unwrap());
         Box::pin(async move {
             let responder = Requester {

@@ -220,7 +220,7 @@ fn a_redelivery_has_its_own_cursor_and_ends() {
     assert_eq!(
         main(&mut progress).lanes.len(),
         2,
-        "the main course is as it was"
+        "the main cursor is as it was"
     );
 }
 

@@ -93,7 +93,7 @@ pub enum Profile {
     DailyAmount(Option<u8>),
     SetEnabled(bool),
     Open,
-    /// Sets names and holders: those of the account itself, a stranger first, somebody twice, or
+    /// Sets names and holders: those of the account itself, somebody else first, somebody twice, or
     /// the wrong type of person.
     Identity(Who),
 }
@@ -103,7 +103,7 @@ pub enum Profile {
 pub enum Who {
     Self_,
     SelfAndOther,
-    StrangerFirst,
+    OtherFirst,
     Twice,
     WrongType,
 }
@@ -152,7 +152,7 @@ fn profile() -> impl Strategy<Value = Profile> {
         1 => select(vec![
             Who::Self_,
             Who::SelfAndOther,
-            Who::StrangerFirst,
+            Who::OtherFirst,
             Who::Twice,
             Who::WrongType
         ])

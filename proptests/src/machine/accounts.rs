@@ -178,7 +178,7 @@ fn real_order(slot: &Slot, order: &Profile) -> ProfileOrder {
             holders: match who {
                 Who::Self_ | Who::WrongType => vec![own],
                 Who::SelfAndOther => vec![own, other],
-                Who::StrangerFirst => vec![other, own],
+                Who::OtherFirst => vec![other, own],
                 Who::Twice => vec![own.clone(), other, own],
             },
         },

@@ -41,7 +41,7 @@ impl Model {
                 Some("account_not_suspended")
             }
             Profile::Close if close_requires_zero && total != 0 => Some("account_not_empty"),
-            Profile::Identity(Who::StrangerFirst) => Some("first_holder_differs"),
+            Profile::Identity(Who::OtherFirst) => Some("first_holder_differs"),
             Profile::Identity(Who::Twice) => Some("holder_twice"),
             Profile::Identity(Who::WrongType) => Some("person_type_contradicts"),
             Profile::Close | Profile::Identity(_) | Profile::Open if busy => {

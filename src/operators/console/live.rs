@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_given_back() {
+    fn permits_are_given_back() {
         let pulse = Pulse::default();
         let taken: Vec<_> = (0..STREAMS_MAX).map(|_| pulse.permit().unwrap()).collect();
         assert!(pulse.permit().is_none());

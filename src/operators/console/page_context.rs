@@ -206,7 +206,7 @@ impl PageContext {
         // The form that was sent is lost: nothing is done just because somebody logs in.
         let asks = *request.method() == Method::GET;
         let place = request.uri().path_and_query().filter(|_| asks);
-        let stranger = || NoPage::LoginRequired {
+        let login_required = || NoPage::LoginRequired {
             back: place.map_or_else(String::new, ToString::to_string),
             part: request.headers().contains_key("hx-request"),
         };
@@ -215,13 +215,13 @@ impl PageContext {
         let (Some(console), Some(admin_state)) = (console, admin_state) else {
             return Err(ApiError::from(Refusal::NoPage).into());
         };
-        let secret = cookie(request, SESSION).ok_or_else(stranger)?;
+        let secret = cookie(request, SESSION).ok_or_else(login_required)?;
         let session = console.sessions.find(secret, Instant::now());
-        let session = session.ok_or_else(stranger)?;
+        let session = session.ok_or_else(login_required)?;
         // The operator may have lost the credential, or got another role, since the login.
         let Some(who) = people::still(&admin_state.app, &session.who) else {
             console.sessions.end(secret);
-            return Err(stranger().into());
+            return Err(login_required().into());
         };
         // For the entry of what is shown.
         request.extensions_mut().insert(who.clone());

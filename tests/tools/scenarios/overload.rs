@@ -73,7 +73,7 @@ struct Counts {
 type Left = (BenchOrder, Timestamp);
 
 /// Clients that send at a rate of their own, and leave when they have waited.
-struct Crowd {
+struct Flood {
     job: Job,
     /// The pause between two requests of a client.
     pause: Duration,
@@ -84,7 +84,7 @@ struct Crowd {
     left: RefCell<Vec<Left>>,
 }
 
-/// What a crowd leaves.
+/// What the clients leave.
 struct Gone {
     counts: Counts,
     /// The peak of the memory.
@@ -93,20 +93,20 @@ struct Gone {
     left: Vec<Left>,
 }
 
-impl Crowd {
+impl Flood {
     fn is_over(&self) -> bool {
         Instant::now() >= self.until
     }
 
     /// Runs all clients.
     async fn all(self) -> anyhow::Result<Gone> {
-        let crowd = Rc::new(self);
-        let clients = 0..crowd.job.connections;
+        let flood = Rc::new(self);
+        let clients = 0..flood.job.connections;
         let tasks: Vec<_> = clients
-            .map(|_| tokio::task::spawn_local(Rc::clone(&crowd).one()))
+            .map(|_| tokio::task::spawn_local(Rc::clone(&flood).one()))
             .collect();
         let mut memory = 0;
-        while !crowd.is_over() {
+        while !flood.is_over() {
             memory = machine::memory().max(memory);
             tokio::time::sleep(READING).await;
         }
@@ -114,14 +114,14 @@ impl Crowd {
             task.await?;
         }
         let tally = Tally {
-            asked: crowd.draw.borrow().next_id(),
-            ..crowd.tally.take()
+            asked: flood.draw.borrow().next_id(),
+            ..flood.tally.take()
         };
         Ok(Gone {
-            counts: crowd.counts.get(),
+            counts: flood.counts.get(),
             memory,
             tally,
-            left: crowd.left.take(),
+            left: flood.left.take(),
         })
     }
 
@@ -239,7 +239,7 @@ impl Scenario for Args {
         let [tally, _] = &mut stage.tallies;
         let tally = std::mem::take(tally);
         let gone = load::apart(move || {
-            let crowd = Crowd {
+            let flood = Flood {
                 job,
                 pause: Duration::from_nanos(pause),
                 until: Instant::now() + time,
@@ -248,7 +248,7 @@ impl Scenario for Args {
                 tally: RefCell::new(tally),
                 left: RefCell::default(),
             };
-            Ok(crowd.all())
+            Ok(flood.all())
         });
         let Gone {
             counts,

@@ -46,7 +46,7 @@ impl NewSecret {
         })
     }
 
-    /// The asker of an order; the answer that its key keeps has no secret. `known` is how far the webhook has come.
+    /// The requester of an order; the answer that its key keeps has no secret. `known` is how far the webhook has come.
     pub(super) fn requester<B>(
         &self,
         status: StatusCode,

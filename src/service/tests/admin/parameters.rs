@@ -27,7 +27,7 @@ async fn a_parameter_that_an_operation_does_not_have_is_refused() {
     assert_eq!(house.get("/admin/cases?kind=transfer&limit=1").await.0, 200);
     assert_eq!(house.get("/admin/nothing?x=1").await.0, 404);
     // A client without a key learns nothing about parameters.
-    let stranger = house.request(Method::GET, "/admin/tenants?x=1");
-    let stranger = stranger.header("x-admin-key", "another");
-    assert_eq!(send(stranger).await.0, 401);
+    let wrong_key = house.request(Method::GET, "/admin/tenants?x=1");
+    let wrong_key = wrong_key.header("x-admin-key", "another");
+    assert_eq!(send(wrong_key).await.0, 401);
 }

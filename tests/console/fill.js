@@ -2,7 +2,7 @@
 // (200), each with a key, a webhook that nobody takes events of, and an account with a movement; and in the large tenant
 // holds, transfers to where no account is, and MOVEMENTS (5000) that the bank made today. Prints the account of the holder BUSIEST in the large tenant, and the id of a request.
 //
-//   DEV=DATA/dev.json TENANT=tnt_bench BUSIEST=NAME [TENANTS=200] [TYPE=IN] node tests/console/crowd.js
+//   DEV=DATA/dev.json TENANT=tnt_bench BUSIEST=NAME [TENANTS=200] [TYPE=IN] node tests/console/fill.js
 import { readFileSync } from "node:fs";
 
 const dev = JSON.parse(readFileSync(process.env.DEV, "utf8"));
@@ -37,11 +37,11 @@ const api = as(await keyOf(large));
 const { items } = await api("GET", "/v1/accounts?limit=50");
 for (const [at, { cvu }] of items.entries()) {
   await api("POST", `/v1/accounts/${cvu}/comprobantes`, {
-    voucherTypeCode: process.env.TYPE ?? "IN", amount: "1000", idExterno: `crowd-${run}-${at}`,
+    voucherTypeCode: process.env.TYPE ?? "IN", amount: "1000", idExterno: `fill-${run}-${at}`,
   });
-  await api("POST", `/v1/accounts/${cvu}/holds`, { amount: "5", idExterno: `crowd-hold-${run}-${at}` });
+  await api("POST", `/v1/accounts/${cvu}/holds`, { amount: "5", idExterno: `fill-hold-${run}-${at}` });
   await api("POST", "/v1/transfers", {
-    fromCvu: cvu, to: { alias: `DESTINO.${at % 3}` }, amount: "7", idExterno: `crowd-${run}-${at}`,
+    fromCvu: cvu, to: { alias: `DESTINO.${at % 3}` }, amount: "7", idExterno: `fill-${run}-${at}`,
   }).catch((why) => console.error(String(why)));
 }
 const { cvu } = await api("POST", "/v1/accounts", { cuit: "20123456786", holderName: "Titular de hoy" });

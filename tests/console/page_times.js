@@ -1,7 +1,7 @@
 // How long the pages of the console of a running service take, kind by kind. It logs in, follows links from page to page,
 // and asks for what a store answers worst: texts that nobody has, days long ago, the busiest account.
 //
-//   DEV=DATA/dev.json TENANT=ID MODE=test [ACCOUNT=CVU] [REQUEST=ID] node tests/console/pace.js
+//   DEV=DATA/dev.json TENANT=ID MODE=test [ACCOUNT=CVU] [REQUEST=ID] node tests/console/page_times.js
 //
 // Each address is asked for TIMES times (5), EACH addresses (3) of a kind. It ends with 1 where one took longer than
 // PAGE_MAX milliseconds (300). Nothing but node 20 is needed; it writes nothing but what looking writes into the audit log.

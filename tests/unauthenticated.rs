@@ -1,12 +1,12 @@
 //! Clients without a key: what they may send, how long they may wait, how many there may be, and
 //! that nobody with a key notices them.
 
-mod crowd;
+mod connections;
+mod flood;
 pub mod keys;
 mod pages;
 pub mod process;
 mod readers;
-mod seats;
 mod shapes;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,7 +1,7 @@
-//! Crowds against the real binary: clients that read nothing, clients that say nothing, heads without
+//! Many clients against the real binary: clients that read nothing, clients that say nothing, heads without
 //! end.
 //!
-//! `CAUDAL_CROWD` is the size of the crowd in percent of a full one (4,000 readers, 8,000
+//! `CAUDAL_FLOOD` is their number in percent of a full run (4,000 readers, 8,000
 //! heads), 5 by default. Figures are printed; `--nocapture` shows them.
 
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::process::Process;
 use super::{Line, endless};
 use crate::support::{Client, SOON, json, wait_until};
 
-/// How much memory may grow with a crowd, in MiB.
+/// How much memory may grow with so many clients, in MiB.
 const GROWTH_MAX: u64 = 300;
 /// How much memory a client may take that asks for many answers and reads none, in KiB: 300 MiB for 2,000 of them.
 const UNREAD_MAX: u64 = 150;
@@ -23,9 +23,9 @@ const BESIDES: u64 = 16;
 /// How much of that may remain afterwards, in MiB.
 const LEFT_MAX: u64 = 64;
 
-/// The size of this crowd, if this process may have so many connections.
-fn crowd(full: usize) -> Option<usize> {
-    let set = std::env::var("CAUDAL_CROWD").ok();
+/// The number of clients in this run, if this process may have so many connections.
+fn clients(full: usize) -> Option<usize> {
+    let set = std::env::var("CAUDAL_FLOOD").ok();
     let percent: usize = set.map_or(5, |set| set.parse().unwrap());
     let many = full * percent / 100;
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -66,7 +66,7 @@ async fn given_back(
     process: &Process,
     (before, most, growth): (u64, u64, u64),
     what: &str,
-    crowd: usize,
+    clients: usize,
 ) {
     let back = wait_until("memory is given back", SOON, async || {
         let now = mib(process);
@@ -74,14 +74,14 @@ async fn given_back(
     })
     .await;
     println!(
-        "{what}: {crowd} connections; {before} MiB before, {most} MiB at most, {back} MiB after"
+        "{what}: {clients} connections; {before} MiB before, {most} MiB at most, {back} MiB after"
     );
     assert!(most <= before + growth, "{before} MiB became {most} MiB");
 }
 
 #[actix_web::test]
 async fn clients_that_read_nothing() {
-    let Some(many) = crowd(4000) else { return };
+    let Some(many) = clients(4000) else { return };
     let dir = TempDir::new().unwrap();
     let mut process = Process::demo(dir.path(), "ulimit -n 8192").await;
     let (client, cvu) = (process.client.clone(), process.client.cvu().await);
@@ -159,7 +159,7 @@ async fn idle_clients_when_descriptors_are_few() {
 
 #[actix_web::test]
 async fn heads_without_an_end() {
-    let Some(many) = crowd(8000) else { return };
+    let Some(many) = clients(8000) else { return };
     let dir = TempDir::new().unwrap();
     let mut process = Process::demo(dir.path(), "ulimit -n 16384").await;
     let client = process.client.clone();

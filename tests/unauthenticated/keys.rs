@@ -117,8 +117,8 @@ pub fn notice(client: &Client, cvu: &str, secret: &str) -> Call {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let tag = hmac::sign(&key, format!("forged.{seconds}.{body}").as_bytes());
     let signature = format!("v1,{}", STANDARD.encode(tag));
-    let stranger = client.with_key(None);
-    let call = stranger
+    let without_key = client.with_key(None);
+    let call = without_key
         .call("POST", caudal_bank::notices::route::PATH)
         .text(body.to_string());
     let call = call.header("webhook-id", "forged");

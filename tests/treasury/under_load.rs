@@ -1,4 +1,4 @@
-//! A thousand snapshots while a crowd posts and transfers through both families: each is the sum of
+//! A thousand snapshots while many clients post and transfer through both families: each is the sum of
 //! the positions after exactly as many vouchers as it names.
 //!
 //! **Shape.** The amounts are chosen so that a snapshot shows how often each thing has happened: a
@@ -69,7 +69,7 @@ async fn mover(client: Client, number: usize, cvus: Arc<Vec<String>>, counters: 
             &cvus[at],
             &cvus[(at + 1 + n / 7 % (ACCOUNTS - 1)) % ACCOUNTS],
         );
-        let id = format!("crowd-{}", fresh());
+        let id = format!("load-{}", fresh());
         let kind = kind.min(TRANSFER);
         counters.asked[kind].fetch_add(1, Ordering::SeqCst);
         let native = |code: &str, amount: &str| client.voucher(cvu, code, amount, &id);
@@ -167,7 +167,7 @@ async fn watcher(client: Client, counters: Arc<Counters>) -> Seen {
 }
 
 #[actix_web::test]
-async fn a_thousand_snapshots_amid_a_crowd_are_the_sums_of_their_sequence() {
+async fn a_thousand_snapshots_under_load_are_the_sums_of_their_sequence() {
     let service = TestService::start().await;
     service.bank.is_away().await;
     service.a.in_and_out().await;
