@@ -6,7 +6,6 @@ use caudal_http::log::LogFormat;
 use caudal_service::Service;
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use super::{DEPOSED, Exit};
 
@@ -51,7 +50,7 @@ pub(super) fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     } else {
         format!("{filter},{GARBAGE}=off")
     };
-    let filter = EnvFilter::try_new(filter)
+    let filter = caudal_http::log::level::filter(&filter)
         .map_err(|why| Exit::usage(format!("{LOG}: {why}; for instance info")))?;
     caudal_http::log::begin(format, filter).map_err(|why| Exit::failed(format!("the log: {why}")))
 }

@@ -26,14 +26,16 @@ use serde::Deserialize;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 use tracing_subscriber::fmt::{FmtContext, FormattedFields};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::reload;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// How the log is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -71,37 +73,27 @@ static BEGUN: OnceLock<Begun> = OnceLock::new();
 ///
 /// # Errors
 /// When a log was begun before.
-pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
+pub fn begin(format: LogFormat, filter: Targets) -> Result<(), String> {
     let buffered = io::BufWriter::with_capacity(WRITE_BYTES, io::stderr());
     let (queue, guard) = queue(LINES_MAX, buffered);
     let lost = queue.error_counter();
     let usual = filter.to_string();
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let (filter, handle) = reload::Layer::new(filter);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
         .with_writer(io::stderr.with_filter(is_at_once).or_else(queue));
-    let colours = io::IsTerminal::is_terminal(&io::stderr());
-    // Three similar arms, because the handle for later changes has a different type for each format.
-    let (begun, apply) = match format {
-        LogFormat::Text => {
-            let log = log.with_ansi(colours).with_filter_reloading();
-            let apply = applying(log.reload_handle());
-            (log.try_init(), apply)
-        }
-        LogFormat::Terminal => {
-            let log = log.with_ansi(colours).event_format(terminal::Terminal);
-            let log = log.with_filter_reloading();
-            let apply = applying(log.reload_handle());
-            (log.try_init(), apply)
-        }
-        LogFormat::Json => {
-            let log = log.fmt_fields(MemberWriter).event_format(JsonLine);
-            let log = log.with_filter_reloading();
-            let apply = applying(log.reload_handle());
-            (log.try_init(), apply)
-        }
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Terminal => lines.event_format(terminal::Terminal).boxed(),
+        LogFormat::Json => lines
+            .fmt_fields(MemberWriter)
+            .event_format(JsonLine)
+            .boxed(),
     };
-    begun.map_err(|why| why.to_string())?;
-    level::changeable(usual, apply);
+    let log = tracing_subscriber::registry().with(filter).with(lines);
+    log.try_init().map_err(|why| why.to_string())?;
+    let apply = move |filter| handle.reload(filter).map_err(|why| why.to_string());
+    level::changeable(usual, Box::new(apply));
     let guard = Mutex::new(Some(guard));
     let begun = Begun {
         format,
@@ -111,11 +103,6 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
     BEGUN
         .set(begun)
         .map_err(|_| "it was begun before".to_owned())
-}
-
-/// The function that replaces a log's filter.
-fn applying<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> level::Apply {
-    Box::new(move |filter| handle.reload(filter).map_err(|why| why.to_string()))
 }
 
 /// A queue of this many lines in front of a writer.

@@ -15,11 +15,11 @@ use std::io;
 use std::process::Stdio;
 use std::sync::{Mutex, OnceLock};
 
-use caudal_http::log::level::OURS;
+use caudal_http::log::level::{self, OURS};
 use caudal_ledger::cuit::Cuit;
 use serde_json::Value;
-use tracing::Level;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// What libraries log in the tests: only what they find important.
 const OTHERS: &str = "info,actix_server=warn";
@@ -130,12 +130,12 @@ pub fn watch() {
     static BEGUN: OnceLock<()> = OnceLock::new();
     LOG.get_or_init(Log::default);
     BEGUN.get_or_init(|| {
-        tracing_subscriber::fmt()
-            .with_max_level(Level::TRACE)
-            .with_env_filter(EnvFilter::new(filter()))
+        let lines = tracing_subscriber::fmt::layer()
             .with_ansi(false)
-            .with_writer(|| Sink(LOG.get().unwrap()))
-            .init();
+            .with_writer(|| Sink(LOG.get().unwrap()));
+        let filter = level::filter(&filter()).unwrap();
+        let log = tracing_subscriber::registry().with(filter).with(lines);
+        log.init();
         learn(caudal_sandbox::NOTICE_SECRET);
     });
 }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{ParseError, Targets};
 
 /// The longest duration of a change: an hour.
 pub const CHANGED_MAX: Duration = Duration::from_secs(3600);
@@ -86,8 +86,19 @@ pub struct Level {
     pub changed: Option<(Directives, Duration)>,
 }
 
+/// Reads the filter of a log: levels, or targets with their levels, separated by commas.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn filter(text: &str) -> Result<Targets, String> {
+    let parts = text.split(',').map(str::trim);
+    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+    let read = parts.join(",").parse();
+    read.map_err(|why: ParseError| why.to_string())
+}
+
 /// Replaces the filter in force.
-pub(super) type Apply = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
+pub(super) type Apply = Box<dyn Fn(Targets) -> Result<(), String> + Send + Sync>;
 
 /// The one log that can be changed.
 static TURNED: OnceLock<Arc<Turning>> = OnceLock::new();
@@ -164,8 +175,7 @@ impl Turning {
     }
 
     fn change(self: &Arc<Self>, directives: Directives, lasting: Duration) -> Result<(), String> {
-        let filter = EnvFilter::try_new(format!("{},{directives}", self.usual));
-        let filter = filter.map_err(|why| why.to_string())?;
+        let filter = filter(&format!("{},{directives}", self.usual))?;
         let mut state = self.lock();
         if !state.watched {
             let watching = Arc::clone(self);
@@ -189,8 +199,7 @@ impl Turning {
         if state.changed.is_none() {
             return Ok(());
         }
-        let usual = EnvFilter::try_new(&self.usual).map_err(|why| why.to_string())?;
-        (self.apply)(usual)?;
+        (self.apply)(filter(&self.usual)?)?;
         state.changed = None;
         self.moved.notify_one();
         Ok(())
@@ -260,7 +269,7 @@ mod tests {
     fn told() -> (Arc<Turning>, mpsc::Receiver<String>) {
         let (tell, told) = mpsc::channel();
         let apply =
-            move |filter: EnvFilter| tell.send(filter.to_string()).map_err(|it| it.to_string());
+            move |filter: Targets| tell.send(filter.to_string()).map_err(|it| it.to_string());
         (
             Arc::new(Turning::new("info".to_owned(), Box::new(apply))),
             told,
