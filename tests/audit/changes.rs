@@ -164,7 +164,7 @@ async fn a_change_that_waits_shows_what_would_change_and_keeps_both_reasons() {
     let rules =
         json!({"limits": {"dailyAmount": "500.00"}, "policy": {"fourEyes": {"limitRaises": true}}});
     order(&service, "PATCH", TENANT, &rules).await.is(200);
-    let (olga, mut hers) = person(&service, "olga", "operator").await;
+    let (olga, mut requester) = person(&service, "olga", "operator").await;
     let (eva, mut approver) = person(&service, "eva", "approver").await;
     let says = async |who: &str, why: &str, method: &str, path: &str, body: Value| {
         let call = service.admin_client().call(method, path);
@@ -208,7 +208,7 @@ async fn a_change_that_waits_shows_what_would_change_and_keeps_both_reasons() {
         "{shown}"
     );
     // Whoever asked for it sees it and cannot decide.
-    let own = hers.get(page).await.is(200).text;
+    let own = requester.get(page).await.is(200).text;
     assert!(
         own.contains("900.00") && !own.contains("name=\"outcome\""),
         "{own}"

@@ -73,14 +73,14 @@ fn every_operation_has_a_command() {
     assert_eq!(without, OTHERWISE.map(|(id, _)| id).into());
 }
 
-/// What ran, by its words and arguments, and what was wrong with it.
-struct Runs {
+/// Runs the program as an operator does, and keeps what ran and what was wrong with it.
+struct CommandRunner {
     admin: String,
     ran: Vec<String>,
     wrong: Vec<String>,
 }
 
-impl Runs {
+impl CommandRunner {
     /// Runs commands one after the other: in each line an exit code, a command, and what it prints. Returns all that
     /// they print.
     fn run(&mut self, who: &str, script: &str) -> Vec<String> {
@@ -120,12 +120,16 @@ fn id(found: &Value) -> &str {
 
 /// Decides cases: at once, and with a second person above the amount of the policy. Returns the credential of an
 /// operator.
-async fn cases(runs: &mut Runs, service: &TestService, [open, closed]: [&str; 2]) -> String {
+async fn cases(
+    runner: &mut CommandRunner,
+    service: &TestService,
+    [open, closed]: [&str; 2],
+) -> String {
     service.a.credit(open, "100.00").await;
     let small = service.parked(closed, "1250.00", 0).await;
     let large = service.parked(closed, "5000.01", 0).await;
     let (small, large) = (id(&small), id(&large));
-    let people = runs.run(
+    let people = runner.run(
         TEST_ADMIN_KEY,
         "0 admin people add ana --role operator → cdl_op_
         0 admin people add eva --role approver → cdl_op_
@@ -145,8 +149,8 @@ async fn cases(runs: &mut Runs, service: &TestService, [open, closed]: [&str; 2]
         0 cases show {large} → open
         1 approvals approve 1 → role_missing"
     );
-    runs.run(ana, &script);
-    let asked = runs.read(ana, &decide);
+    runner.run(ana, &script);
+    let asked = runner.read(ana, &decide);
     assert_eq!(
         [&asked["id"], &asked["state"]],
         [&json!(2), &json!("waiting")]
@@ -159,12 +163,12 @@ async fn cases(runs: &mut Runs, service: &TestService, [open, closed]: [&str; 2]
         0 cases show {large} → ana + eva
         0 admin me rotate → shown this once"
     );
-    runs.run(eva, &script);
+    runner.run(eva, &script);
     assert_eq!(service.a.available(open).await, "6350.01");
     ana.to_owned()
 }
 
-async fn transfers(runs: &mut Runs, service: &TestService, ana: &str, cvu: &str) {
+async fn transfers(runner: &mut CommandRunner, service: &TestService, ana: &str, cvu: &str) {
     let to = json!({"alias": "DESTINO.2"});
     let sent = service.a.transfer(cvu, to, "10.00").await.is(201).json;
     let sent = service.a.settled(&sent, "in_progress").await;
@@ -178,10 +182,10 @@ async fn transfers(runs: &mut Runs, service: &TestService, ana: &str, cvu: &str)
         0 admin me show → operator
         1 admin people role eva viewer → role_missing"
     );
-    runs.run(ana, &script);
+    runner.run(ana, &script);
 }
 
-async fn webhooks(runs: &mut Runs, service: &TestService) {
+async fn webhooks(runner: &mut CommandRunner, service: &TestService) {
     let hook = json!({"url": "http://127.0.0.1:9/", "types": ["voucher.created"]});
     let hook = service.a.post("/v1/webhooks", &hook).await.is(201).json;
     let hook = id(&hook);
@@ -204,16 +208,16 @@ async fn webhooks(runs: &mut Runs, service: &TestService) {
         0 webhooks redeliver {hook} --from {event} → {event}
         0 webhooks redeliver-one {delivery} → {event}"
     );
-    runs.run(TEST_ADMIN_KEY, &script);
+    runner.run(TEST_ADMIN_KEY, &script);
     let change = json!([{"field": "status", "before": "paused", "after": "active"}]);
-    let log = runs.read(TEST_ADMIN_KEY, "audit --action resumeWebhook");
+    let log = runner.read(TEST_ADMIN_KEY, "audit --action resumeWebhook");
     assert_eq!(log[0]["changes"], change);
 }
 
-fn tenants(runs: &mut Runs, cvu: &str) {
+fn tenants(runner: &mut CommandRunner, cvu: &str) {
     let fee = "voucherTypeCode=OUT,percentage=0.6,minimum=1000.00,charge=false";
     let rules = r#"direction=out,textContains=comision,class=bank_fee {"direction":"in","textContains":"a,b","class":"funding"}"#;
-    let keys = runs.run(
+    let keys = runner.run(
         TEST_ADMIN_KEY,
         "0 key issue tnt_first --mode test --scope read --allow-ip 10.20.0.0/16 --expires-in 600 → cdl_test_",
     );
@@ -245,11 +249,11 @@ fn tenants(runs: &mut Runs, cvu: &str) {
         0 seal-keys show tnt_first → live
         0 seal-keys rotate tnt_first → test"
     );
-    runs.run(TEST_ADMIN_KEY, &script);
+    runner.run(TEST_ADMIN_KEY, &script);
 }
 
 /// The log of a test belongs to the test, so that its level cannot be changed.
-fn accounts_and_the_service(runs: &mut Runs, cvu: &str) {
+fn accounts_and_the_service(runner: &mut CommandRunner, cvu: &str) {
     let script = format!(
         "0 accounts suspend {cvu} --code fraud → suspended
         0 accounts reactivate {cvu} → active
@@ -278,30 +282,30 @@ fn accounts_and_the_service(runs: &mut Runs, cvu: &str) {
         0 admin people rotate ana → cdl_op_
         0 admin people revoke ana → revoked"
     );
-    runs.run(TEST_ADMIN_KEY, &script);
+    runner.run(TEST_ADMIN_KEY, &script);
 }
 
 #[actix_web::test]
 async fn each_command_does_what_it_says() {
     let (service, open, closed) = crate::cases::start().await;
-    let mut runs = Runs {
+    let mut runner = CommandRunner {
         admin: service.admin_client().url,
         ran: Vec::new(),
         wrong: Vec::new(),
     };
-    let ana = cases(&mut runs, &service, [&open, &closed]).await;
-    transfers(&mut runs, &service, &ana, &open).await;
-    webhooks(&mut runs, &service).await;
-    tenants(&mut runs, &open);
-    accounts_and_the_service(&mut runs, &open);
+    let ana = cases(&mut runner, &service, [&open, &closed]).await;
+    transfers(&mut runner, &service, &ana, &open).await;
+    webhooks(&mut runner, &service).await;
+    tenants(&mut runner, &open);
+    accounts_and_the_service(&mut runner, &open);
     for (words, call) in calls() {
-        let mut ran = runs.ran.iter();
+        let mut ran = runner.ran.iter();
         let line = ran.find(|line| format!("{line} ").starts_with(&format!("{words} ")));
         let line = line.unwrap_or_else(|| panic!("{words} never ran")).clone();
         // Programs can read what people can.
         if call.starts_with("GET ") {
-            assert!(!runs.read(TEST_ADMIN_KEY, &line).is_null(), "{line}");
+            assert!(!runner.read(TEST_ADMIN_KEY, &line).is_null(), "{line}");
         }
     }
-    assert!(runs.wrong.is_empty(), "{}", runs.wrong.join("\n"));
+    assert!(runner.wrong.is_empty(), "{}", runner.wrong.join("\n"));
 }

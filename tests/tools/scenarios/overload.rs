@@ -145,14 +145,14 @@ impl Flood {
                 answer.map(|(status, _)| status)
             };
             let answer = tokio::time::timeout(PATIENCE, asking).await;
-            if !matches!(answer, Ok(Ok(201 | 503))) {
+            if !matches!(answer, Ok(Ok(201 | 429 | 503))) {
                 connection = None;
             }
             let mut counts = self.counts.get();
             counts.begun += 1;
             match answer {
                 Ok(Ok(201)) => counts.answered += 1,
-                Ok(Ok(503)) => counts.refused += 1,
+                Ok(Ok(429 | 503)) => counts.refused += 1,
                 Ok(_) => counts.broken += 1,
                 Err(_) => {
                     if counts.left.is_multiple_of(LOOKED_UP) {
@@ -267,7 +267,7 @@ impl Scenario for Args {
             ("vouchers afterwards", after, Unit::PerSecond),
             ("requests begun", counts.begun, Unit::Number),
             ("posted and answered", counts.answered, Unit::Number),
-            ("refused with 503", counts.refused, Unit::Number),
+            ("refused", counts.refused, Unit::Number),
             ("whose clients left", counts.left, Unit::Number),
             ("broken", counts.broken, Unit::Number),
             ("posted in all", all_posted, Unit::Number),
